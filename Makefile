@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# One command does everything: `make reproduce`. `make` alone lists the targets.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help host env images reproduce quick test lint bench lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+host:  ## check the host's packages, install the missing ones where that is allowed
+	@$(PYTHON) -m engine.doctor --install
+
+env: .venv/installed  ## Python environment in .venv, exactly as locked
+
+.venv/locked: requirements.lock
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	touch $@
+
+.venv/installed: .venv/locked pyproject.toml $(wildcard analysis/capture/*.c)
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+images: env  ## guest kernel, root file system, tools and module (into cache/)
+	$(BIN)/python -m images
+
+reproduce: host images  ## everything: set-up, all runs, the report
+	$(BIN)/snakemake --cores all
+
+quick: host images  ## the same with each experiment at its smallest telling size
+	$(BIN)/snakemake --cores all quick
+
+test: host images  ## all tests
+	$(BIN)/pytest
+
+lint: env  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: host images  ## speed of guests and of the capture reader, into results/bench.json
+	$(BIN)/testbed bench
+
+lock:  ## renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+
+clean:  ## remove results, environment and build leftovers; cache/ stays (rm -r cache for that too)
+	rm -rf results .venv build *.egg-info .snakemake .pytest_cache .mypy_cache .ruff_cache
