@@ -1,0 +1,75 @@
+"""What a schema cannot see: names that must exist, instants that must lie inside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.scenario import implementations
+from engine.scenario.errors import FieldPath, Problem, choices
+from engine.scenario.implementations import Implementation
+from engine.scenario.load import Document
+from engine.scenario.units import parse
+
+# What an event may change, by what it is on.
+EVENT_FIELDS = {"bottleneck": ["rate", "buffer"], "path": ["delay", "jitter", "loss", "limit"]}
+
+
+def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
+    """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
+    end_ns = parse(filled["duration"], "time")
+    return [*_flow_problems(document, filled, known, end_ns), *_event_problems(document, filled, end_ns)]
+
+
+def _hosts(topology: Mapping[str, Any], side: str) -> list[str]:
+    return [f"{side}{number}" for number in range(1, topology["pairs"] + 1)]
+
+
+def _flow_problems(
+    document: Document, filled: dict[str, Any], known: Mapping[str, Implementation], end_ns: int
+) -> Iterator[Problem]:
+    left, right = (_hosts(filled["topology"], side) for side in "sd")
+    jitter_ns = parse(filled["start_jitter"], "time")
+    names: set[str] = set()
+    for index, flow in enumerate(filled["flows"]):
+        path: FieldPath = ("flows", index)
+        if flow["name"] in names:
+            yield document.problem((*path, "name"), f"found {flow['name']!r} again", "a name no other flow has")
+        names.add(flow["name"])
+        if flow["from"] not in left + right:
+            yield document.problem((*path, "from"), f"unknown host {flow['from']!r}", choices(left + right))
+        elif flow["to"] not in (across := right if flow["from"] in left else left):
+            yield document.problem(
+                (*path, "to"), f"found {flow['to']!r}, no host across from {flow['from']}", choices(across)
+            )
+        if parse(flow["start"], "time") + jitter_ns >= end_ns:
+            found = f"found {flow['start']!r} plus start_jitter {filled['start_jitter']!r}, not before the end"
+            yield document.problem((*path, "start"), found, f"an instant before {filled['duration']}")
+        if flow["implementation"] not in known:
+            found = f"unknown implementation {flow['implementation']!r}"
+            allowed = choices(sorted(known), flow["implementation"])
+            yield document.problem((*path, "implementation"), found, allowed)
+        else:
+            declared = known[flow["implementation"]]["parameters"]
+            yield from implementations.parameter_problems(document, path, declared)
+            if "sender" not in known[flow["implementation"]]["roles"]:
+                yield document.problem((*path, "implementation"), "cannot send", "an implementation with role sender")
+
+
+def _event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
+    pairs = [f"path:s{n}-d{n}" for n in range(1, filled["topology"]["pairs"] + 1)]
+    for index, event in enumerate(filled["events"]):
+        path: FieldPath = ("events", index)
+        if parse(event["at"], "time") >= end_ns:
+            found = f"found {event['at']!r}, not before the end"
+            yield document.problem((*path, "at"), found, f"an instant before {filled['duration']}")
+        targets = ["bottleneck", "path", *pairs]
+        if event["on"] not in targets:
+            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
+            continue
+        fields = EVENT_FIELDS[event["on"].partition(":")[0]]
+        changed = event.keys() - {"at", "on"}
+        if not changed:
+            yield document.problem(path, "changes nothing", f"at least one of {', '.join(fields)}")
+        for field in sorted(changed - set(fields)):
+            yield document.problem((*path, field), f"no field of {event['on']}", choices(fields))

@@ -1,0 +1,55 @@
+"""What running scenarios means, before anything runs: one line for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypedDict
+
+from engine.scenario.errors import Problem, ScenarioError
+from engine.scenario.resolve import expand
+
+
+class PlannedCell(TypedDict):
+    """One cell; `virtual_s` is the length of each of its runs."""
+
+    study: str
+    experiment: str
+    cell: str
+    seeds: list[int]
+    virtual_s: float
+    scenario: str
+
+
+def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
+    """List every cell of the scenarios, in their order.
+
+    Raises ScenarioError with the problems of all files, also when two files claim the same experiment.
+    """
+    planned, problems = list[PlannedCell](), list[Problem]()
+    owners: dict[str, Path] = {}
+    for scenario in scenarios:
+        try:
+            cells = expand(scenario, size)
+        except ScenarioError as error:
+            problems += error.problems
+            continue
+        experiment = cells[0].experiment
+        if experiment in owners:
+            found = f"{experiment!r} is also the experiment of {owners[experiment]}"
+            problems.append(Problem(scenario, 1, "experiment", found, "an id of its own"))
+        owners[experiment] = scenario
+        for cell in cells:
+            planned.append(
+                {
+                    "study": cell.study,
+                    "experiment": cell.experiment,
+                    "cell": cell.name,
+                    "seeds": list(cell.seeds),
+                    "virtual_s": cell.virtual_s,
+                    "scenario": str(scenario),
+                }
+            )
+    if problems:
+        raise ScenarioError(problems)
+    return planned

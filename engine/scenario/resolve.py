@@ -1,0 +1,199 @@
+"""A scenario file to its cells, and a cell with a seed to the run.json in which every value is decided."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from engine.scenario import checks, implementations, load, schema
+from engine.scenario.errors import FieldPath, Problem, ScenarioError, choices
+from engine.scenario.load import Document
+
+FORMAT = 1
+SIZES = ("full", "quick")
+
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+# These say how cells come about; no single cell has them.
+_VARIATION = ("matrix", "cases", "quick")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a scenario's matrix: everything about its runs but the seed."""
+
+    scenario: Path
+    study: str
+    experiment: str
+    name: str  # "single", or "case=a,buffer=40p": also the name of its folder
+    seeds: range
+    start_jitter_ns: int
+    settings: dict[str, Any]  # run.json without the seed; starts without jitter
+
+    @property
+    def virtual_s(self) -> float:
+        """Length of one run in virtual seconds."""
+        return float(self.settings["duration_ns"] / 1e9)
+
+
+def expand(scenario: Path, size: str) -> list[Cell]:
+    """List the cells of a scenario file at a size ('full' or 'quick'), checked and in the order of the file.
+
+    Raises ScenarioError with everything that is wrong in the file, before anything runs.
+    """
+    root = load.read_nodes(scenario)
+    rules = schema.load_schema("scenario")
+    _check_variation(load.document(scenario, root), rules)
+    if size == "quick":
+        root = _merged(root, _child(root, "quick"))
+        _check_variation(load.document(scenario, root), rules)
+    known = implementations.known()
+    cells, wrong = [], list[Problem]()
+    used: set[str] = set()
+    for values, node in _points(root, used):
+        document = load.document(scenario, node)
+        found = schema.problems(document, rules)
+        if not found:
+            filled = schema.with_defaults(document.data, rules, rules)
+            found = checks.problems(document, filled, known)
+        if found:
+            wrong += found
+        else:
+            cells.append(_cell(scenario, filled, values, size, known))
+    document = load.document(scenario, root)
+    names = list(document.data.get("matrix", {}))
+    wrong += [
+        document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
+        for name in names
+        if name not in used
+    ]
+    if wrong:
+        raise ScenarioError(wrong)
+    return cells
+
+
+def resolve(cell: Cell, seed: int) -> dict[str, Any]:
+    """Give the run.json of one run; provenance and origin are the engine's to add."""
+    run = copy.deepcopy(cell.settings)
+    for flow in run["flows"]:
+        flow["start_ns"] += _start_jitter(cell, seed, flow["name"])
+    head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name}
+    return {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run}
+
+
+def _start_jitter(cell: Cell, seed: int, flow: str) -> int:
+    """Draw for each flow by itself, so that adding a flow leaves the others where they were.
+
+    `random.Random` promises the same `random()` for the same text on every machine and version; ns.
+    """
+    key = "/".join((cell.experiment, cell.name, str(seed), flow))
+    return int(random.Random(key).random() * cell.start_jitter_ns)  # noqa: S311 (repeatable on purpose)
+
+
+def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Any]) -> Cell:
+    rules = schema.load_schema("scenario")
+    data = schema.in_base_units(filled, rules, rules)
+    for flow in data["flows"]:
+        declared = known[flow["implementation"]]["parameters"]
+        flow["params"] = implementations.resolved_parameters(flow["params"], declared)
+    data["events"].sort(key=lambda event: event["at_ns"])
+    kept = ("title", "topology", "bottleneck", "delay", "tcp", "flows", "events", "duration_ns", "sample_ns")
+    return Cell(
+        scenario=scenario,
+        study=scenario.absolute().parent.name,
+        experiment=data["experiment"],
+        name=",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single",
+        seeds=range(1, data["seeds"][size] + 1),
+        start_jitter_ns=data["start_jitter_ns"],
+        settings={"cell_values": values} | {name: data[name] for name in (*kept, "captures", "keep_captures")},
+    )
+
+
+def _written(value: object) -> str:
+    """Write a matrix value as YAML does."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_variation(document: Document, rules: schema.Schema) -> None:
+    """Refuse a malformed matrix, case or quick part before it is used to build cells."""
+    properties = {name: rules["properties"][name] for name in _VARIATION}
+    wrong = schema.problems(document, {"properties": properties, "$defs": rules["$defs"]})
+    if wrong:
+        raise ScenarioError(wrong)
+    fields = [name for name in rules["properties"] if name not in ("experiment", "cases", "quick")]
+    parts: dict[FieldPath, dict[str, Any]] = {
+        ("cases", name): case for name, case in document.data.get("cases", {}).items()
+    }
+    parts[("quick",)] = document.data.get("quick", {})
+    allowed_in_case = [name for name in fields if name != "matrix"]
+    for path, part in parts.items():
+        allowed = fields if path == ("quick",) else allowed_in_case
+        wrong += [
+            document.problem((*path, name), "no field that may differ here", choices(allowed, name))
+            for name in part
+            if name not in allowed
+        ]
+    if wrong:
+        raise ScenarioError(wrong)
+
+
+def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, Any], yaml.MappingNode]]:
+    """Yield each cell's values and scenario as nodes; names of the matrix that occur are added to `used`."""
+    base = yaml.MappingNode(
+        root.tag, [pair for pair in root.value if pair[0].value not in _VARIATION], root.start_mark, root.end_mark
+    )
+    matrix = {key.value: values.value for key, values in _child(root, "matrix").value}
+    plain = load.document(Path(), _child(root, "matrix")).data
+    cases = _child(root, "cases").value or [(None, None)]
+    for (case, changes), *_ in itertools.product(cases):
+        varied = base if case is None else _merged(base, changes)
+        for indices in itertools.product(*(range(len(values)) for values in matrix.values())):
+            chosen = dict(zip(matrix, indices, strict=True))
+            values = {} if case is None else {"case": case.value}
+            values |= {name: plain[name][index] for name, index in chosen.items()}
+            nodes = {name: matrix[name][index] for name, index in chosen.items()}
+            yield values, _substituted(varied, nodes, used)
+
+
+def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
+    """Get the mapping under `name`, empty when there is none."""
+    found = next((value for key, value in mapping.value if key.value == name), None)
+    return found or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
+
+
+def _merged(base: yaml.Node, changes: yaml.Node) -> Any:
+    """Change `base` by the fields of `changes`: mappings field by field, anything else replaced."""
+    if not (isinstance(base, yaml.MappingNode) and isinstance(changes, yaml.MappingNode)):
+        return changes
+    fields = {key.value: (key, value) for key, value in base.value}
+    for key, value in changes.value:
+        old = fields.get(key.value)
+        fields[key.value] = (key, _merged(old[1], value) if old else value)
+    return yaml.MappingNode(base.tag, list(fields.values()), base.start_mark, base.end_mark)
+
+
+def _substituted(node: yaml.Node, values: dict[str, yaml.ScalarNode], used: set[str]) -> Any:
+    """Replace `${name}` in the tree; a field that is nothing else takes the value with its type."""
+    if isinstance(node, yaml.MappingNode):
+        pairs = [(key, _substituted(value, values, used)) for key, value in node.value]
+        return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
+    if isinstance(node, yaml.SequenceNode):
+        items = [_substituted(item, values, used) for item in node.value]
+        return yaml.SequenceNode(node.tag, items, node.start_mark, node.end_mark)
+    names = set(_PLACEHOLDER.findall(node.value)) & values.keys()
+    if not names:
+        return node  # an unknown name stays as it is and fails as the value it is no value of
+    used |= names
+    whole = _PLACEHOLDER.fullmatch(node.value)
+    if whole:
+        value = values[whole[1]]
+        return yaml.ScalarNode(value.tag, value.value, node.start_mark, node.end_mark)
+    text = _PLACEHOLDER.sub(lambda match: values[match[1]].value if match[1] in values else match[0], node.value)
+    return yaml.ScalarNode(node.tag, text, node.start_mark, node.end_mark)

@@ -1,0 +1,67 @@
+"""Quantities as scenarios write them ('10mbit', '25ms', '40p', '12kB') to integers in one base unit each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+_NUMBER_AND_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d+)?|\.\d+))([A-Za-z%]*)", re.ASCII)
+
+
+class UnitError(ValueError):
+    """The text is no such quantity; the message says what was found."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of value: its units as multiples of the base unit, and the suffix its integer carries in run.json."""
+
+    name: str
+    suffix: str
+    units: dict[str, int]
+    example: str
+
+    def __str__(self) -> str:
+        return f"a {self.name} such as {self.example} (units: {', '.join(self.units)})"
+
+    def parse(self, value: object) -> int:
+        """Convert a value to base units.
+
+        Raises UnitError for a value without a unit, with an unknown unit, below zero, or finer than the base unit.
+        """
+        if not isinstance(value, str):
+            kind = "a number without a unit" if isinstance(value, int | float) and not isinstance(value, bool) else None
+            raise UnitError(f"found {value!r}, {kind or f'no {self.name}'}")
+        match = _NUMBER_AND_UNIT.fullmatch(value)
+        if match is None:
+            raise UnitError(f"found {value!r}, no {self.name}")
+        number, unit = match.groups()
+        if not unit:
+            raise UnitError(f"found {value!r}, a number without a unit")
+        if unit not in self.units:
+            raise UnitError(f"found {value!r}, unknown unit {unit!r}")
+        exact = Decimal(number) * self.units[unit]
+        if exact < 0:
+            raise UnitError(f"found {value!r}, a negative {self.name}")
+        if exact != int(exact):
+            raise UnitError(f"found {value!r}, finer than 1 {next(iter(self.units))}")
+        return int(exact)
+
+
+# The first unit of each is its base unit. Rates count bits and are decimal, as in tc; kB is 1000 bytes.
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("time", "ns", {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}, "25ms"),
+        Quantity("rate", "bps", {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}, "10mbit"),
+        Quantity("packets", "pkts", {"p": 1}, "40p"),
+        Quantity("bytes", "bytes", {"B": 1, "kB": 10**3, "MB": 10**6}, "12kB"),
+        Quantity("share", "ppm", {"ppm": 1, "%": 10**4}, "0.1%"),
+    )
+}
+
+
+def parse(value: object, quantity: str) -> int:
+    """`value` as an integer: time in ns, rate in bit/s, packets, bytes, share in parts per million."""
+    return QUANTITIES[quantity].parse(value)
