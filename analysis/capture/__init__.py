@@ -1,0 +1,1 @@
+"""Captures (pcap) to columns (Parquet)."""

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One pass over the bytes of a classic pcap file, filling preallocated columns: one row a record.
+ *
+ * The file is untrusted: every read is checked against the end of the record, every record against the end of the file,
+ * every column against its length. This file only measures and fills; wording errors is left to pcap.py.
+ *
+ * Layout of a classic pcap file: a header of 24 bytes (magic, version, zone, accuracy, snap length, link type), then
+ * records of 16 bytes of header (seconds, fraction, captured length, original length) and the captured bytes. All in
+ * the byte order of the writer, which the magic number tells.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	FILE_HEADER = 24,
+	RECORD_HEADER = 16,
+	MAX_CAPTURED = 262144, /* the largest snap length any writer uses; more is garbage */
+
+	ETHERNET_HEADER = 14,
+	VLAN_TAG = 4,
+	TYPE_IPV4 = 0x0800,
+	TYPE_VLAN = 0x8100,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+	UDP_HEADER = 8,
+
+	OPTION_END = 0,
+	OPTION_NOP = 1,
+	OPTION_TIMESTAMP = 8,
+};
+
+/* Why the walk over the records ended. Kept in step with pcap.py. */
+enum ending { COMPLETE = 0, TRUNCATED = 1, BAD_LENGTH = 2, BAD_FRACTION = 3 };
+
+/* The order of the columns is the order of the tuple that Python passes. Kept in step with pcap.py. */
+enum column {
+	TIME_NS, IP_LENGTH, SRC, DST, SPORT, DPORT, PROTO, IP_ID,
+	SEQ, ACK, FLAGS, WINDOW, PAYLOAD, TSVAL, TSECR,
+	COLUMNS
+};
+
+static const size_t column_bytes[COLUMNS] = {
+	[TIME_NS] = 8, [IP_LENGTH] = 2, [SRC] = 4, [DST] = 4, [SPORT] = 2, [DPORT] = 2, [PROTO] = 1, [IP_ID] = 2,
+	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [PAYLOAD] = 2, [TSVAL] = 4, [TSECR] = 4,
+};
+
+struct columns {
+	int64_t *time_ns;
+	uint16_t *ip_length, *sport, *dport, *ip_id, *window, *payload;
+	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr;
+	uint8_t *proto, *flags;
+};
+
+struct file {
+	const uint8_t *bytes;
+	size_t size;
+	int swapped;
+	uint32_t ticks; /* a second has this many */
+};
+
+struct walk {
+	size_t records;
+	size_t offset; /* of the first byte that is not part of a whole, sane record */
+	enum ending ending;
+};
+
+static inline uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint32_t host32(const uint8_t *p, int swapped)
+{
+	uint32_t value;
+
+	memcpy(&value, p, sizeof(value));
+	return swapped ? __builtin_bswap32(value) : value;
+}
+
+/* Timestamps of TCP (RFC 7323): [p, end) are the option bytes that were captured. */
+static void tcp_options(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	while (p < end && *p != OPTION_END) {
+		if (*p == OPTION_NOP) {
+			p++;
+			continue;
+		}
+		if (end - p < 2 || p[1] < 2 || p[1] > end - p)
+			return;
+		if (p[0] == OPTION_TIMESTAMP && p[1] == 10) {
+			c->tsval[row] = be32(p + 2);
+			c->tsecr[row] = be32(p + 6);
+			return;
+		}
+		p += p[1];
+	}
+}
+
+/* [p, end) are the captured bytes from the TCP header on; length is what the sender sent from there on. */
+static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	uint32_t header;
+
+	if (end - p < 4)
+		return;
+	c->sport[row] = be16(p);
+	c->dport[row] = be16(p + 2);
+	if (end - p < 20)
+		return;
+	c->seq[row] = be32(p + 4);
+	c->ack[row] = be32(p + 8);
+	c->flags[row] = p[13];
+	c->window[row] = be16(p + 14);
+	header = (uint32_t)(p[12] >> 4) * 4;
+	if (header < 20 || header > length)
+		return;
+	c->payload[row] = (uint16_t)(length - header);
+	tcp_options(p + 20, end - p < (ptrdiff_t)header ? end : p + header, c, row);
+}
+
+static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	if (end - p < 4)
+		return;
+	c->sport[row] = be16(p);
+	c->dport[row] = be16(p + 2);
+	if (length >= UDP_HEADER)
+		c->payload[row] = (uint16_t)(length - UDP_HEADER);
+}
+
+static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	uint32_t header, length;
+
+	if (end - p < 20 || p[0] >> 4 != 4)
+		return;
+	header = (uint32_t)(p[0] & 15) * 4;
+	length = be16(p + 2);
+	if (header < 20)
+		return;
+	c->proto[row] = p[9];
+	c->ip_length[row] = (uint16_t)length;
+	c->ip_id[row] = be16(p + 4);
+	c->src[row] = be32(p + 12);
+	c->dst[row] = be32(p + 16);
+	if (be16(p + 6) & 0x1fff) /* a later fragment has no ports */
+		return;
+	if (length < header || end - p < (ptrdiff_t)header)
+		return;
+	/* bytes behind the IP packet (Ethernet padding) are not part of it */
+	if (end - p > (ptrdiff_t)length)
+		end = p + length;
+	if (p[9] == PROTOCOL_TCP)
+		tcp(p + header, end, length - header, c, row);
+	else if (p[9] == PROTOCOL_UDP)
+		udp(p + header, end, length - header, c, row);
+}
+
+static void ethernet(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	const uint8_t *type = p + 12;
+
+	if (end - p >= ETHERNET_HEADER + VLAN_TAG && be16(type) == TYPE_VLAN)
+		type += VLAN_TAG;
+	if (end - p >= ETHERNET_HEADER && be16(type) == TYPE_IPV4)
+		ipv4(type + 2, end, c, row);
+}
+
+/* Rows start as zeros: what a record does not tell stays zero. */
+static void clear(const struct columns *c, size_t row)
+{
+	c->ip_length[row] = c->sport[row] = c->dport[row] = c->ip_id[row] = c->window[row] = c->payload[row] = 0;
+	c->src[row] = c->dst[row] = c->seq[row] = c->ack[row] = c->tsval[row] = c->tsecr[row] = 0;
+	c->proto[row] = c->flags[row] = 0;
+}
+
+/* Walks whole records up to `limit` of them; with columns, fills a row for each. */
+static struct walk walk_records(const struct file *f, const struct columns *c, size_t limit)
+{
+	struct walk w = { .records = 0, .offset = FILE_HEADER, .ending = COMPLETE };
+
+	while (w.offset < f->size && w.records < limit) {
+		const uint8_t *record = f->bytes + w.offset;
+		size_t left = f->size - w.offset;
+		uint32_t captured, fraction;
+
+		if (left < RECORD_HEADER) {
+			w.ending = TRUNCATED;
+			break;
+		}
+		fraction = host32(record + 4, f->swapped);
+		captured = host32(record + 8, f->swapped);
+		if (captured > MAX_CAPTURED) {
+			w.ending = BAD_LENGTH;
+			break;
+		}
+		if (fraction >= f->ticks) {
+			w.ending = BAD_FRACTION;
+			break;
+		}
+		if (captured > left - RECORD_HEADER) {
+			w.ending = TRUNCATED;
+			break;
+		}
+		if (c) {
+			int64_t seconds = host32(record, f->swapped);
+
+			c->time_ns[w.records] = seconds * 1000000000 + (int64_t)fraction * (1000000000 / f->ticks);
+			clear(c, w.records);
+			ethernet(record + RECORD_HEADER, record + RECORD_HEADER + captured, c, w.records);
+		}
+		w.records++;
+		w.offset += RECORD_HEADER + captured;
+	}
+	return w;
+}
+
+static int open_file(PyObject *data, int swapped, unsigned int ticks, Py_buffer *view, struct file *f)
+{
+	if (ticks != 1000000 && ticks != 1000000000) {
+		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
+		return -1;
+	}
+	if (PyObject_GetBuffer(data, view, PyBUF_SIMPLE) < 0)
+		return -1;
+	f->bytes = view->buf;
+	f->size = (size_t)view->len;
+	f->swapped = swapped;
+	f->ticks = ticks;
+	return 0;
+}
+
+PyDoc_STRVAR(survey_doc,
+"survey(data, swapped, ticks) -> (records, offset, ending)\n\n"
+"Counts the whole records of a pcap file's bytes. `offset` is where the walk ended, `ending` why: 0 complete,\n"
+"1 the last record is cut off, 2 a captured length that no writer writes, 3 a fraction of a second above one.");
+
+static PyObject *survey(PyObject *Py_UNUSED(module), PyObject *args)
+{
+	PyObject *data;
+	Py_buffer view;
+	unsigned int ticks;
+	int swapped;
+	struct file f;
+	struct walk w;
+
+	if (!PyArg_ParseTuple(args, "OpI:survey", &data, &swapped, &ticks))
+		return NULL;
+	if (open_file(data, swapped, ticks, &view, &f) < 0)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	w = walk_records(&f, NULL, SIZE_MAX);
+	Py_END_ALLOW_THREADS
+	PyBuffer_Release(&view);
+	return Py_BuildValue("nni", (Py_ssize_t)w.records, (Py_ssize_t)w.offset, (int)w.ending);
+}
+
+/* Takes the writable buffer of every column; on failure releases what it took. */
+static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
+{
+	Py_ssize_t taken;
+
+	if (PyTuple_Size(tuple) != COLUMNS) {
+		PyErr_Format(PyExc_ValueError, "%d columns are needed", (int)COLUMNS);
+		return -1;
+	}
+	for (taken = 0; taken < COLUMNS; taken++) {
+		size_t length;
+
+		if (PyObject_GetBuffer(PyTuple_GetItem(tuple, taken), &views[taken], PyBUF_WRITABLE) < 0)
+			break;
+		length = (size_t)views[taken].len / column_bytes[taken];
+		if ((size_t)views[taken].itemsize != column_bytes[taken] || (taken && length != *rows)) {
+			PyErr_Format(PyExc_ValueError, "column %zd has the wrong width or length", taken);
+			PyBuffer_Release(&views[taken]);
+			break;
+		}
+		*rows = length;
+	}
+	if (taken == COLUMNS)
+		return 0;
+	while (taken--)
+		PyBuffer_Release(&views[taken]);
+	return -1;
+}
+
+PyDoc_STRVAR(fill_doc,
+"fill(data, swapped, ticks, columns) -> rows\n\n"
+"Fills one row a record into the writable buffers of the tuple `columns`, at most as many rows as they have room for.");
+
+static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
+{
+	PyObject *data, *tuple;
+	Py_buffer view, views[COLUMNS];
+	unsigned int ticks;
+	int swapped;
+	size_t rows = 0;
+	struct file f;
+	struct columns c;
+	struct walk w;
+
+	if (!PyArg_ParseTuple(args, "OpIO!:fill", &data, &swapped, &ticks, &PyTuple_Type, &tuple))
+		return NULL;
+	if (open_file(data, swapped, ticks, &view, &f) < 0)
+		return NULL;
+	if (take_columns(tuple, views, &rows) < 0) {
+		PyBuffer_Release(&view);
+		return NULL;
+	}
+	c = (struct columns){
+		.time_ns = views[TIME_NS].buf, .ip_length = views[IP_LENGTH].buf, .src = views[SRC].buf,
+		.dst = views[DST].buf, .sport = views[SPORT].buf, .dport = views[DPORT].buf,
+		.proto = views[PROTO].buf, .ip_id = views[IP_ID].buf, .seq = views[SEQ].buf, .ack = views[ACK].buf,
+		.flags = views[FLAGS].buf, .window = views[WINDOW].buf, .payload = views[PAYLOAD].buf,
+		.tsval = views[TSVAL].buf, .tsecr = views[TSECR].buf,
+	};
+	Py_BEGIN_ALLOW_THREADS
+	w = walk_records(&f, &c, rows);
+	Py_END_ALLOW_THREADS
+	for (int i = 0; i < COLUMNS; i++)
+		PyBuffer_Release(&views[i]);
+	PyBuffer_Release(&view);
+	return PyLong_FromSize_t(w.records);
+}
+
+static PyMethodDef methods[] = {
+	{ "survey", survey, METH_VARARGS, survey_doc },
+	{ "fill", fill, METH_VARARGS, fill_doc },
+	{ NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef module = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "_dissect",
+	.m_doc = "Records of a pcap file to columns.",
+	.m_size = 0,
+	.m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__dissect(void)
+{
+	return PyModule_Create(&module);
+}

@@ -1,0 +1,98 @@
+"""A classic pcap file to one table: a row a packet, at tens of millions of packets a second.
+
+The record walk is in C (``_dissect.c``); this module opens the file, makes the columns and words what is wrong.
+"""
+
+import mmap
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from analysis.capture import _dissect
+from analysis.errors import BadInputError
+
+FILE_HEADER_BYTES: Final = 24
+LINK_TYPE_ETHERNET: Final = 1
+
+MICROSECOND_TICKS: Final = 1_000_000
+NANOSECOND_TICKS: Final = 1_000_000_000
+TICKS_OF_MAGIC: Final = {0xA1B2C3D4: MICROSECOND_TICKS, 0xA1B23C4D: NANOSECOND_TICKS}
+
+# Order and width as in `enum column` of _dissect.c.
+COLUMNS: Final[dict[str, type[np.generic]]] = {
+    "time_ns": np.int64,  # since the epoch
+    "ip_length": np.uint16,  # total length field, bytes; 0 marks what is not IPv4
+    "src": np.uint32,
+    "dst": np.uint32,
+    "sport": np.uint16,
+    "dport": np.uint16,
+    "proto": np.uint8,
+    "ip_id": np.uint16,
+    "seq": np.uint32,
+    "ack": np.uint32,
+    "flags": np.uint8,
+    "window": np.uint16,  # as on the wire, not scaled
+    "payload_bytes": np.uint16,  # from the length fields, so also right for cut packets
+    "tsval": np.uint32,
+    "tsecr": np.uint32,
+}
+
+COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of _dissect.c
+
+
+class Capture(NamedTuple):
+    """The packets of one pcap file, in file order, and whether the last record was cut off."""
+
+    packets: pl.DataFrame
+    truncated: bool
+
+
+def read(path: Path) -> Capture:
+    """Read one capture of Ethernet frames.
+
+    Raises BadInputError, naming the file and the byte offset, for anything that is not a sane pcap file. A last record
+    that is cut off (a writer that was killed) is no error: it is left out and reported.
+    """
+    size = path.stat().st_size
+    if size < FILE_HEADER_BYTES:
+        raise BadInputError(f"{path}: {size} bytes are too few for a pcap file, its header alone has 24")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        swapped, ticks = _header(path, data)
+        records, offset, ending = _dissect.survey(data, swapped, ticks)
+        if ending == BAD_LENGTH:
+            raise BadInputError(
+                f"{path}: the record at byte {offset} says that it holds {_word(data, offset + 8, swapped)} captured "
+                "bytes, allowed are 262144: the file is damaged"
+            )
+        if ending == BAD_FRACTION:
+            raise BadInputError(
+                f"{path}: the record at byte {offset} has the fraction of a second {_word(data, offset + 4, swapped)}, "
+                f"allowed is less than {ticks}: the file is damaged"
+            )
+        columns = {name: np.empty(records, dtype) for name, dtype in COLUMNS.items()}
+        _dissect.fill(data, swapped, ticks, tuple(columns.values()))
+    return Capture(pl.DataFrame(columns), ending == TRUNCATED)
+
+
+def _header(path: Path, data: mmap.mmap) -> tuple[bool, int]:
+    """Whether the writer's byte order differs from this machine's, and ticks a second."""
+    for swapped in (False, True):
+        ticks = TICKS_OF_MAGIC.get(_word(data, 0, swapped))
+        if ticks is not None:
+            break
+    else:
+        raise BadInputError(
+            f"{path}: the magic number at byte 0 is {data[:4].hex()}, allowed are those of a pcap file "
+            "(a1b2c3d4 or a1b23c4d, in either byte order)"
+        )
+    link_type = _word(data, 20, swapped) & 0xFFFF
+    if link_type != LINK_TYPE_ETHERNET:
+        raise BadInputError(f"{path}: the link type at byte 20 is {link_type}, allowed is 1 (Ethernet)")
+    return swapped, ticks
+
+
+def _word(data: mmap.mmap, offset: int, swapped: bool) -> int:
+    word = np.frombuffer(data[offset : offset + 4], np.uint32)
+    return int((word.byteswap() if swapped else word)[0])
