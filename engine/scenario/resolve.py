@@ -59,7 +59,8 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     used: set[str] = set()
     for values, node in _points(root, used):
         document = load.document(scenario, node)
-        found = schema.problems(document, rules)
+        found = list(_unknown_names(document, (), document.data, [name for name in values if name != "case"]))
+        found = found or schema.problems(document, rules)
         if not found:
             filled = schema.with_defaults(document.data, rules, rules)
             found = checks.problems(document, filled, known)
@@ -162,6 +163,16 @@ def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, 
             yield values, _substituted(varied, nodes, used)
 
 
+def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[str]) -> Iterator[Problem]:
+    """Find every `${name}` that was not replaced because the matrix has no such name."""
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _unknown_names(document, (*path, key), value, names)
+    elif isinstance(data, str):
+        for name in _PLACEHOLDER.findall(data):
+            yield document.problem(path, f"unknown name {name!r}", f"names of the matrix: {choices(names, name)}")
+
+
 def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
     """Get the mapping under `name`, empty when there is none."""
     found = next((value for key, value in mapping.value if key.value == name), None)
@@ -189,7 +200,7 @@ def _substituted(node: yaml.Node, values: dict[str, yaml.ScalarNode], used: set[
         return yaml.SequenceNode(node.tag, items, node.start_mark, node.end_mark)
     names = set(_PLACEHOLDER.findall(node.value)) & values.keys()
     if not names:
-        return node  # an unknown name stays as it is and fails as the value it is no value of
+        return node
     used |= names
     whole = _PLACEHOLDER.fullmatch(node.value)
     if whole:

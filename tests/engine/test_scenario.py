@@ -1,0 +1,323 @@
+"""Scenario files: what they become, and what is said when they are wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.scenario import ScenarioError, expand, implementations, plan, resolve
+
+STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
+
+BASE = """\
+experiment: study-one
+title: Two flows
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 10mbit, buffer: 40p}
+delay: {forward: 25ms, backward: 5ms}
+flows:
+  - {name: tcp, implementation: tcp-reno, from: s1, to: d1}
+  - {name: ledbat, implementation: tcp-ledbat, from: s2, to: d2, start: 2s, params: {target: 50ms}}
+duration: 20s
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Any:
+    """Writes a scenario file: the base above with some lines replaced, and lines added at the end."""
+
+    def write(extra: str = "", **replaced: str) -> Path:
+        lines = BASE.splitlines(keepends=True)
+        for name, value in replaced.items():
+            [index] = [index for index, line in enumerate(lines) if line.startswith(f"{name}:")]
+            lines[index] = f"{name}: {value}\n"
+        file = tmp_path / "study" / "one.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("".join(lines) + extra)
+        return file
+
+    return write
+
+
+def test_run_json_has_every_value_decided(scenario: Any) -> None:
+    [cell] = expand(scenario(), "full")
+    run = resolve(cell, 3)
+    assert run == {
+        "format": 1,
+        "study": "study",
+        "experiment": "study-one",
+        "cell": "single",
+        "cell_values": {},
+        "seed": 3,
+        "title": "Two flows",
+        "topology": {"name": "dumbbell", "pairs": 2, "switches": "none"},
+        "bottleneck": {"rate_bps": 10_000_000, "buffer_pkts": 40},
+        "delay": {"forward_ns": 25_000_000, "backward_ns": 5_000_000},
+        "tcp": {"ack": "delayed", "initial_window_pkts": 10},
+        "flows": [
+            {
+                "name": "tcp",
+                "implementation": "tcp-reno",
+                "from": "s1",
+                "to": "d1",
+                "start_ns": 0,
+                "params": {"slow_start": True},
+            },
+            {
+                "name": "ledbat",
+                "implementation": "tcp-ledbat",
+                "from": "s2",
+                "to": "d2",
+                "start_ns": 2_000_000_000,
+                "params": {"target_ns": 50_000_000, "slow_start": False, "pacing": True, "base_history": 10},
+            },
+        ],
+        "events": [],
+        "duration_ns": 20_000_000_000,
+        "sample_ns": 10_000_000,
+        "captures": ["bottleneck-in", "bottleneck-out"],
+        "keep_captures": False,
+    }
+
+
+def test_start_jitter_is_drawn_from_the_seed_alone(scenario: Any) -> None:
+    [cell] = expand(scenario("start_jitter: 10ms\n"), "full")
+    starts = {seed: [flow["start_ns"] for flow in resolve(cell, seed)["flows"]] for seed in (1, 2)}
+    # Fixed numbers: the same on every machine and in every version, or results no longer repeat.
+    assert starts == {1: [5_660_187, 2_002_371_690], 2: [6_025_719, 2_007_271_733]}
+
+
+def test_one_flow_more_leaves_the_others_starts_alone(scenario: Any) -> None:
+    def first_start(file: Path) -> int:
+        return int(resolve(expand(file, "full")[0], 1)["flows"][0]["start_ns"])
+
+    three = "  - {name: third, implementation: tcp-cubic, from: s1, to: d2}\nduration: 20s"
+    before = first_start(scenario("start_jitter: 10ms\n"))
+    file = scenario("start_jitter: 10ms\n")
+    file.write_text(file.read_text().replace("duration: 20s", three))
+    assert first_start(file) == before
+
+
+def test_events_are_resolved_and_sorted(scenario: Any) -> None:
+    events = """\
+events:
+  - {at: 9s, on: path:s1-d1, delay: {forward: 40ms}, jitter: {forward: 1ms, backward: 2ms}}
+  - {at: 5s, on: bottleneck, rate: 5mbit, buffer: 20p}
+  - {at: 7s, on: path, loss: {forward: 0.1%}, limit: 1000p}
+"""
+    assert resolve(expand(scenario(events), "full")[0], 1)["events"] == [
+        {"at_ns": 5_000_000_000, "on": "bottleneck", "rate_bps": 5_000_000, "buffer_pkts": 20},
+        {"at_ns": 7_000_000_000, "on": "path", "loss": {"forward_ppm": 1000}, "limit_pkts": 1000},
+        {
+            "at_ns": 9_000_000_000,
+            "on": "path:s1-d1",
+            "delay": {"forward_ns": 40_000_000},
+            "jitter": {"forward_ns": 1_000_000, "backward_ns": 2_000_000},
+        },
+    ]
+
+
+def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
+    file = scenario(
+        "matrix: {buffer: [40p, 100p], slow: [false, true]}\n",
+        bottleneck='{rate: 10mbit, buffer: "${buffer}"}',
+        title="buffer ${buffer}",
+    )
+    file.write_text(file.read_text().replace("from: s1, to: d1", 'from: s1, to: d1, params: {slow_start: "${slow}"}'))
+    cells = expand(file, "full")
+    assert [cell.name for cell in cells] == [
+        "buffer=40p,slow=false",
+        "buffer=40p,slow=true",
+        "buffer=100p,slow=false",
+        "buffer=100p,slow=true",
+    ]
+    last = resolve(cells[3], 1)
+    assert last["bottleneck"]["buffer_pkts"] == 100
+    assert last["flows"][0]["params"]["slow_start"] is True
+    assert last["title"] == "buffer 100p"
+    assert last["cell_values"] == {"buffer": "100p", "slow": True}
+
+
+def test_cases_differ_in_the_fields_they_name(scenario: Any) -> None:
+    cases = """\
+cases:
+  plain: {}
+  slow: {bottleneck: {rate: 2mbit}, flows: [{name: only, implementation: tcp-cubic, from: s1, to: d1}]}
+matrix: {b: [10p, 20p]}
+"""
+    file = scenario(cases, bottleneck='{rate: 10mbit, buffer: "${b}"}')
+    runs = {cell.name: resolve(cell, 1) for cell in expand(file, "full")}
+    assert list(runs) == ["case=plain,b=10p", "case=plain,b=20p", "case=slow,b=10p", "case=slow,b=20p"]
+    assert runs["case=slow,b=20p"]["bottleneck"] == {"rate_bps": 2_000_000, "buffer_pkts": 20}
+    assert [flow["name"] for flow in runs["case=slow,b=10p"]["flows"]] == ["only"]
+    assert len(runs["case=plain,b=10p"]["flows"]) == 2
+    assert runs["case=slow,b=10p"]["cell_values"] == {"case": "slow", "b": "10p"}
+
+
+def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
+    file = scenario("seeds: {full: 7, quick: 2}\nquick: {duration: 5s, delay: {forward: 1ms}}\n")
+    [full], [quick] = expand(file, "full"), expand(file, "quick")
+    assert (list(full.seeds), full.virtual_s) == ([1, 2, 3, 4, 5, 6, 7], 20)
+    assert (list(quick.seeds), quick.virtual_s) == ([1, 2], 5)
+    assert resolve(quick, 1)["delay"] == {"forward_ns": 1_000_000, "backward_ns": 5_000_000}
+
+
+@pytest.mark.parametrize(
+    ("replaced", "extra", "message"),
+    [
+        ({"duration": "20"}, "", ":9: duration: found 20, a number without a unit; allowed: a time such as 25ms"),
+        ({"delay": "{forward: -5ms, backward: 5ms}"}, "", ":5: delay.forward: found '-5ms', a negative time"),
+        ({"bottleneck": "{rate: 10mbit, buffer: 0p}"}, "", ":4: bottleneck.buffer: found '0p', too small; allowed: 1p"),
+        ({"bottleneck": "{rate: 10Mbit, buffer: 1p}"}, "", ":4: bottleneck.rate: found '10Mbit', unknown unit 'Mbit'"),
+        ({"bottleneck": "{rate: 10mbit}"}, "", ":4: bottleneck.buffer: missing; allowed: packets that may wait"),
+        ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell"),
+        ({"topology": "{name: dumbbell, pairs: two}"}, "", ":3: topology.pairs: found 'two'; allowed: a whole number"),
+        ({"experiment": "Fig 2"}, "", ":1: experiment: found 'Fig 2'; allowed: the experiment's id"),
+        ({"topology": "{name: dumbbell, pairs: 1}"}, "", ":8: flows[1].from: unknown host 's2'; allowed: s1, d1"),
+        ({"duration": "2s"}, "", ":8: flows[1].start: found '2s' plus start_jitter '0s', not before the end"),
+        ({}, "durtion: 3s\n", ":10: durtion: unknown field"),
+        ({}, "durtion: 3s\n", "(did you mean duration?)"),
+        ({}, "captures: [bottleneck-on]\n", ":10: captures[0]: found 'bottleneck-on'; allowed: bottleneck-in, "),
+        ({}, "events: [{at: 20s, on: bottleneck, rate: 1mbit}]\n", ":10: events[0].at: found '20s', not before the"),
+        ({}, "events: [{at: 1s, on: bottelneck, rate: 1mbit}]\n", "(did you mean bottleneck?)"),
+        ({}, "events: [{at: 1s, on: bottleneck, loss: {forward: 1%}}]\n", "events[0].loss: no field of bottleneck"),
+        ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
+        ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
+        ({}, "events: [{at: 1s, on: path:s1-d2, limit: 1p}]\n", "events[0].on: found 'path:s1-d2'"),
+        ({}, "matrix: {b: [10p, 20p]}\n", ':10: matrix.b: not used; allowed: "${b}" in some field'),
+        ({}, "matrix: {b: 10p}\n", ":10: matrix.b: found '10p'; allowed: a list"),
+        ({}, "matrix: {b: [a/b]}\n", ":10: matrix.b[0]: found 'a/b'; allowed: a value that can be part of a folder"),
+        ({}, "matrix: {B: [1p]}\n", ":10: matrix.B: unknown field; allowed: a name matching"),
+        ({"title": '"${bufer}"'}, "", ":2: title: unknown name 'bufer'; allowed: names of the matrix"),
+        ({}, "cases: {a: {experiment: b}}\n", ":10: cases.a.experiment: no field that may differ here"),
+        ({}, "cases:\n  a: {}\n  b: {duration: 1}\n", ":12: duration: found 1, a number without a unit"),
+        ({}, "quick: {durations: 1s}\n", "quick.durations: no field that may differ here"),
+        ({}, "seeds: {full: 0}\n", ":10: seeds.full: 0 is less than the minimum of 1"),
+        ({}, "title: again\n", ":10: title: named again (first on line 2)"),
+        ({"flows": "[]"}, "", "no YAML"),
+        ({"title": "null"}, "", ":2: title: found nothing; allowed: text"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_field(
+    scenario: Any, replaced: dict[str, str], extra: str, message: str
+) -> None:
+    file = scenario(extra, **replaced)
+    with pytest.raises(ScenarioError) as error:
+        expand(file, "full")
+    assert str(error.value).startswith(f"{file}:")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        ("{name: b, implementation: tcp-ledbta, from: s2, to: d2}", "(did you mean tcp-ledbat?)"),
+        ("{name: tcp, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'tcp' again"),
+        ("{name: b, implementation: tcp-reno, from: s2, to: s1}", "flows[1].to: found 's1', no host across from s2"),
+        ("{name: b, implementation: tcp-reno, from: s2}", "flows[1].to: missing; allowed: the receiving host"),
+        ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
+            "flows[1].params.tagret: unknown parameter; allowed: target, slow_start, pacing, base_history (did you",
+        ),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 25}}",
+            "flows[1].params.target: found 25, a number without a unit; allowed: a time",
+        ),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 2s}}",
+            "flows[1].params.target: found '2s', out of range; allowed: a time such as 25ms "
+            "(units: ns, us, ms, s, min), 1ms to 1s",
+        ),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {pacing: yes}}",
+            "flows[1].params.pacing: found 'yes'; allowed: true or false",
+        ),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {base_history: true}}",
+            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 10",
+        ),
+    ],
+)
+def test_a_mistake_in_a_flow(scenario: Any, flow: str, message: str) -> None:
+    file = scenario()
+    lines = file.read_text().splitlines()
+    lines[7] = f"  - {flow}"
+    file.write_text("\n".join(lines))
+    with pytest.raises(ScenarioError) as error:
+        expand(file, "full")
+    assert f"{file}:8: flows[1]" in str(error.value)
+    assert message in str(error.value)
+
+
+def test_all_mistakes_are_told_at_once_and_each_once(scenario: Any) -> None:
+    file = scenario("sample: 1\nmatrix: {b: [1p, 2p]}\n", duration="20", bottleneck='{rate: 1, buffer: "${b}"}')
+    with pytest.raises(ScenarioError) as error:
+        expand(file, "full")
+    assert [problem.line for problem in error.value.problems] == [4, 9, 10]
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"- a list", b"", b"a: [", b"a: b: c"])
+def test_files_that_are_no_scenario(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ScenarioError, match=r"bad\.yaml:\d+: "):
+        expand(file, "full")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read: No such file"):
+        expand(tmp_path / "none.yaml", "full")
+
+
+def test_on_is_no_truth_value_here(scenario: Any) -> None:
+    file = scenario("events: [{at: 1s, on: bottleneck, rate: 1mbit}]\n")
+    assert True in yaml.safe_load(file.read_text())["events"][0]  # what YAML 1.1 makes of it
+    assert resolve(expand(file, "full")[0], 1)["events"][0]["on"] == "bottleneck"
+
+
+def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scenario: Any) -> None:
+    file = scenario("seeds: {full: 2}\n")
+    assert plan([file], "full") == [
+        {
+            "study": "study",
+            "experiment": "study-one",
+            "cell": "single",
+            "seeds": [1, 2],
+            "virtual_s": 20.0,
+            "scenario": str(file),
+        }
+    ]
+    twin = file.with_name("twin.yaml")
+    twin.write_text(file.read_text())
+    with pytest.raises(ScenarioError, match=r"twin\.yaml:1: experiment: 'study-one' is also the experiment of"):
+        plan([file, twin], "full")
+
+
+@pytest.mark.parametrize("size", ["full", "quick"])
+def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
+    files = sorted(STUDIES.glob("*/*.yaml"))
+    scenarios = [file for file in files if file.name != "claims.yaml"]
+    planned = plan(scenarios, size)
+    assert {row["scenario"] for row in planned} == {str(file) for file in scenarios}
+    for file in scenarios:
+        for cell in expand(file, size):
+            assert cell.experiment.startswith(f"{cell.study}-"), file
+            resolve(cell, 1)
+
+
+def test_implementations_of_the_project_are_valid() -> None:
+    known = implementations.known()
+    assert {"tcp-reno", "tcp-cubic", "tcp-ledbat"} <= known.keys()
+    for name, implementation in known.items():
+        declared = implementation["parameters"]
+        assert implementations.resolved_parameters({}, declared), name
+
+
+def test_a_broken_implementation_file_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "tcp-new"
+    folder.mkdir()
+    (folder / "implementation.yaml").write_text("title: New\nkind: kernel\n")
+    with pytest.raises(ScenarioError, match=r"implementation\.yaml:2: kind: found 'kernel'; allowed: kernel-tcp"):
+        implementations.known(tmp_path)
