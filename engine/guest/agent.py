@@ -1,0 +1,88 @@
+"""The agent: carries out one run.json inside the guest and leaves guest.json beside it.
+
+The order is that of `timeline`: build, probe, captures and endpoints, scenario, drain, count, audit.
+"""
+
+import json
+import os
+import traceback
+from typing import Any
+
+from engine.guest import audit, captures, flows, probe, queue_trace, topology
+from engine.guest.clock import now_ns, sleep_until
+from engine.guest.timeline import BOOT_NS, DRAIN_NS, ENDPOINTS_NS, ORIGIN_NS, PROBE_NS
+
+RESULTS = "/results"
+HEARTBEATS = 100
+
+
+def main() -> None:
+    """Carry out /results/run.json; the outcome, good or bad, is /results/guest.json."""
+    outcome: dict[str, Any] = {"status": "failed", "error": None}
+    try:
+        with open(f"{RESULTS}/run.json") as file:
+            run = json.load(file)
+        _carry_out(run, outcome)
+        outcome["status"] = "ok"
+    except Exception as error:
+        outcome["error"] = f"{error}" or type(error).__name__
+        with open(f"{RESULTS}/logs/agent.log", "a") as log:
+            traceback.print_exc(file=log)
+    outcome["virtual_ns"] = now_ns() - BOOT_NS
+    with open(f"{RESULTS}/guest.json", "w") as file:
+        json.dump(outcome, file)
+
+
+def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
+    topology.load_modules(run)
+    net = topology.build(run)
+
+    sleep_until(PROBE_NS)
+    outcome["probe"] = probe.probe(net, run, PROBE_NS)
+
+    sleep_until(ENDPOINTS_NS)
+    queue_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
+    capturing = captures.start(net, run["captures"], RESULTS)
+    sampler = queue_trace.start(net, run, RESULTS)
+    endpoints = flows.start(net, run, RESULTS)
+
+    _scenario(net, run)
+
+    outcome["flows"] = flows.stop(endpoints)
+    os.waitpid(sampler, 0)
+    sleep_until(ORIGIN_NS + run["duration_ns"] + DRAIN_NS)
+    written = captures.stop(capturing)
+    counters = audit.difference(audit.read_counters(net), counters_before)
+    queue_after = queue_trace.read(net, RESULTS)
+    queue = {
+        name: count if name == "backlog_pkts" else count - queue_before[name] for name, count in queue_after.items()
+    }
+    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "bottleneck_queue": queue}
+    sentence = flows.failed(outcome["flows"], endpoints)
+    if sentence:
+        raise RuntimeError(sentence)
+    audit.check_captures(capturing, written, counters)
+    audit.check_bottleneck(net.topo, queue, counters)
+    outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
+
+
+def _scenario(net: Any, run: dict[str, Any]) -> None:
+    """Let the scenario's time pass, applying its events and giving the host signs of life."""
+    signs = [(index * run["duration_ns"] // HEARTBEATS, None) for index in range(1, HEARTBEATS + 1)]
+    events = [(event["at_ns"], event) for event in run["events"]]
+    with open(f"{RESULTS}/traces/events.csv", "w") as log, open(f"{RESULTS}/heartbeat", "w") as heartbeat:
+        print("time_ns,what", file=log)
+        for at_ns, event in sorted([*signs, *events], key=lambda moment: (moment[0], moment[1] is None)):
+            sleep_until(ORIGIN_NS + at_ns)
+            if event is None:
+                heartbeat.seek(0)
+                heartbeat.write(str(at_ns))
+                heartbeat.flush()
+            else:
+                topology.reshape(net, event)
+                words = " ".join(f"{name}={value}" for name, value in event.items() if name != "at_ns")
+                print(f"{at_ns},{words}", file=log, flush=True)
+
+
+if __name__ == "__main__":
+    main()

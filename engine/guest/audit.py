@@ -1,0 +1,58 @@
+"""The audit: nothing may be lost or invented between the counters of a run."""
+
+from typing import Any
+
+from engine.guest.captures import Capture
+from topologies.batch import entered
+
+Counters = dict[str, dict[str, int]]
+
+
+class AuditError(Exception):
+    """Two counters that must agree do not."""
+
+
+def read_counters(net: Any) -> Counters:
+    """Packets received and sent by every interface of every node, by interface name."""
+    counters: Counters = {}
+    for node in net.hosts:
+        with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
+            for line in file.readlines()[2:]:
+                name, _, values = line.partition(":")
+                fields = values.split()
+                if name.strip() != "lo":
+                    counters[name.strip()] = {"received_pkts": int(fields[1]), "sent_pkts": int(fields[9])}
+    return counters
+
+
+def difference(after: Counters, before: Counters) -> Counters:
+    """What was counted between two readings."""
+    return {
+        interface: {what: count - before[interface][what] for what, count in counts.items()}
+        for interface, counts in after.items()
+    }
+
+
+def check_captures(captures: list[Capture], written: dict[str, int], counters: Counters) -> None:
+    """Every packet an interface counted is in the capture, and no other."""
+    counted = {"in": ["received_pkts"], "out": ["sent_pkts"], "inout": ["received_pkts", "sent_pkts"]}
+    for capture in captures:
+        expected = sum(counters[capture.interface][what] for what in counted[capture.direction])
+        if written[capture.interface] != expected:
+            raise AuditError(
+                f"audit: the capture at {capture.tap} ({capture.interface}) has {written[capture.interface]} packets, "
+                f"the interface counted {expected}"
+            )
+
+
+def check_bottleneck(topo: Any, queue: dict[str, int], counters: Counters) -> None:
+    """Offered to the bottleneck = delivered + dropped, with an empty queue at the end."""
+    offered = sum(counters[interface]["received_pkts"] for _, interface in topo.access["r1"])
+    sent, dropped, waiting = queue["sent_pkts"], queue["dropped_pkts"], queue["backlog_pkts"]
+    if waiting or offered != sent + dropped:
+        raise AuditError(
+            f"audit: {offered} packets came to the bottleneck, {sent} left it, {dropped} were dropped, {waiting} wait"
+        )
+    interface = topo.bottleneck[1]
+    if sent != counters[interface]["sent_pkts"]:
+        raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")

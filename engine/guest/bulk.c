@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
+ *
+ *   bulk receive PORT                       accepts one connection, discards, prints the bytes received
+ *   bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS TRACE [BYTES]
+ *       connects at START_NS with congestion control CONTROL and sends until STOP_NS (CLOCK_REALTIME) or BYTES are
+ *       acknowledged; every SAMPLE_NS writes TCP_INFO and the controller's own delays to TRACE
+ *
+ * Exit status: 0 done, 1 failed (one line on stderr), 127 role or congestion control not supported.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES (1 << 20)
+/* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
+#define LOW_WATER_BYTES (256 << 10)
+#define RECEIVE_BUFFER_BYTES (4 << 20)
+
+/*
+ * What tcp_ledbat answers to TCP_CC_INFO; see struct ledbat_info in images/tcp_ledbat/tcp_ledbat.c. The magic number
+ * tells it from the answers of other controllers.
+ */
+struct ledbat_info {
+	uint32_t magic;
+	uint32_t base_delay_us;
+	uint32_t current_delay_us;
+	uint32_t queuing_delay_us;
+	uint32_t target_us;
+};
+#define LEDBAT_INFO_MAGIC 0
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bulk: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static long long number(const char *text, const char *name)
+{
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno || *end || end == text) {
+		fprintf(stderr, "bulk: %s: not a number: %s\n", name, text);
+		exit(127);
+	}
+	return value;
+}
+
+static void sleep_until(long long at_ns)
+{
+	const struct timespec at = {at_ns / 1000000000, at_ns % 1000000000};
+
+	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static int receive(int port)
+{
+	const int one = 1, low_water = LOW_WATER_BYTES, buffer = RECEIVE_BUFFER_BYTES;
+	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	unsigned long long received = 0;
+	ssize_t got;
+	int listener, connection;
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (listener < 0)
+		die("socket");
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
+		die("receive buffer");
+	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) || listen(listener, 1))
+		die("listen");
+	connection = accept(listener, NULL, NULL);
+	if (connection < 0)
+		die("accept");
+	if (setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
+		die("low-water mark");
+	/* MSG_TRUNC on TCP: discard in the kernel, nothing is copied */
+	while ((got = recv(connection, NULL, BLOCK_BYTES, MSG_TRUNC)) > 0)
+		received += got;
+	if (got < 0 && errno != ECONNRESET)
+		die("recv");
+	printf("%llu\n", received);
+	return 0;
+}
+
+struct sampling {
+	int socket;
+	long long next_ns, period_ns, stop_ns, origin_ns;
+	FILE *trace;
+};
+
+static void sample(const struct sampling *s)
+{
+	struct tcp_info info;
+	union tcp_cc_info controller;
+	struct ledbat_info delays;
+	socklen_t info_length = sizeof(info), controller_length = sizeof(controller);
+
+	if (getsockopt(s->socket, IPPROTO_TCP, TCP_INFO, &info, &info_length))
+		return;
+	fprintf(s->trace, "%lld,%u,%u,%u,%u,%u,%u,%u,%llu,%u,", s->next_ns - s->origin_ns, info.tcpi_snd_cwnd,
+		info.tcpi_snd_ssthresh, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_unacked, info.tcpi_lost,
+		info.tcpi_total_retrans, (unsigned long long)info.tcpi_bytes_acked, info.tcpi_ca_state);
+	if (getsockopt(s->socket, IPPROTO_TCP, TCP_CC_INFO, &controller, &controller_length) ||
+	    controller_length < sizeof(delays) || (memcpy(&delays, &controller, sizeof(delays)), delays.target_us == 0) ||
+	    delays.magic != LEDBAT_INFO_MAGIC)
+		fputs(",,\n", s->trace);
+	else
+		fprintf(s->trace, "%u,%u,%u\n", delays.base_delay_us, delays.current_delay_us, delays.queuing_delay_us);
+}
+
+static void *sample_until_stop(void *argument)
+{
+	struct sampling *s = argument;
+
+	for (; s->next_ns < s->stop_ns; s->next_ns += s->period_ns) {
+		sleep_until(s->next_ns);
+		sample(s);
+	}
+	fclose(s->trace);
+	return NULL;
+}
+
+static int flow_socket;
+
+/* the flow ends now: a reset, so that nothing of the send buffer follows */
+static void stop_flow(int signal_number)
+{
+	const struct linger reset = {1, 0};
+
+	(void)signal_number;
+	setsockopt(flow_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(flow_socket);
+	_exit(0);
+}
+
+static int send_flow(char **argv)
+{
+	static char block[BLOCK_BYTES];
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(number(argv[1], "PORT"))};
+	const char *control = argv[2];
+	const long long start_ns = number(argv[3], "START_NS"), stop_ns = number(argv[4], "STOP_NS");
+	const long long period_ns = number(argv[5], "SAMPLE_NS"), origin_ns = number(argv[6], "ORIGIN_NS");
+	long long left = argv[8] ? number(argv[8], "BYTES") : INT64_MAX;
+	struct sampling sampling = {.period_ns = period_ns, .stop_ns = stop_ns, .origin_ns = origin_ns};
+	struct timespec now;
+	pthread_t sampler;
+	ssize_t sent;
+
+	if (inet_pton(AF_INET, argv[0], &address.sin_addr) != 1) {
+		fprintf(stderr, "bulk: ADDRESS: not an IPv4 address: %s\n", argv[0]);
+		return 127;
+	}
+	flow_socket = socket(AF_INET, SOCK_STREAM, 0);
+	if (flow_socket < 0)
+		die("socket");
+	if (setsockopt(flow_socket, IPPROTO_TCP, TCP_CONGESTION, control, strlen(control))) {
+		fprintf(stderr, "bulk: congestion control %s: %s\n", control, strerror(errno));
+		return 127;
+	}
+	sampling.trace = fopen(argv[7], "w");
+	if (!sampling.trace)
+		die(argv[7]);
+	setvbuf(sampling.trace, NULL, _IOFBF, 1 << 16);
+	fputs("time_ns,cwnd_pkts,ssthresh_pkts,srtt_us,rttvar_us,unacked_pkts,lost_pkts,retransmitted_pkts,bytes_acked,"
+	      "ca_state,base_delay_us,current_delay_us,queuing_delay_us\n", sampling.trace);
+	signal(SIGTERM, stop_flow);
+
+	sleep_until(start_ns);
+	if (connect(flow_socket, (const struct sockaddr *)&address, sizeof(address)))
+		die("connect");
+	clock_gettime(CLOCK_REALTIME, &now);
+	/* samples of all flows fall on the same instants: multiples of the period from the scenario's zero */
+	sampling.next_ns = now.tv_sec * 1000000000LL + now.tv_nsec - origin_ns;
+	sampling.next_ns = origin_ns + (sampling.next_ns / period_ns + 1) * period_ns;
+	sampling.socket = flow_socket;
+	if (pthread_create(&sampler, NULL, sample_until_stop, &sampling))
+		die("thread");
+	for (; left > 0; left -= sent) {
+		sent = send(flow_socket, block, left < BLOCK_BYTES ? left : BLOCK_BYTES, MSG_NOSIGNAL);
+		if (sent < 0)
+			die("send");
+	}
+	if (shutdown(flow_socket, SHUT_WR))
+		die("shutdown");
+	/* the peer closes when it has everything; only then is a flow of a given size over */
+	if (recv(flow_socket, block, sizeof(block), 0) < 0)
+		die("recv");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "receive") == 0)
+		return receive(number(argv[2], "PORT"));
+	if ((argc == 10 || argc == 11) && strcmp(argv[1], "send") == 0)
+		return send_flow(argv + 2);
+	fprintf(stderr, "usage: bulk receive PORT\n"
+			"       bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE [BYTES]\n");
+	return 127;
+}

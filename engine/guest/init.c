@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * First program of a guest. Lays an in-memory overlay over the read-only root file system, mounts what programs
+ * expect, makes the run folder writable at /results, starts the agent in that root and powers off when it ends:
+ * no services, no teardown.
+ *
+ * Host paths come as kernel parameters, which the kernel hands to init as environment:
+ *   TESTBED_ROOTFS   directory that becomes / (read-only, under an overlay)
+ *   TESTBED_TOOLS    this program's directory; seen as /opt/tools
+ *   TESTBED_MODULES  kernel modules under test; seen as /opt/modules
+ *   TESTBED_CODE     the project's Python packages; seen as /opt/testbed
+ *   TESTBED_RUN      the run folder; seen as /results, the only place whose files outlive the guest
+ *   TESTBED_PROGRAM  module the guest runs, e.g. engine.guest.agent
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void power_off(void)
+{
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static void fail(const char *what, const char *on)
+{
+	printf("init: %s %s: %s\n", what, on, strerror(errno));
+	fflush(stdout);
+	power_off();
+}
+
+static const char *required(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value) {
+		errno = EINVAL;
+		fail("kernel parameter missing:", name);
+	}
+	return value;
+}
+
+static void mount_or_fail(const char *type, const char *on, unsigned long flags, const char *options)
+{
+	if (mkdir(on, 0755) && errno != EEXIST)
+		fail("mkdir", on);
+	if (mount(type, on, type, flags, options))
+		fail("mount", on);
+}
+
+/* Becomes the agent; does not return. */
+static void run_agent(const char *program)
+{
+	char *const argv[] = {"python3", "-I", "-S", "-B", "/opt/testbed/engine/guest/start.py", (char *)program, NULL};
+	char *const envp[] = {"PATH=/opt/tools:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TERM=xterm", "LANG=C.UTF-8",
+			      "SHELL=/bin/bash", NULL};
+
+	setsid();
+	execve("/usr/bin/python3", argv, envp);
+	fail("exec", argv[0]);
+}
+
+int main(void)
+{
+	const struct rlimit no_core = {0, 0};
+	const char *program = required("TESTBED_PROGRAM");
+	int status;
+	pid_t agent;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setrlimit(RLIMIT_CORE, &no_core);
+
+	/* the root is the tools directory; its mnt/ is the only mount point that exists */
+	mount_or_fail("tmpfs", "/mnt", 0, "mode=755");
+	mount_or_fail("hostfs", "/mnt/lower", MS_RDONLY, required("TESTBED_ROOTFS"));
+	if (mkdir("/mnt/upper", 0755) || mkdir("/mnt/work", 0755))
+		fail("mkdir", "/mnt/upper");
+	mount_or_fail("overlay", "/mnt/root", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work");
+	if (chdir("/mnt/root"))
+		fail("chdir", "/mnt/root");
+
+	mount_or_fail("proc", "proc", 0, NULL);
+	mount_or_fail("sysfs", "sys", 0, NULL);
+	mount_or_fail("devtmpfs", "dev", 0, NULL);
+	mount_or_fail("devpts", "dev/pts", 0, NULL);
+	mount_or_fail("tmpfs", "dev/shm", 0, NULL);
+	mount_or_fail("tmpfs", "run", 0, "mode=755");
+	mount_or_fail("tmpfs", "tmp", 0, NULL);
+	mkdir("opt", 0755);
+	mount_or_fail("hostfs", "opt/tools", MS_RDONLY, required("TESTBED_TOOLS"));
+	mount_or_fail("hostfs", "opt/modules", MS_RDONLY, required("TESTBED_MODULES"));
+	mount_or_fail("hostfs", "opt/testbed", MS_RDONLY, required("TESTBED_CODE"));
+	mount_or_fail("hostfs", "results", 0, required("TESTBED_RUN"));
+	if (chroot("."))
+		fail("chroot", "/mnt/root");
+
+	agent = fork();
+	if (agent < 0)
+		fail("fork", "agent");
+	if (agent == 0)
+		run_agent(program);
+
+	/* every orphan of the guest ends here; only the agent's end matters */
+	while (waitpid(-1, &status, 0) != agent)
+		;
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		printf("init: the agent ended with status 0x%x\n", status);
+	sync();
+	power_off();
+}

@@ -1,0 +1,97 @@
+"""The fidelity probe: measures the path before any flow uses it and compares it with the scenario.
+
+An emulated path that is not what the scenario says spoils results silently; here it fails the run.
+"""
+
+import socket
+import struct
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.guest.clock import now_ns, sleep_until
+from topologies.batch import entered
+from topologies.dumbbell import destination_ip, source_ip
+
+_PORT = 9
+_IP_UDP_HEADER_BYTES = 28
+_PACKET_BYTES = 1500
+_TRAIN_PKTS = 20
+_SO_TIMESTAMPNS = 35
+
+RELATIVE_TOLERANCE = 0.001
+ABSOLUTE_TOLERANCE_NS = 10_000
+
+
+class ProbeError(Exception):
+    """The path is not what the scenario says."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """What was measured between one pair of hosts."""
+
+    forward_ns: int
+    backward_ns: int
+    capacity_bps: float
+
+
+def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
+    """Measure every pair that a flow uses, one after the other; returns what goes into the summary.
+
+    Raises:
+        ProbeError: off by more than 0.1 % and, for delays, more than 10 us.
+    """
+    measured = {}
+    pairs = sorted({int(flow["from"][1:]) for flow in run["flows"]})
+    for index, pair in enumerate(pairs):
+        sleep_until(start_ns + index * 4_000_000_000 // len(pairs))
+        path = _measure(net, pair, run["bottleneck"]["buffer_pkts"])
+        measured[f"s{pair}-d{pair}"] = asdict(path)
+        _compare(f"s{pair} to d{pair}", "forward delay", path.forward_ns, run["delay"]["forward_ns"])
+        _compare(f"d{pair} to s{pair}", "backward delay", path.backward_ns, run["delay"]["backward_ns"])
+        _compare(f"s{pair} to d{pair}", "capacity", path.capacity_bps, run["bottleneck"]["rate_bps"])
+    return measured
+
+
+def _compare(where: str, what: str, measured: float, expected: float) -> None:
+    unit, slack = ("bit/s", 0) if what == "capacity" else ("ns", ABSOLUTE_TOLERANCE_NS)
+    if abs(measured - expected) > max(RELATIVE_TOLERANCE * expected, slack):
+        raise ProbeError(f"fidelity probe: {what} from {where} is {measured:.0f} {unit}, the scenario says {expected}")
+
+
+def _measure(net: Any, pair: int, buffer_pkts: int) -> Path:
+    # a train that fits: the first packet passes at once, the rest must wait in the buffer
+    train = min(_TRAIN_PKTS, buffer_pkts + 1)
+    source, destination = net[f"s{pair}"].namespace, net[f"d{pair}"].namespace
+    with _udp(source) as sender, _udp(destination) as receiver:
+        payload = bytes(_PACKET_BYTES - _IP_UDP_HEADER_BYTES)
+        sent_ns = now_ns()
+        for _ in range(train):
+            sender.sendto(payload, (destination_ip(pair), _PORT))
+        arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
+        returned_ns = now_ns()
+        receiver.sendto(b"", (source_ip(pair), _PORT))
+        backward_ns = _arrival_ns(sender) - returned_ns
+    bits = 8 * _PACKET_BYTES * (train - 1)
+    return Path(arrivals_ns[0] - sent_ns, backward_ns, bits * 1e9 / (arrivals_ns[-1] - arrivals_ns[0]))
+
+
+def _udp(namespace: int) -> socket.socket:
+    with entered(namespace):
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    udp.bind(("", _PORT))
+    udp.settimeout(5)
+    return udp
+
+
+def _arrival_ns(udp: socket.socket) -> int:
+    try:
+        _, ancillary, _, _ = udp.recvmsg(_PACKET_BYTES, 64)
+    except TimeoutError:
+        raise ProbeError("fidelity probe: a packet was lost on an empty path") from None
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = struct.unpack("qq", data[:16])
+            return int(seconds * 1_000_000_000 + nanoseconds)
+    raise ProbeError("fidelity probe: the kernel gave no arrival time")

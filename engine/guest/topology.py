@@ -1,0 +1,106 @@
+"""The network of a run: builds the topology that run.json names, with the TCP settings of its flows."""
+
+import subprocess
+from typing import Any
+
+from topologies.dumbbell import Dumbbell
+from topologies.network import BatchIntf, BatchMininet
+from topologies.shaping import Bottleneck, Propagation
+
+# Mechanisms that none of the papers' models has, and sizes that would follow the guest's memory.
+_TCP_SYSCTLS = {
+    "net/ipv4/tcp_slow_start_after_idle": "0",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_backlog_ack_defer": "0",
+    "net/ipv4/tcp_comp_sack_nr": "0",
+    "net/ipv4/tcp_rmem": "4096 131072 33554432",
+    "net/ipv4/tcp_wmem": "4096 131072 33554432",
+}
+
+
+def load_modules(run: dict[str, Any]) -> None:
+    """Load the kernel modules of the run's implementations."""
+    modules = {run["implementations"][flow["implementation"]].get("module") for flow in run["flows"]}
+    for module in sorted(modules - {None}):
+        subprocess.run(["insmod", f"/opt/modules/{module}.ko"], check=True)
+
+
+def build(run: dict[str, Any]) -> BatchMininet:
+    """A built and started network; ``net.topo`` tells its taps."""
+    net = BatchMininet(
+        Dumbbell(
+            pairs=run["topology"]["pairs"],
+            switches=run["topology"]["switches"],
+            bottleneck=Bottleneck(run["bottleneck"]["rate_bps"], run["bottleneck"]["buffer_pkts"]),
+            forward=Propagation(run["delay"]["forward_ns"]),
+            backward=Propagation(run["delay"]["backward_ns"]),
+            route_options=_route_options(run),
+            sysctls=_sysctls(run),
+        )
+    )
+    net.start()
+    return net
+
+
+def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
+    """Apply an event of the scenario, now."""
+    if event["on"] == "bottleneck":
+        interface = _interface(net, net.topo.bottleneck)
+        old = interface.egress
+        rate_bps = event.get("rate_bps", old.rate_bps)
+        interface.reshape(Bottleneck(rate_bps, event.get("buffer_pkts", old.buffer_pkts)))
+        return
+    pair = event["on"].partition(":")[2]
+    for direction, router in (("forward", "r2"), ("backward", "r1")):
+        for place in net.topo.access[router]:
+            if pair and not place[1].endswith(dict(zip(("r1", "r2"), pair.split("-"), strict=True))[router]):
+                continue
+            interface = _interface(net, place)
+            old = interface.egress
+            interface.reshape(
+                Propagation(
+                    event.get("delay", {}).get(f"{direction}_ns", old.delay_ns),
+                    event.get("jitter_ns", old.jitter_ns),
+                    event.get("loss", old.loss),
+                )
+            )
+
+
+def _interface(net: BatchMininet, place: tuple[str, str]) -> BatchIntf:
+    node, interface = place
+    found: BatchIntf = net[node].nameToIntf[interface]
+    return found
+
+
+def _route_options(run: dict[str, Any]) -> dict[str, str]:
+    options: dict[str, list[str]] = {}
+    for flow in run["flows"]:
+        for host in (flow["from"], flow["to"]):
+            # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
+            options[host] = ["features tcp_usec_ts", f"initcwnd {run['tcp']['initial_window_pkts']}"]
+            if run["tcp"]["ack"] == "every-packet":
+                options[host].append("quickack 1")
+    return {host: " ".join(words) for host, words in options.items()}
+
+
+def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
+    hosts = {host for flow in run["flows"] for host in (flow["from"], flow["to"])}
+    sysctls = {host: dict(_TCP_SYSCTLS) for host in hosts}
+    for flow, name, parameter in _parameters(run):
+        if "sysctl" in parameter:
+            sysctls[flow["from"]][parameter["sysctl"]] = str(_sysctl_value(flow["params"], name, parameter))
+    return sysctls
+
+
+def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
+    if parameter["type"] == "time" and parameter["sysctl"].endswith("_us"):
+        return int(params[f"{name}_ns"]) // 1000
+    return int(params[name])
+
+
+def _parameters(run: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, Any]]]:
+    return [
+        (flow, name, parameter)
+        for flow in run["flows"]
+        for name, parameter in run["implementations"][flow["implementation"]]["parameters"].items()
+    ]

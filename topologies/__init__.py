@@ -1,0 +1,1 @@
+"""Mininet topologies and shaped links. Knows Mininet and nothing of LEDBAT."""

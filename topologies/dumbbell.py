@@ -1,0 +1,137 @@
+"""The dumbbell: pairs of hosts on both sides of one bottleneck.
+
+::
+
+    s1 --+                  +-- d1
+    s2 --+-- r1 ====== r2 --+-- d2        switches "ovs": s* -- sw1 -- r1 and r2 -- sw2 -- d*
+         |   bottleneck     |
+    sN --+                  +-- dN
+
+Rate and queue sit on r1 towards r2, forward delay on r2 towards the destinations, backward delay on r1 towards the
+sources: queue and delay on different interfaces, and neither on an endpoint.
+"""
+
+from typing import Any
+
+from mininet.topo import Topo
+
+from topologies.network import BatchSwitch, Router
+from topologies.shaping import Bottleneck, Propagation
+
+
+def source_ip(pair: int) -> str:
+    """Address of host s<pair>, pairs from 1."""
+    return f"10.0.{pair}.1"
+
+
+def destination_ip(pair: int) -> str:
+    """Address of host d<pair>, pairs from 1."""
+    return f"10.1.{pair}.1"
+
+
+def _mac(side: int, pair: int, end: int) -> str:
+    return f"02:00:00:{side:02x}:{pair:02x}:{end:02x}"
+
+
+class Dumbbell(Topo):  # type: ignore[misc]
+    """See the module. `route_options` are words for each host's default route, `sysctls` for each host's namespace."""
+
+    def build(
+        self,
+        pairs: int,
+        switches: str,
+        bottleneck: Bottleneck,
+        forward: Propagation,
+        backward: Propagation,
+        route_options: dict[str, str],
+        sysctls: dict[str, dict[str, str]],
+    ) -> None:
+        """Called by Mininet's Topo with the constructor's arguments."""
+        self.pairs = pairs
+        self.bottleneck = ("r1", "r1-r2")
+        # forward traffic leaves r2 towards the destinations, backward traffic leaves r1 towards the sources
+        self.access: dict[str, list[tuple[str, str]]] = {"r1": [], "r2": []}
+        self.addHost("r1", cls=Router, routes=["10.1.0.0/16 via 10.2.0.2"])
+        self.addHost("r2", cls=Router, routes=["10.0.0.0/16 via 10.2.0.1"])
+        self.addLink(
+            "r1",
+            "r2",
+            intfName1="r1-r2",
+            intfName2="r2-r1",
+            addr1=_mac(2, 0, 1),
+            addr2=_mac(2, 0, 2),
+            params1={
+                "addresses": ["10.2.0.1/30"],
+                "neighbours": [("10.2.0.2", _mac(2, 0, 2))],
+                "egress": bottleneck,
+            },
+            params2={"addresses": ["10.2.0.2/30"], "neighbours": [("10.2.0.1", _mac(2, 0, 1))]},
+        )
+        for side, prefix, router, delay in ((0, "s", "r1", backward), (1, "d", "r2", forward)):
+            for pair in range(1, pairs + 1):
+                name = f"{prefix}{pair}"
+                route = f"default via 10.{side}.{pair}.254 {route_options.get(name, '')}"
+                self.addHost(name, routes=[route.strip()], sysctls=sysctls.get(name, {}))
+            if switches == "ovs":
+                self._connect_by_switch(side, prefix, router, delay)
+            else:
+                self._connect_directly(side, prefix, router, delay)
+
+    def _connect_directly(self, side: int, prefix: str, router: str, delay: Propagation) -> None:
+        for pair in range(1, self.pairs + 1):
+            interface = f"{router}-{prefix}{pair}"
+            self.access[router].append((router, interface))
+            self.addLink(
+                f"{prefix}{pair}",
+                router,
+                intfName2=interface,
+                **self._addresses(side, pair),
+                params2={
+                    "addresses": [f"10.{side}.{pair}.254/24"],
+                    "neighbours": [(f"10.{side}.{pair}.1", _mac(side, pair, 1))],
+                    "egress": delay,
+                },
+            )
+
+    def _connect_by_switch(self, side: int, prefix: str, router: str, delay: Propagation) -> None:
+        switch, interface = f"sw{side + 1}", f"{router}-sw{side + 1}"
+        self.access[router].append((router, interface))
+        self.addSwitch(switch, cls=BatchSwitch, dpid=f"{side + 1:x}")
+        pairs = range(1, self.pairs + 1)
+        self.addLink(
+            switch,
+            router,
+            intfName2=interface,
+            addr2=_mac(side, 0, 2),
+            params2={
+                "addresses": [f"10.{side}.{pair}.254/24" for pair in pairs],
+                "neighbours": [(f"10.{side}.{pair}.1", _mac(side, pair, 1)) for pair in pairs],
+                "egress": delay,
+            },
+        )
+        for pair in pairs:
+            options = self._addresses(side, pair)
+            options["params1"]["neighbours"] = [(f"10.{side}.{pair}.254", _mac(side, 0, 2))]
+            del options["addr2"]
+            self.addLink(f"{prefix}{pair}", switch, **options)
+
+    @staticmethod
+    def _addresses(side: int, pair: int) -> dict[str, Any]:
+        return {
+            "addr1": _mac(side, pair, 1),
+            "addr2": _mac(side, pair, 2),
+            "params1": {
+                "addresses": [f"10.{side}.{pair}.1/24"],
+                "neighbours": [(f"10.{side}.{pair}.254", _mac(side, pair, 2))],
+            },
+        }
+
+    def taps(self) -> dict[str, list[tuple[str, str, str]]]:
+        """Where packets can be captured: tap -> (node, interface, direction as in tcpdump -Q)."""
+        hosts = range(1, self.pairs + 1)
+        return {
+            "bottleneck-in": [(node, interface, "in") for node, interface in self.access["r1"]],
+            "bottleneck-out": [(*self.bottleneck, "inout")],
+            "sender": [(f"s{pair}", f"s{pair}-eth0", "inout") for pair in hosts],
+            "receiver": [(f"d{pair}", f"d{pair}-eth0", "inout") for pair in hosts],
+        }

@@ -1,0 +1,251 @@
+"""A Mininet whose nodes, links and switches are set up in batches. Everything else of Mininet works as ever.
+
+Measured where it matters, at a guest's start: Mininet's own classes take some 150 processes for a dumbbell, these
+take one `ip` and at most one `tc` per node. A node is a network namespace; the shell that Mininet keeps in each node
+is started when the first command for it comes (the CLI, ``node.cmd``), which most runs never do.
+"""
+
+import array
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import time
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.net import Mininet
+from mininet.node import Node, OVSSwitch
+from mininet.util import errRun
+
+from topologies.batch import Batch, entered
+from topologies.shaping import Shaping
+
+_SIOCETHTOOL = 0x8946
+# ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
+_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
+
+
+class BatchNode(Node):  # type: ignore[misc]
+    """A host: a network namespace, and a shell in it once somebody asks for one."""
+
+    isSetup = True  # Mininet would start a process per program to see whether it is installed
+
+    def __init__(self, name: str, configuration: Batch, sysctls: dict[str, str] | None = None, **params: Any) -> None:
+        self.configuration = configuration
+        self.namespace: int | None = None
+        self.sysctls = sysctls or {}
+        super().__init__(name, **params)
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  Mininet's name
+        """Make the namespace; called by Mininet when a node is made."""
+        if not self.inNamespace:
+            return
+        with entered(None):
+            home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            os.unshare(os.CLONE_NEWNET)
+            self.namespace = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            os.setns(home, os.CLONE_NEWNET)
+            os.close(home)
+        for name, value in self.sysctls.items():
+            self.set_sysctl(name, value)
+
+    def set_sysctl(self, name: str, value: str) -> None:
+        """Set one sysctl of this node's namespace; `name` has slashes, as below /proc/sys."""
+        with entered(self.namespace), open(f"/proc/sys/{name}", "w") as file:
+            file.write(value)
+
+    def netns_words(self) -> str:
+        """Where ``ip link add`` puts an interface of this node."""
+        return "" if self.namespace is None else f" netns /proc/{os.getpid()}/fd/{self.namespace}"
+
+    def _shell(self) -> None:
+        if self.shell is None:
+            in_namespace, self.inNamespace = self.inNamespace, False
+            with entered(self.namespace):
+                super().startShell()
+            self.inNamespace = in_namespace
+
+    def cmd(self, *args: Any, **kwargs: Any) -> Any:
+        """As Mininet's, starting the shell if there is none yet."""
+        self._shell()
+        return super().cmd(*args, **kwargs)
+
+    def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # noqa: N802  Mininet's name
+        """As Mininet's, starting the shell if there is none yet."""
+        self._shell()
+        super().sendCmd(*args, **kwargs)
+
+    def popen(self, *args: Any, **kwargs: Any) -> Any:
+        """As Mininet's, starting the shell if there is none yet."""
+        self._shell()
+        return super().popen(*args, **kwargs)
+
+    def spawn(self, arguments: list[str], output: int, errors: int) -> int:
+        """Start a program in this node's namespace without a shell; returns its process number."""
+        with entered(self.namespace):
+            return os.posix_spawnp(
+                arguments[0],
+                arguments,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, output, 1),
+                    (os.POSIX_SPAWN_DUP2, errors, 2),
+                ],
+                setsid=True,
+            )
+
+    def config(self, routes: list[str] | None = None, **_params: Any) -> dict[str, Any]:
+        """Bring up the loopback and add `routes` (the words after ``ip route add``)."""
+        self.configuration.ip(self.namespace, self.name, "link set lo up")
+        for route in routes or []:
+            self.configuration.ip(self.namespace, self.name, f"route add {route}")
+        return {}
+
+
+class Router(BatchNode):
+    """A node that forwards, and where queues and delays belong: never on an endpoint (TCP small queues would see)."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  Mininet's name
+        """Make the namespace and let it forward."""
+        super().startShell(mnopts)
+        self.set_sysctl("net/ipv4/ip_forward", "1")
+
+
+class BatchIntf(Intf):  # type: ignore[misc]
+    """An interface with addresses, neighbours and shaping, all set in the node's batch."""
+
+    def config(
+        self,
+        addresses: list[str] | None = None,
+        neighbours: list[tuple[str, str]] | None = None,
+        egress: Shaping | None = None,
+        **_params: Any,
+    ) -> dict[str, Any]:
+        """Addresses as ``10.0.1.1/24``; neighbours as (IP, MAC), permanent so that no ARP disturbs a run."""
+        node: BatchNode = self.node
+        self.egress = egress
+        for address in addresses or []:
+            self.batch_ip(f"address add {address} dev {self.name}")
+            self.ip, self.prefixLen = address.split("/")
+        self.batch_ip(f"link set {self.name} up")
+        for ip, mac in neighbours or []:
+            self.batch_ip(f"neighbour add {ip} lladdr {mac} nud permanent dev {self.name}")
+        if egress:
+            for line in egress.add(self.name):
+                node.configuration.tc(node.namespace, node.name, line)
+        return {}
+
+    def batch_ip(self, line: str) -> None:
+        """One ``ip`` line in this interface's node."""
+        self.node.configuration.ip(self.node.namespace, self.node.name, line)
+
+    def disable_offloads(self) -> None:
+        """TSO, GSO and GRO off: with them a queue of 40 "packets" holds 40 bursts and stamps are shared."""
+        with entered(self.node.namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            for command in (_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO):
+                value = array.array("I", [command, 0])
+                fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0]))
+
+    def reshape(self, egress: Shaping) -> None:
+        """Change the shaping in place, now; packets that wait keep waiting."""
+        batch = Batch()
+        for line in egress.change(self.name):
+            batch.tc(self.node.namespace, self.node.name, line)
+        batch.run()
+        self.egress = egress
+
+
+class BatchLink(Link):  # type: ignore[misc]
+    """A veth pair between two nodes, made in their namespaces by one line."""
+
+    @classmethod
+    def makeIntfPair(  # noqa: N802  Mininet's name
+        cls,
+        intfname1: str,
+        intfname2: str,
+        addr1: str | None = None,
+        addr2: str | None = None,
+        node1: Any = None,
+        node2: Any = None,
+        deleteIntfs: bool = True,  # noqa: N803
+    ) -> None:
+        """One line for the batch; gso_max_segs 1 keeps TCP from building packets of several segments at all."""
+        end1, end2 = (
+            f"name {name} address {mac} gso_max_segs 1{node.netns_words()}"
+            for name, mac, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
+        )
+        node1.configuration.link(f"link add {end1} type veth peer {end2}")
+
+
+class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
+    """An Open vSwitch bridge that learns addresses (or follows flows given with ovs-ofctl)."""
+
+    _daemons_started = False
+
+    def __init__(self, name: str, **params: Any) -> None:
+        self._made = False
+        super().__init__(name, failMode="standalone", reconnectms=0, **params)
+        self._made = True
+
+    def cmd(self, *args: Any, **kwargs: Any) -> Any:
+        """As Mininet's, but a switch under construction runs nothing: the loopback is up already."""
+        return super().cmd(*args, **kwargs) if self._made else ""
+
+    @classmethod
+    def isOldOVS(cls) -> bool:  # noqa: N802  Mininet's name
+        """Never: the root file system brings a current one, no process is started to ask."""
+        return False
+
+    @classmethod
+    def batchStartup(cls, switches: Any, run: Any = errRun) -> Any:  # noqa: N802  Mininet's name
+        """Start the daemons, then configure all switches in one ovs-vsctl transaction.
+
+        ovs-vswitchd keeps the number of CPUs it saw last and looks again only when the monotonic clock has passed
+        10 s: started earlier it runs no handler thread and drops every packet that misses its cache.
+        """
+        if not cls._daemons_started:
+            time.sleep(max(0.0, 12 - time.monotonic()))
+            for command in _OVS_START:
+                subprocess.run(command, check=True)
+            cls._daemons_started = True
+        return super().batchStartup(switches, run)
+
+
+_OVS_START = (
+    ["mkdir", "-p", "/run/openvswitch", "/var/log/openvswitch", "/etc/openvswitch"],
+    ["ovsdb-tool", "create", "/run/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema"],
+    ["ovsdb-server", "/run/openvswitch/conf.db", "--remote=punix:/run/openvswitch/db.sock", "--pidfile", "--detach"],
+    ["ovs-vsctl", "--no-wait", "init"],
+    ["ovs-vswitchd", "--pidfile", "--detach"],
+)
+
+
+class BatchMininet(Mininet):  # type: ignore[misc]
+    """Mininet over batches. `build` leaves every namespace, link, address, route and qdisc in place."""
+
+    def __init__(self, topo: Any) -> None:
+        self.configuration = Batch()
+        super().__init__(topo, switch=BatchSwitch, host=BatchNode, controller=None, link=BatchLink, intf=BatchIntf)
+
+    @classmethod
+    def init(cls) -> None:
+        """Nothing: Mininet would raise the first namespace's buffer sizes, a process per value."""
+
+    def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
+        """As Mininet's; nodes share this network's batch."""
+        return super().addHost(name, cls, configuration=self.configuration, **params)
+
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
+        """As Mininet's; switches share this network's batch."""
+        return super().addSwitch(name, cls, configuration=self.configuration, **params)
+
+    def build(self) -> None:
+        """As Mininet's, then run what was collected."""
+        super().build()
+        self.configuration.run()
+        for node in self.hosts:
+            for intf in node.intfList():
+                intf.disable_offloads()
