@@ -1,0 +1,38 @@
+# The LEDBAT testbed's pipeline: scenarios -> runs -> measurements -> figures -> report.
+#
+#   snakemake --cores all            every study named in workflows/config.yaml
+#   snakemake --cores all quick      the same, each experiment at its smallest telling size
+#   snakemake --cores all icccn      one study
+#   snakemake --cores all <id>       one experiment, by its id
+from snakemake.utils import min_version, validate
+
+min_version("9.10")
+
+
+configfile: "workflows/config.yaml"
+
+
+validate(config, "workflows/schemas/config.schema.yaml")
+
+
+include: "workflows/rules/common.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        report_of("all", config["size"]),
+
+
+rule quick:
+    input:
+        report_of("all", "quick"),
+
+
+include: "workflows/rules/targets.smk"  # studies and experiments by their ids
+include: "workflows/rules/images.smk"  # what boots
+include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
+include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
+include: "workflows/rules/figures.smk"  # run folders -> figures
+include: "workflows/rules/report.smk"  # everything -> pages
+include: "workflows/rules/progress.smk"  # what is told meanwhile and at the end

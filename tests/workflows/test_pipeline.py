@@ -1,0 +1,147 @@
+"""The pipeline's graph, its targets, and what it does when runs are killed, fail or are no longer wanted."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+ICCCN = {
+    "icccn-fig2a-ledbat-vs-tcp",
+    "icccn-fig2a-utilization-baselines",
+    "icccn-fig2b-ledbat-vs-ledbat",
+    "icccn-fig3-top-dt2-b40",
+    "icccn-fig3-middle-dt10-b40",
+    "icccn-fig3-bottom-dt10-b100",
+}
+
+ALL_RUNS = [
+    "toy-one/single/seed-1",
+    "toy-one/single/seed-2",
+    "toy-one/single/seed-3",
+    "toy-two/case=a/seed-1",
+    "toy-two/case=a/seed-2",
+    "toy-two/case=b/seed-1",
+    "toy-two/case=b/seed-2",
+]
+
+
+def job_counts(output: str) -> dict[str, int]:
+    """Jobs by rule, from the table that a dry run prints."""
+    return {rule: int(count) for rule, count in re.findall(r"^(\w[\w-]*) +(\d+)$", output, flags=re.MULTILINE)}
+
+
+def test_the_graphs_of_both_sizes(pipeline: Any) -> None:
+    full, both = (
+        job_counts(pipeline("--dry-run", "--quiet", "rules", "--", *targets)) for targets in (["all"], ["all", "quick"])
+    )
+    assert full["measurements"] == full["figure"] >= len(ICCCN)
+    assert full["runs"] >= 7
+    assert full["report"] == 1
+    assert {rule: both[rule] for rule in ("measurements", "figure", "report")} == {
+        rule: 2 * full[rule] for rule in ("measurements", "figure", "report")
+    }
+    # One plan for each size, although snakemake was called twice.
+    assert pipeline.calls("testbed plan") == ["testbed plan None None full", "testbed plan None None quick"]
+
+
+def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
+    counts = job_counts(pipeline("--dry-run", "--quiet", "rules", "--", "icccn", *sorted(ICCCN)))
+    assert counts["report"] == 1 + len(ICCCN)
+    assert counts["measurements"] == len(ICCCN)
+    assert "MissingRuleException" in pipeline("--dry-run", "--", "icccn-fig9", code=1)
+
+
+def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
+    output = small()
+    assert "SUMMARY OF results\n" in output
+    assert small.done_seeds() == ALL_RUNS
+    assert sorted(small.calls("testbed run")) == [
+        "testbed run case=a [1, 2] full",
+        "testbed run case=b [1, 2] full",
+        "testbed run single [1, 2] full",
+        "testbed run single [3] full",
+    ]
+    for file in (
+        "report/index.html",
+        "experiments/toy-two/verdicts.json",
+        "experiments/toy-one/figure.svg",
+        "runs/toy/toy-two/case=b/seed-2/columns/packets.parquet",
+    ):
+        assert (small.folder / "results" / file).exists(), file
+
+    assert "Nothing to be done" in small()
+    assert small.calls() == []
+
+    # Another scenario text: this experiment again, the other not. A seed that is no longer planned goes away.
+    one = small.folder / "workflows/studies/toy/one.yaml"
+    one.write_text(one.read_text().replace("full: 3", "full: 2"))
+    assert "removing results/runs/toy/toy-one/single/seed-3" in small()
+    assert small.calls("testbed run") == ["testbed run single [1, 2] full"]
+    assert "toy-one/single/seed-3" not in small.done_seeds()
+
+    # Quick results lie beside the full ones.
+    assert "SUMMARY OF results/quick\n" in small("quick")
+    assert small.calls("testbed run")[-1].endswith("quick")
+    assert (small.folder / "results/quick/runs/toy/toy-one/single/seed-1").exists()
+    assert len(small.done_seeds()) == len(ALL_RUNS) - 1
+
+
+def test_a_killed_pipeline_goes_on_where_it_was(small: Any) -> None:
+    small("toy-two", code=-9, KILL_AT="toy-two/case=b/2")
+    killed = small.calls("testbed run")
+    assert small.done_seeds()[-1] == "toy-two/case=b/seed-1" or "testbed run case=a [1, 2] full" not in killed
+    small()
+    resumed = small.calls("testbed run")
+    finished = [call for call in killed if "case=b" not in call]
+    assert "testbed run case=b [1, 2] full" in resumed
+    assert not set(finished) & set(resumed)
+    assert small.done_seeds() == ALL_RUNS
+
+
+def test_a_failed_run_is_told_and_stops_nothing_else(small: Any) -> None:
+    output = small(code=1, FAIL_AT="toy-two/case=a/2")
+    assert "toy-two/case=a/2 failed" in output
+    assert set(ALL_RUNS) - set(small.done_seeds()) == {"toy-two/case=a/seed-2"}
+    assert (small.folder / "results/experiments/toy-one/verdicts.json").exists()
+    assert not (small.folder / "results/experiments/toy-two").exists()
+
+
+def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:
+    two = small.folder / "workflows/studies/toy/two.yaml"
+    two.write_text(two.read_text().replace("buffer: 40p", "buffer: 40"))
+    output = small(code=1)
+    assert "workflows/studies/toy/two.yaml:4: bottleneck.buffer: found 40, a number without a unit" in output
+    assert "Traceback" not in output
+    assert small.calls("testbed run") == []
+
+
+def test_a_study_without_scenarios_is_told(small: Any) -> None:
+    (small.folder / "workflows/config.yaml").write_text("studies: [toys]\n")
+    assert "study 'toys' has no scenario in workflows/studies/toys" in small(code=1)
+
+
+@pytest.mark.parametrize("jobs", ["{seeds: 2}", "{virtual_seconds: 2}"])
+def test_jobs_hold_as_many_seeds_as_the_configuration_says(small: Any, jobs: str) -> None:
+    (small.folder / "workflows/config.yaml").write_text(f"studies: [toy]\njobs: {jobs}\n")
+    counts = job_counts(small("--dry-run", "--quiet", "rules"))
+    # Of 3 seeds of 1 s, 2 of 1 s and 2 of 2 s.
+    assert counts["runs"] == {"{seeds: 2}": 4, "{virtual_seconds: 2}": 5}[jobs]
+
+
+def test_style_of_the_rules() -> None:
+    files = [ROOT / "Snakefile", *sorted((ROOT / "workflows/rules").glob("*.smk"))]
+    subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], check=True)
+    assert not [file for file in files if "lambda" in file.read_text()]
+
+
+def test_lint(pipeline: Any) -> None:
+    text = pipeline("--lint", "text", code=1)
+    hints = set(re.findall(r"^ {4}\* (.*):$", text, flags=re.MULTILINE))
+    assert hints == {"Specify a conda environment or container for each rule."}, text

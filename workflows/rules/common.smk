@@ -1,0 +1,137 @@
+# What several rules need: the plan of cells, and the names of files that follow from it.
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+# The programs installed beside this Snakemake, also when its environment is not activated.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
+
+STUDIES = Path("workflows/studies")
+# Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
+ROOTS = {"full": "results", "quick": "results/quick"}
+SIZES = {root: size for size, root in ROOTS.items()}
+
+
+wildcard_constraints:
+    results="|".join(ROOTS.values()),
+    study="[^/]+",
+    experiment="[a-z0-9-]+",
+    cell="[^/]+",
+    first=r"\d+",
+    last=r"\d+",
+
+
+def scenario_files():
+    """All scenarios of the studies in the configuration."""
+    files = []
+    for study in config["studies"]:
+        found = [
+            file
+            for file in sorted((STUDIES / study).glob("*.yaml"))
+            if file.name != "claims.yaml"
+        ]
+        if not found:
+            raise WorkflowError(
+                f"workflows/config.yaml: study {study!r} has no scenario in {STUDIES / study}"
+            )
+        files += found
+    return files
+
+
+@functools.cache
+def plan(size):
+    """Cells by experiment, as `testbed plan` lists them; asked again only when something it reads has changed."""
+    scenarios = scenario_files()
+    read = [
+        *scenarios,
+        *sorted(Path("workflows/schemas").glob("*.yaml")),
+        *sorted(Path("images/implementations").glob("*/implementation.yaml")),
+        *sorted(Path("engine/scenario").glob("*.py")),
+    ]
+    key = hashlib.sha256(size.encode())
+    for file in read:
+        key.update(f"\0{file}\0".encode() + file.read_bytes())
+    cache = Path(".snakemake/plans") / f"{key.hexdigest()}.jsonl"
+    if not cache.exists():
+        command = ["testbed", "plan", *map(str, scenarios), "--size", size]
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if answer.returncode:
+            raise WorkflowError(
+                "No plan: `testbed plan` refused a scenario; its message stands above."
+            )
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        partial = cache.with_suffix(f".{os.getpid()}")
+        partial.write_text(answer.stdout)
+        partial.rename(cache)
+    experiments = {}
+    for line in cache.read_text().splitlines():
+        cell = json.loads(line)
+        experiments.setdefault(cell["experiment"], {})[cell["cell"]] = cell
+    return experiments
+
+
+def batches(cell):
+    """First and last seed of each job of a cell."""
+    limit = min(
+        config["jobs"]["seeds"],
+        max(1, int(config["jobs"]["virtual_seconds"] / cell["virtual_s"])),
+    )
+    seeds = cell["seeds"]
+    for start in range(0, len(seeds), limit):
+        chunk = seeds[start : start + limit]
+        yield chunk[0], chunk[-1]
+
+
+def planned_cell(wildcards):
+    """The plan's entry for the cell of a job."""
+    return plan(SIZES[wildcards.results])[wildcards.experiment][wildcards.cell]
+
+
+def size_of(wildcards):
+    """The size whose results a job writes."""
+    return SIZES[wildcards.results]
+
+
+def scenario_of(wildcards):
+    """The scenario file of an experiment."""
+    cells = plan(SIZES[wildcards.results])[wildcards.experiment]
+    return next(iter(cells.values()))["scenario"]
+
+
+def claims_of(wildcards):
+    """The claims of the study that an experiment belongs to."""
+    return Path(scenario_of(wildcards)).with_name("claims.yaml")
+
+
+def runs_of(wildcards):
+    """What says that all runs of an experiment are there."""
+    cells = plan(SIZES[wildcards.results])[wildcards.experiment].values()
+    folder = f"{wildcards.results}/runs/{{study}}/{{experiment}}/{{cell}}"
+    return [
+        f"{folder.format(**cell)}/seeds-{first}-{last}.done"
+        for cell in cells
+        for first, last in batches(cell)
+    ]
+
+
+def targets(size):
+    """Experiments by target: everything, each study, each experiment."""
+    named = {"all": list(plan(size))}
+    for experiment, cells in plan(size).items():
+        study = next(iter(cells.values()))["study"]
+        named.setdefault(study, []).append(experiment)
+        named[experiment] = [experiment]
+    return named
+
+
+def report_of(target, size):
+    """What says that the report holds the results of a target."""
+    return f"{ROOTS[size]}/report/.made-for-{target}"

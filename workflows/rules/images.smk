@@ -1,0 +1,11 @@
+# The guest's kernel, root file system and modules. Runs depend on the digests in this one file, which is rewritten only
+# when something in it changes.
+IMAGES = f"{os.environ.get('TESTBED_CACHE', 'cache')}/images.json"
+
+
+rule images:
+    output:
+        IMAGES,
+    threads: workflow.cores
+    shell:
+        "python -m images"

@@ -1,0 +1,11 @@
+# All runs of an experiment, measured as its claims define it: a tidy table, and a verdict for each claim.
+rule measurements:
+    input:
+        runs=runs_of,
+        claims=claims_of,
+    output:
+        metrics="{results}/experiments/{experiment}/metrics.csv",
+        verdicts="{results}/experiments/{experiment}/verdicts.json",
+    shell:
+        "python -m analysis measure {wildcards.experiment} --claims {input.claims:q} "
+        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments"

@@ -1,0 +1,114 @@
+# A line such as "runs 12/60, 34 %, about 2 min left" whenever another percent of the virtual time has been simulated.
+import fcntl
+import shutil
+import threading
+import time
+
+
+class Progress(threading.Thread):
+    """Watches the run folders of the jobs that are due and prints how far they are, weighted by virtual seconds."""
+
+    def __init__(self, jobs):
+        super().__init__(daemon=True)
+        self.started = time.time()
+        self.weights = {
+            f"{folder}/summary.json": planned_cell(job.wildcards)["virtual_s"]
+            for job in jobs
+            for folder in run_folders(job.wildcards)
+        }
+        self.whole = sum(self.weights.values())
+        self.waiting = set(self.weights)
+        self.percent = 0
+
+    def run(self):
+        while self.waiting:
+            time.sleep(2)
+            self.waiting -= {
+                summary for summary in self.waiting if self.is_done(summary)
+            }
+            self.tell()
+
+    def is_done(self, summary):
+        """Whether a run has ended since this Snakemake was started; an older folder is about to be replaced."""
+        try:
+            return os.stat(summary).st_mtime >= self.started
+        except FileNotFoundError:
+            return False
+
+    def tell(self):
+        """Print the line when it says something new."""
+        left = sum(self.weights[summary] for summary in self.waiting)
+        share = 1 - left / self.whole
+        if int(100 * share) == self.percent:
+            return
+        self.percent = int(100 * share)
+        seconds = (time.time() - self.started) * (1 / share - 1)
+        estimate = (
+            f"about {seconds / 60:.0f} min left"
+            if seconds >= 90
+            else f"about {seconds:.0f} s left"
+        )
+        done = len(self.weights) - len(self.waiting)
+        print(
+            f"runs {done}/{len(self.weights)}, {self.percent} %, {estimate}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def remove_unplanned(results):
+    """Remove run folders that a scenario once planned and no longer does: they would be measured with the others."""
+    for cells in plan(SIZES[results]).values():
+        for experiment in {
+            f"{results}/runs/{cell['study']}/{cell['experiment']}"
+            for cell in cells.values()
+        }:
+            for folder in Path(experiment).glob("*/seed-*"):
+                cell = cells.get(folder.parent.name)
+                if (
+                    cell is None
+                    or int(folder.name.removeprefix("seed-")) not in cell["seeds"]
+                ):
+                    print(
+                        f"removing {folder}, which {Path(experiment).name} no longer has",
+                        file=sys.stderr,
+                    )
+                    shutil.rmtree(folder)
+
+
+def folders_of_results():
+    """The folders of results that the jobs of this call belong to."""
+    return sorted(
+        {
+            job.wildcards.results
+            for job in workflow.dag.jobs
+            if "results" in job.wildcards.keys()
+        }
+    )
+
+
+def lock():
+    """Refuse to work beside another Snakemake; the lock goes when its process does, also by kill -9.
+
+    Snakemake's own lock, which outlives a killed process, is switched off in the profile.
+    """
+    held = open(".snakemake/testbed.lock", "w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WorkflowError("Another snakemake is at work in this folder.") from None
+    return held
+
+
+onstart:
+    at_work = lock()
+    for results in folders_of_results():
+        remove_unplanned(results)
+    due = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "runs"]
+    if due:
+        Progress(due).start()
+
+
+onsuccess:
+    for results in folders_of_results():
+        shell("python -m analysis summary --results {results}")

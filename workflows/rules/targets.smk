@@ -1,0 +1,8 @@
+# Every study and every experiment is a target by its id, at the size that the configuration names.
+for name in targets(config["size"]).keys() - {"all"}:
+
+    rule:
+        name:
+            name
+        input:
+            report_of(name, config["size"]),
