@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""`python -m images`: build everything that boots, and write where it is to `images.json` in the cache."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from images import module
+from images.cache import Store, default_root
+from images.errors import ImageError
+from images.kernel import build as kernel
+from images.kernel.trial import seccomp_works
+from images.rootfs import build as rootfs
+from images.run import Say
+from images.tools import build as tools
+
+
+def main() -> int:
+    """Build what is missing; return 0, or 1 after one sentence about what failed."""
+    parser = argparse.ArgumentParser(prog="python -m images", description="Build everything that boots in a guest.")
+    parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
+    debug: bool = parser.parse_args().debug
+    start = time.monotonic()
+
+    def say(step: str) -> None:
+        print(f"[{time.monotonic() - start:4.0f} s] {step}", flush=True)
+
+    try:
+        index = build_all(Store(default_root(), say), say, debug=debug)
+    except (ImageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    say(f"all images are ready: {index}")
+    return 0
+
+
+def build_all(store: Store, say: Say, *, debug: bool) -> Path:
+    """Build into the store and return the path of images.json."""
+    found: dict[str, dict[str, object]] = {}
+    folder, digest = tools.build(store, say)
+    found["tools"] = {"path": str(folder), "digest": digest}
+    root = rootfs.build(store, say)
+    found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
+    for suffix in ("", ":debug") if debug else ("",):
+        built = kernel.build(store, say, debug=bool(suffix))
+        found[f"kernel{suffix}"] = {
+            "path": str(built.program),
+            "digest": built.digest,
+            "release": built.release,
+            "source": built.source,
+            "seccomp": seccomp_works(built.program),
+        }
+        for name in module.NAMES:
+            path, digest = module.build(store, say, name, built)
+            found[f"module:{name}{suffix}"] = {"path": str(path), "digest": digest}
+    index = store.root / "images.json"
+    draft = index.with_suffix(".json.new")
+    draft.write_text(json.dumps(found, indent=2) + "\n")
+    draft.rename(index)
+    return index
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Content-addressed store of everything that takes long to make.
+
+An entry is a folder `<root>/<kind>/<digest>/`, the digest being that of its inputs. It is built under another name and
+renamed when whole, so an entry that exists is complete; a manifest with the SHA-256 of each file tells a damaged one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MANIFEST = "manifest.json"
+
+
+def project_root() -> Path:
+    """Return the project's root folder."""
+    return Path(__file__).resolve().parent.parent
+
+
+def default_root() -> Path:
+    """Return the folder of the store: $TESTBED_CACHE, or `cache/` in the project."""
+    chosen = os.environ.get("TESTBED_CACHE")
+    return Path(chosen).resolve() if chosen else project_root() / "cache"
+
+
+def digest_of(inputs: object) -> str:
+    """Return the SHA-256 (hex) of JSON-serialisable inputs, independent of the order of keys."""
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def tree_digest(folder: Path, pattern: str = "**/*") -> dict[str, str]:
+    """Return {path relative to `folder`: SHA-256} of the files that match `pattern`."""
+    return {str(p.relative_to(folder)): file_digest(p) for p in sorted(folder.glob(pattern)) if p.is_file()}
+
+
+class Store:
+    """The store at one folder. Several processes may use it at once."""
+
+    def __init__(self, root: Path, say: Callable[[str], None] = print) -> None:
+        self.root = root
+        self._say = say
+
+    def path(self, kind: str, digest: str) -> Path:
+        """Return where the entry is, or would be."""
+        return self.root / kind / digest
+
+    def has(self, kind: str, digest: str) -> bool:
+        """Tell whether the entry exists (it may still be damaged)."""
+        return (self.path(kind, digest) / MANIFEST).is_file()
+
+    def ensure(self, kind: str, digest: str, build: Callable[[Path], None]) -> Path:
+        """Return the entry's folder, calling `build(empty folder)` first when it is missing or damaged.
+
+        Whatever `build` raises goes through, and then nothing is left behind. A second caller with the same digest
+        waits for the first and finds the entry there.
+        """
+        entry = self.path(kind, digest)
+        with self._locked(kind, digest):
+            if self._intact(entry):
+                return entry
+            working = entry.with_name(f".{digest}.building")
+            remove(working)
+            working.mkdir(parents=True)
+            try:
+                build(working)
+                _seal(working)
+            except BaseException:
+                remove(working)
+                raise
+            remove(entry)
+            working.rename(entry)
+            _sync(entry.parent)
+        return entry
+
+    def _intact(self, entry: Path) -> bool:
+        if not entry.exists():
+            return False
+        damaged = first_difference(entry)
+        if damaged is not None:
+            self._say(f"{entry.parent.name}/{entry.name[:12]} is damaged ({damaged}): building it again")
+        return damaged is None
+
+    @contextmanager
+    def _locked(self, kind: str, digest: str) -> Iterator[None]:
+        locks = self.root / "locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        with (locks / f"{kind}-{digest}").open("w") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._say(f"waiting for another build of {kind}/{digest[:12]}")
+                fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+
+def manifest_of(folder: Path) -> dict[str, str]:
+    """Return what the folder holds: SHA-256 of each file, `-> target` of each link; the manifest itself left out.
+
+    An executable's digest is marked, since a binary that lost its mode does not run.
+    """
+    found: dict[str, str] = {}
+    for parent, folders, files in os.walk(folder):
+        for name in (*files, *folders):
+            path = Path(parent, name)
+            mode = path.lstat().st_mode
+            relative = str(path.relative_to(folder))
+            if stat.S_ISLNK(mode):
+                found[relative] = f"-> {path.readlink()}"
+            elif stat.S_ISREG(mode):
+                found[relative] = file_digest(path) + (" x" if mode & stat.S_IXUSR else "")
+    found.pop(MANIFEST, None)
+    return dict(sorted(found.items()))
+
+
+def first_difference(entry: Path) -> str | None:
+    """Return what is wrong with an entry, in a few words, or None when it is as it was built."""
+    try:
+        expected: dict[str, str] = json.loads((entry / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return "no readable manifest"
+    actual = manifest_of(entry)
+    for name in sorted({*expected, *actual}):
+        if name not in actual:
+            return f"{name} is gone"
+        if name not in expected:
+            return f"{name} was added"
+        if expected[name] != actual[name]:
+            return f"{name} has changed"
+    return None
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all in it, read-only folders too; nothing happens when it does not exist."""
+    if path.is_dir() and not path.is_symlink():
+        for parent, _, _ in os.walk(path):
+            Path(parent).chmod(0o700)
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _seal(working: Path) -> None:
+    """Write the manifest and let everything reach the disk, so that a rename never shows a half-written entry."""
+    (working / MANIFEST).write_text(json.dumps(manifest_of(working), indent=0) + "\n")
+    descriptor = os.open(working, os.O_RDONLY)
+    try:
+        _syncfs(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _syncfs(descriptor: int) -> None:
+    # one call for thousands of files; Python has no syncfs(2), and fsync of each file is ten times slower
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+        raise OSError(ctypes.get_errno(), "syncfs")
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Build the guest kernel and the tree that modules are built against.
+
+An entry of the store (`kernels/<digest>/`) holds `linux` (the kernel, a static program), `config`, `release`,
+`build.log` and `tree/`, the part of the built source that `make -C tree M=... modules` needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from images.cache import Store, digest_of, file_digest, remove, tree_digest
+from images.errors import ImageError
+from images.kernel import sources
+from images.run import Say, compiler, logged
+
+HERE = Path(__file__).parent
+CONFIG = HERE / "config"
+DEBUG_CONFIG = HERE / "debug.config"
+PATCHES = HERE / "patches"
+
+# The same bytes from the same inputs: nothing of the builder or the hour goes in.
+REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_VERSION": "1",
+    "KBUILD_BUILD_USER": "testbed",
+    "KBUILD_BUILD_HOST": "testbed",
+}
+
+# Names that not every kernel in the tested range has as an option that can be set
+VERSION_DEPENDENT = frozenset({"CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL"})
+
+# What a module build reads, as find(1) tests: see scripts/package/install-extmod-build in the kernel's source
+TREE = """
+{
+  find Makefile Kbuild .config Module.symvers scripts/Makefile* -type f
+  find include scripts ! -type d ! -name '*.o' ! -name '.*.cmd' ! -path '*/kconfig/*' ! -path '*/dtc/*'
+  find arch/um arch/x86 ! -type d \\( -name 'Makefile*' -o -name 'Kbuild*' -o -name '*.h' -o -name 'module.lds*' \\)
+} | sort -u | tar -c -T - | tar -x -C "$1"
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built guest kernel; `source` is the Debian package and its version."""
+
+    folder: Path
+    digest: str
+    source: str
+
+    @property
+    def program(self) -> Path:
+        """The kernel itself."""
+        return self.folder / "linux"
+
+    @property
+    def tree(self) -> Path:
+        """What modules are built against."""
+        return self.folder / "tree"
+
+    @property
+    def release(self) -> str:
+        """What `uname -r` answers in the guest."""
+        return (self.folder / "release").read_text().strip()
+
+
+def build(store: Store, say: Say, *, debug: bool = False) -> Kernel:
+    """Return the guest kernel, built when the store does not have it. ImageError when it cannot be had."""
+    package, deb = sources.fetch(store, say)
+    configs = [CONFIG, DEBUG_CONFIG] if debug else [CONFIG]
+    inputs = {
+        "source": package.sha256,
+        "config": [file_digest(path) for path in configs],
+        "patches": tree_digest(PATCHES),
+        "recipe": file_digest(Path(__file__)),
+        "compiler": compiler(),
+    }
+    digest = digest_of(inputs)
+    name = "debug kernel" if debug else "guest kernel"
+
+    def make(folder: Path) -> None:
+        _compile(folder, deb, package.name, configs, lambda step: say(f"{name}: {step}"), store.root / "ccache")
+
+    return Kernel(store.ensure("kernels", digest, make), digest, f"{package.name} {package.version}")
+
+
+def _compile(folder: Path, deb: Path, name: str, configs: list[Path], say: Say, ccache: Path) -> None:
+    log = folder / "build.log"
+    source = folder / "source"
+    source.mkdir()
+    say("unpacking the source")
+    unpack = 'dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "*/$2.tar.xz" | tar -xJ --strip-components=1'
+    logged(
+        ["bash", "-o", "pipefail", "-c", unpack, "-", str(deb), name], log, "Unpacking the kernel source", cwd=source
+    )
+    for patch in sorted(PATCHES.glob("*.patch")):
+        command = ["patch", "-p1", "--forward", "--no-backup-if-mismatch", "--input", str(patch)]
+        logged(command, log, f"Applying {patch.name} to {name}", cwd=source)
+
+    wanted = "".join(path.read_text() for path in configs)
+    (folder / "config").write_text(wanted)
+    make = ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}"]
+    environment = {**REPRODUCIBLE, "KCONFIG_ALLCONFIG": str(folder / "config")}
+    if shutil.which("ccache"):
+        make.append("CC=ccache gcc")
+        # the source lies below a folder with another name in each build: not part of ccache's key
+        environment |= {"CCACHE_DIR": str(ccache), "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+    logged([*make, "allnoconfig"], log, "Configuring the kernel", cwd=source, environment=environment)
+    unset = not_set(wanted, (source / ".config").read_text())
+    if unset:
+        raise ImageError(f"{name} did not take these settings of images/kernel/*config: {', '.join(unset)}")
+    say("compiling (4 to 8 minutes on 2 cores)")
+    logged([*make, "linux", "modules"], log, "Compiling the kernel", cwd=source, environment=environment)
+    _keep(folder, source, log)
+
+
+def _keep(folder: Path, source: Path, log: Path) -> None:
+    """Move what is needed out of the built source, and drop the rest."""
+    shutil.copyfile(source / ".config", folder / "config")
+    shutil.copyfile(source / "include/config/kernel.release", folder / "release")
+    shutil.copy(source / "linux", folder / "linux")
+    tree = folder / "tree"
+    tree.mkdir()
+    logged(["bash", "-euo", "pipefail", "-c", TREE, "-", str(tree)], log, "Keeping the module tree", cwd=source)
+    remove(source)
+
+
+def not_set(wanted: str, actual: str) -> list[str]:
+    """Return the options that `wanted` asks for and `actual` (a .config) does not have so.
+
+    A later line about an option replaces an earlier one. Kconfig drops silently what has an unmet dependency, which
+    would be noticed late or never.
+    """
+    pattern = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
+    have = dict(pattern.findall(actual))
+    return [
+        f"{name}={value}"
+        for name, value in dict(pattern.findall(wanted)).items()
+        if have.get(name, "n") != value and name not in VERSION_DEPENDENT
+    ]

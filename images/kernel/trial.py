@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Boot a freshly built guest kernel once, to see that it runs here and how."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from images.errors import ImageError
+from images.run import logged
+
+PROGRAM = Path(__file__).with_name("probe.c")
+TIMEOUT_S = 20
+
+
+def seccomp_works(kernel: Path) -> bool:
+    """Tell whether the guest runs with `seccomp=on` (Linux 6.16 and later, on hosts that allow it).
+
+    Raises ImageError when it does not boot in the older ptrace mode either.
+    """
+    with tempfile.TemporaryDirectory(prefix="testbed-trial-") as name:
+        folder = Path(name)
+        root = folder / "root"
+        root.mkdir()
+        command = ["gcc", "-O2", "-static", "-o", str(root / "init"), str(PROGRAM)]
+        logged(command, folder / "log", "Compiling the trial boot's program")
+        if _boots(kernel, folder, "seccomp=on"):
+            return True
+        if _boots(kernel, folder):
+            return False
+        console = (folder / "console").read_text(errors="replace").strip().splitlines()
+    raise ImageError(
+        "The guest kernel does not boot on this host (is /dev/shm mounted noexec, or full?); it said: "
+        + (" / ".join(console[-3:]) or "nothing")
+    )
+
+
+def _boots(kernel: Path, folder: Path, *options: str) -> bool:
+    mark = folder / "root" / "booted"
+    mark.unlink(missing_ok=True)
+    arguments = [
+        "mem=64M",
+        "rootfstype=hostfs",
+        f"rootflags={folder / 'root'}",
+        "rw",
+        "init=/init",
+        "con=null",
+        "con0=null,fd:1",
+        "time-travel=inf-cpu",
+        f"uml_dir={folder}/",
+        *options,
+    ]
+    with (folder / "console").open("wb") as console:
+        try:
+            subprocess.run(
+                [kernel, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                # the kernel maps the guest's memory from a file in $TMPDIR, which must allow execution
+                env={**os.environ, "TMPDIR": "/dev/shm"},  # noqa: S108
+                timeout=TIMEOUT_S,
+                start_new_session=True,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+    return mark.exists()

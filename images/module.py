@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Build a kernel module of this project against a guest kernel."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from images.cache import Store, digest_of, file_digest, remove, tree_digest
+from images.kernel.build import REPRODUCIBLE, Kernel
+from images.run import Say, compiler, logged
+
+HERE = Path(__file__).parent
+NAMES = ("tcp_ledbat",)
+SOURCE_FILES = (".c", ".h", "Makefile", "Kbuild")
+
+
+def build(store: Store, say: Say, name: str, kernel: Kernel) -> tuple[Path, str]:
+    """Return the .ko file of `images/<name>/` for `kernel`, and its digest. ImageError when it does not compile."""
+    sources = HERE / name
+    inputs = {
+        "sources": {path: sha for path, sha in tree_digest(sources).items() if path.endswith(SOURCE_FILES)},
+        "kernel": kernel.digest,
+        "recipe": file_digest(Path(__file__)),
+        "compiler": compiler(),
+    }
+    digest = digest_of(inputs)
+
+    def make(folder: Path) -> None:
+        say(f"module {name}: compiling for {kernel.release}")
+        work = folder / "work"
+        for path in inputs["sources"]:
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(sources / path, work / path)
+        command = ["make", "-C", str(kernel.tree), f"M={work}", "ARCH=um", "modules"]
+        logged(command, store.root / "logs" / f"{name}.log", f"Compiling module {name}", environment=REPRODUCIBLE)
+        shutil.copyfile(work / f"{name}.ko", folder / f"{name}.ko")
+        remove(work)
+
+    return store.ensure("modules", digest, make) / f"{name}.ko", digest

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The guest's root file system: a Debian release, trimmed."""

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Build the guest's root file system: a folder that the guest mounts read-only through hostfs.
+
+An entry of the store (`rootfs/<digest>/`) holds `root/`, `packages.txt` (name and version of each package) and
+`tar.sha256`. The same archive state gives the same tar, bit for bit; the archive moves, so the tar's digest is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from images import debian
+from images.cache import Store, digest_of, file_digest
+from images.run import Say, logged
+
+HERE = Path(__file__).parent
+PACKAGES = HERE / "packages.txt"
+CUSTOMIZE = HERE / "customize.sh"
+SUITE = "trixie"
+EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
+
+# Nobody reads these in a guest
+LEFT_OUT = ("doc/*", "man/*", "info/*", "locale/*", "zoneinfo/*", "lintian/*", "bug/*", "bash-completion/*")
+
+
+@dataclass(frozen=True)
+class RootFileSystem:
+    """A built root file system."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        """The folder the guest mounts."""
+        return self.folder / "root"
+
+    @property
+    def packages(self) -> Path:
+        """Names and versions of the packages in it, one a line."""
+        return self.folder / "packages.txt"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the tar it was extracted from."""
+        return (self.folder / "tar.sha256").read_text().strip()
+
+
+def requested(text: str) -> list[str]:
+    """Return the package names of a list with comments."""
+    return [line.split("#")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
+
+
+def build(store: Store, say: Say) -> RootFileSystem:
+    """Return the root file system, built when the store does not have it. ImageError when that fails."""
+    inputs = {
+        "packages": requested(PACKAGES.read_text()),
+        "suite": SUITE,
+        "epoch": EPOCH,
+        "customize": file_digest(CUSTOMIZE),
+        "left out": LEFT_OUT,
+    }
+
+    def make(folder: Path) -> None:
+        say(f"root file system: installing Debian {SUITE} (1 minute)")
+        tar = folder / "root.tar"
+        log = store.root / "logs" / "rootfs.log"
+        command = [
+            "mmdebstrap",
+            f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+            "--variant=minbase",
+            f"--include={','.join(inputs['packages'])}",
+            *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
+            f"--customize-hook={CUSTOMIZE}",
+            SUITE,
+            str(tar),
+            "-",
+        ]
+        text = debian.source_lines([SUITE])
+        logged(command, log, "Building the root file system", environment={"SOURCE_DATE_EPOCH": EPOCH}, text=text)
+        say("root file system: unpacking")
+        (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
+        _unpack(tar, folder / "root", log)
+        tar.unlink()
+        (folder / "root" / "packages.txt").rename(folder / "packages.txt")
+
+    return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
+
+
+def _unpack(tar: Path, root: Path, log: Path) -> None:
+    """Extract as the invoking user, who must be able to read all of it: the guest opens files with that user's rights.
+
+    Times of last change are kept, since programs in the guest see them.
+    """
+    root.mkdir()
+    options = ["--no-same-owner", "--preserve-permissions", "--exclude=./dev/*", "--delay-directory-restore"]
+    logged(["tar", "-xf", str(tar), "-C", str(root), *options], log, "Unpacking the root file system")
+    logged(["chmod", "-R", "u+rX", str(root)], log, "Making the root file system readable")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Run a build command with its output in a log file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from images.errors import ImageError
+
+Say = Callable[[str], None]
+"""Tells the person who waits what happens now."""
+
+TAIL_LINES = 15
+TAIL_WIDTH = 200
+
+
+def logged(
+    command: Sequence[str],
+    log: Path,
+    what: str,
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    text: str | None = None,
+) -> None:
+    """Run `command`, appending its output to `log`.
+
+    `what` names the step in the error, `environment` is added to this process's own, `text` goes to standard input.
+    Raises ImageError with the last lines of the output when the command cannot be started or fails.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab+") as stream:
+        start = stream.seek(0, os.SEEK_END)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=cwd,
+                env={**os.environ, "LC_ALL": "C", **(environment or {})},
+                input=None if text is None else text.encode(),
+                stdin=subprocess.DEVNULL if text is None else None,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise ImageError(f"{what}: {command[0]} is not installed (`testbed doctor` tells how to get it)") from error
+        if done.returncode == 0:
+            return
+        stream.seek(start)
+        tail = stream.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
+    lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in tail)
+    raise ImageError(f"{what} failed (exit status {done.returncode}); the whole log is {log}{lines}")
+
+
+def answer(command: Sequence[str]) -> str:
+    """Return the first line `command` prints; ImageError when it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"})
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ImageError(f"{command[0]} is needed and does not run (`testbed doctor` tells how to get it)") from error
+    return done.stdout.partition("\n")[0].strip()
+
+
+def compiler() -> str:
+    """Return what names the compiler and linker for a digest: the same text, the same binaries."""
+    return f"{answer(['gcc', '--version'])}; {answer(['ld', '--version'])}"

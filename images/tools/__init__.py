@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The static programs that run inside the guest."""
