@@ -71,9 +71,18 @@ def read(path: Path) -> Capture:
                 f"{path}: the record at byte {offset} has the fraction of a second {_word(data, offset + 4, swapped)}, "
                 f"allowed is less than {ticks}: the file is damaged"
             )
-        columns = {name: np.empty(records, dtype) for name, dtype in COLUMNS.items()}
+        columns = _columns(records)
         _dissect.fill(data, swapped, ticks, tuple(columns.values()))
     return Capture(pl.DataFrame(columns), ending == TRUNCATED)
+
+
+def no_packets() -> pl.DataFrame:
+    """Make the table of a capture without packets."""
+    return pl.DataFrame(_columns(0))
+
+
+def _columns(rows: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.generic]]]:
+    return {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items()}
 
 
 def _header(path: Path, data: mmap.mmap) -> tuple[bool, int]:

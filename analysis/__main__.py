@@ -1,0 +1,97 @@
+"""Command lines of the analysis: `python -m analysis columns|measure|figure|report|summary`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.errors import BadInputError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 done, 2 bad input."""
+    options = _parser().parse_args(arguments)
+    try:
+        _COMMANDS[options.command](options)
+    except BadInputError as error:
+        print(f"analysis: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"analysis: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
+
+
+# Each command imports what it needs: a command that draws nothing should not wait for the figure library.
+
+
+def _columns(options: argparse.Namespace) -> None:
+    from analysis.capture.columns import write_columns
+
+    for run in options.runs:
+        for warning in write_columns(run):
+            print(f"analysis: {warning}", file=sys.stderr)
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from analysis.measure import measure
+
+    measure(options.experiment, options.claims, options.runs, options.out)
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from analysis.figures import draw
+
+    draw(options.experiment, options.claims, options.runs, options.out)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from analysis.report import write_report
+
+    write_report(options.results, options.out)
+
+
+def _summary(options: argparse.Namespace) -> None:
+    from analysis.summary import print_summary
+
+    print_summary(options.results)
+
+
+_COMMANDS = {"columns": _columns, "measure": _measure, "figure": _figure, "report": _report, "summary": _summary}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m analysis", description="From run folders to the report.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
+    columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
+
+    measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
+    measure.add_argument("experiment", metavar="EXPERIMENT_ID")
+    measure.add_argument("--claims", type=Path, required=True, help="the study's claims.yaml")
+    _runs_and_out(measure)
+
+    figure = commands.add_parser("figure", help="the figure of an experiment: SVG, PNG and interactive HTML")
+    figure.add_argument("experiment", metavar="EXPERIMENT_ID")
+    figure.add_argument(
+        "--claims", type=Path, help="the study's claims.yaml (default: what `measure` left in OUT/EXPERIMENT_ID)"
+    )
+    _runs_and_out(figure)
+
+    report = commands.add_parser("report", help="the static report")
+    report.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    report.add_argument("--out", type=Path, required=True, help="folder for the report")
+
+    summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
+    summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    return parser
+
+
+def _runs_and_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=Path, required=True, help="folder of runs: STUDY/EXPERIMENT/CELL/seed-N/")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results, in a folder of the experiment")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

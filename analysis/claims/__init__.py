@@ -1,0 +1,1 @@
+"""What the papers say: the registry of claims, and the language in which a claim is checked against a run."""

@@ -1,0 +1,76 @@
+"""Evaluates the expressions of claims.yaml, with nothing in reach but the vocabulary.
+
+simpleeval walks the syntax tree and knows no statements, imports or lambdas; here it is given no built-ins but the few
+below, and attributes only of the types listed in `METHODS`.
+"""
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import simpleeval
+
+from analysis.claims.vocabulary import OF_A_RUN, Vocabulary, Words
+from analysis.errors import BadInputError
+from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "len": len,
+    "max": max,
+    "min": min,
+    "sum": sum,
+}
+NAMES: Final = {"True": True, "False": False, "never": math.inf}
+
+SERIES_METHODS: Final = frozenset(
+    "at end first_time_above first_time_below max mean min peaks slope start std time_of_max".split()
+)
+INSTANTS_METHODS: Final = frozenset("count episodes first times".split())
+
+LONGEST: Final = 1000  # characters of an expression
+
+
+def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
+    """Value of an expression.
+
+    Raises NotMeasuredError and NeverHappenedError from the data, BadInputError for an expression that makes no sense.
+    """
+
+    def name(node: ast.Name) -> Any:
+        try:
+            return NAMES[node.id] if node.id in NAMES else vocabulary.name(node.id)
+        except KeyError:
+            raise simpleeval.NameNotDefined(node.id, expression) from None
+
+    evaluator = simpleeval.EvalWithCompoundTypes(
+        names=name,
+        allowed_attrs={Series: SERIES_METHODS, Instants: INSTANTS_METHODS, Words: OF_A_RUN},
+    )
+    evaluator.functions = FUNCTIONS | vocabulary.functions  # the library's own would come on top of these
+    evaluator.ATTR_INDEX_FALLBACK = False
+    try:
+        return evaluator.eval(expression)
+    except ZeroDivisionError as error:
+        raise NotMeasuredError("division by zero") from error
+    except IndexError as error:
+        # an expression speaks of the third loss where there were two
+        raise NeverHappenedError from error
+    except BadInputError:
+        raise
+    except (simpleeval.InvalidExpression, SyntaxError, TypeError, ValueError, KeyError, AttributeError) as error:
+        raise BadInputError(f"expression {expression!r}: {error}") from error
+
+
+def problem(expression: str) -> str | None:
+    """What is wrong with the form of an expression, as far as that shows without a run."""
+    if len(expression) > LONGEST:
+        return f"at most {LONGEST} characters"
+    try:
+        ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"not an expression: {getattr(error, 'msg', error)}"
+    return None

@@ -1,0 +1,158 @@
+"""claims.yaml of a study: its paper, its experiments and what each of them is expected to show."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims import expressions
+from analysis.documents import Document, read_yaml
+
+KINDS: Final = ("exact-number", "read-from-figure", "qualitative")
+CHECKS: Final = ("measure", "holds", "not_testable")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One expected value or predicate, and how it is checked.
+
+    `data` is the whole entry of the registry. At least one of `measure`, `holds`, `not_testable` is set once the
+    experiment can run; the verdict comes from `holds` where there is one, else from `measure` against `value`.
+    """
+
+    id: str
+    kind: str
+    metric: str
+    unit: str | None
+    value: float | None
+    value_range: tuple[float, float] | None  # where the paper fixes its value only to an interval
+    approximate: bool
+    cell: str | None
+    measure: str | None
+    holds: str | None
+    not_testable: str | None
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A number that is reported beside the claims, such as one over another interval; it gets no verdict."""
+
+    metric: str
+    unit: str
+    measure: str
+    cell: str | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure, table or numeric claim of the study."""
+
+    id: str
+    title: str
+    artefact: str
+    scenario: str | None
+    claims: tuple[Claim, ...]
+    also_measured: tuple[Extra, ...]
+    figure: dict[str, Any] | None
+    data: dict[str, Any]  # the entry without its claims
+
+
+@dataclass(frozen=True)
+class Study:
+    """A claims.yaml."""
+
+    path: Path
+    name: str
+    paper: dict[str, Any]
+    experiments: tuple[Experiment, ...]
+
+    def experiment(self, name: str) -> Experiment:
+        """Find an experiment by its id."""
+        for experiment in self.experiments:
+            if experiment.id == name:
+                return experiment
+        names = ", ".join(experiment.id for experiment in self.experiments)
+        raise Document(self.path, {}).error("experiments", name, f"one of {names}")
+
+
+def load(path: Path) -> Study:
+    """Read and check a claims.yaml."""
+    document = read_yaml(path)
+    return Study(
+        path=path,
+        name=document.get("study", str),
+        paper=document.get("paper", dict),
+        experiments=tuple(_experiment(one) for one in document.children("experiments")),
+    )
+
+
+def _experiment(entry: Document) -> Experiment:
+    entry.place = entry.get("id", str)
+    claims = tuple(_claim(claim) for claim in entry.children("expected"))
+    scenario = entry.maybe("scenario", str)
+    for claim in claims:
+        if scenario and not (claim.measure or claim.holds or claim.not_testable):
+            raise entry.error(claim.id, None, "one of measure, holds, not_testable, since the experiment has a scenario")
+    return Experiment(
+        id=entry.get("id", str),
+        title=entry.get("what", str),
+        artefact=entry.get("artefact", str),
+        scenario=scenario,
+        claims=claims,
+        also_measured=tuple(
+            Extra(
+                one.get("metric", str),
+                one.get("unit", str),
+                _expression(one, "measure") or "",
+                one.maybe("cell", str),
+            )
+            for one in entry.children("also_measured")
+        ),
+        figure=entry.maybe("figure", dict),
+        data={name: value for name, value in entry.data.items() if name != "expected"},
+    )
+
+
+def _claim(entry: Document) -> Claim:
+    entry.place = entry.get("id", str)
+    kind = entry.get("kind", str)
+    if kind not in KINDS:
+        raise entry.error(entry.name("kind"), kind, "one of " + ", ".join(KINDS))
+    # some values are pairs or lists (a table's row); those claims carry a predicate instead
+    value = entry.data.get("value")
+    number = None if value is None or isinstance(value, list) else entry.get("value", float)
+    checks = [name for name in CHECKS if entry.data.get(name) is not None]
+    if "not_testable" in checks and len(checks) > 1:
+        raise entry.error(entry.name("not_testable"), ", ".join(checks), "not_testable alone")
+    span = entry.maybe("value_range", list)
+    claim = Claim(
+        id=entry.get("id", str),
+        kind=kind,
+        metric=entry.get("metric", str),
+        unit=entry.maybe("unit", str),
+        value=number,
+        value_range=_range(entry, span) if span is not None else None,
+        approximate=entry.maybe("approximate", bool) or False,
+        cell=entry.maybe("cell", str),
+        measure=_expression(entry, "measure"),
+        holds=_expression(entry, "holds"),
+        not_testable=entry.maybe("not_testable", str),
+        data=entry.data,
+    )
+    if claim.measure and not claim.holds and claim.value is None and claim.value_range is None:
+        raise entry.error(entry.name("measure"), claim.measure, "a measure beside a value or a holds to judge it by")
+    return claim
+
+
+def _range(entry: Document, span: list[Any]) -> tuple[float, float]:
+    numbers = [one for one in span if isinstance(one, (int, float))]
+    if len(span) != 2 or len(numbers) != 2 or numbers[0] > numbers[1]:
+        raise entry.error(entry.name("value_range"), span, "two numbers, the smaller first")
+    return float(numbers[0]), float(numbers[1])
+
+
+def _expression(entry: Document, field: str) -> str | None:
+    text = entry.maybe(field, str)
+    if text is not None and (problem := expressions.problem(text)):
+        raise entry.error(entry.name(field), text, f"an expression of docs/claims.md; {problem}")
+    return text

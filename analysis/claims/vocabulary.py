@@ -1,0 +1,114 @@
+"""The words that the expressions of claims.yaml may use, bound to one run. Documented for writers in docs/claims.md."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from analysis.run import Run
+from analysis.series import Instants, NotMeasuredError, Series
+
+FindRun = Callable[[str, str], Run]  # (experiment, cell) -> the run with the seed at hand
+
+
+class Words:
+    """The words of one run. Intervals default to the whole run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def cwnd(self, flow: str) -> Series:
+        return self._run.cwnd(flow)
+
+    def base_delay_ms(self, flow: str) -> Series:
+        return self._run.base_delay_ms(flow)
+
+    def queuing_delay_ms(self, flow: str) -> Series:
+        return self._run.queuing_delay_ms(flow)
+
+    def waited_ms(self, flow: str) -> Series:
+        return self._run.waited_ms(flow)
+
+    @property
+    def queue_pkts(self) -> Series:
+        return self._run.queue_pkts
+
+    @property
+    def queue_ms(self) -> Series:
+        return self._run.queue_ms
+
+    def drops(self, flow: str | None = None) -> Instants:
+        return self._run.drops(flow)
+
+    def queue_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.queue_share(flow, t0, self._end(t1))
+
+    def loss_rate(self, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.loss_rate(t0, self._end(t1))
+
+    def bytes_of(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
+        return self._run.bytes_of(flow, t0, self._end(t1))
+
+    def throughput(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.throughput(flow, t0, self._end(t1))
+
+    def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.share(flow, t0, self._end(t1))
+
+    def jain(self, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.jain(t0, self._end(t1))
+
+    def utilization(self, t0: float = 0.0, t1: float | None = None) -> float:
+        return self._run.utilization(t0, self._end(t1))
+
+    def start(self, flow: str) -> float:
+        return self._run.flow(flow).start_s
+
+    def target_ms(self, flow: str) -> float:
+        target = self._run.flow(flow).params.get("target_ns")
+        if target is None:
+            raise NotMeasuredError(f"flow {flow} has no target")
+        return float(target) / 1e6
+
+    def target_pkts(self, flow: str) -> float:
+        return self.target_ms(flow) / self._run.packet_ms
+
+    @property
+    def duration(self) -> float:
+        return self._run.duration
+
+    @property
+    def steady(self) -> float:
+        return self._run.duration * 2 / 3
+
+    @property
+    def buffer_pkts(self) -> int:
+        return self._run.settings.buffer_pkts
+
+    @property
+    def packet_ms(self) -> float:
+        return self._run.packet_ms
+
+    def _end(self, t1: float | None) -> float:
+        return self._run.duration if t1 is None else t1
+
+
+OF_A_RUN: Final = frozenset(name for name in vars(Words) if not name.startswith("_"))
+PROPERTIES: Final = frozenset(name for name in OF_A_RUN if isinstance(vars(Words)[name], property))
+
+
+class Vocabulary:
+    """All words for one claim and seed: those of its own run, if it has one, and the way to other runs."""
+
+    def __init__(self, own: Run | None, experiment: str, find: FindRun) -> None:
+        self._own = Words(own) if own else None
+        self.functions: dict[str, Callable[..., Any]] = {
+            "run": lambda name, cell="single": Words(find(name, cell)),
+            "cell": lambda name: Words(find(experiment, name)),
+        }
+        if self._own:
+            self.functions |= {name: getattr(self._own, name) for name in OF_A_RUN - PROPERTIES}
+
+    def name(self, name: str) -> Any:
+        """Value of a word that is no function; KeyError for other words. Read only when asked for."""
+        if self._own is None or name not in PROPERTIES:
+            raise KeyError(name)
+        return getattr(self._own, name)

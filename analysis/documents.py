@@ -1,0 +1,92 @@
+"""JSON and YAML files that others wrote, read field by field with errors that a person can act on."""
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import yaml
+
+from analysis.errors import BadInputError
+
+T = TypeVar("T")
+
+_WORDS: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    list: "a list",
+    dict: "a mapping",
+}
+
+
+class Document:
+    """A mapping that knows its file and where in it it stands, to name both when something is wrong."""
+
+    def __init__(self, path: Path, data: object, place: str = "") -> None:
+        self.path = path
+        self.place = place
+        if not isinstance(data, dict):
+            raise self.error(place or "the file", data, "a mapping")
+        self.data: dict[str, Any] = data
+
+    def error(self, field: str, found: object, allowed: str) -> BadInputError:
+        """Make the sentence: file, field, found, allowed."""
+        shown = "nothing" if found is None else repr(found)
+        if len(shown) > 60:
+            shown = shown[:57] + "..."
+        return BadInputError(f"{self.path}: {field}: found {shown}, allowed is {allowed}")
+
+    def name(self, field: str) -> str:
+        """Where a field stands in the file."""
+        return f"{self.place}.{field}" if self.place else field
+
+    def get(self, field: str, kind: type[T]) -> T:
+        """Get a field that must be there and of that kind; a float may be written as a whole number."""
+        value = self.data.get(field)
+        # bool is a subclass of int, but true is no number
+        good = isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)
+        if not good and kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return cast(T, float(value))
+        if not good:
+            raise self.error(self.name(field), value, _WORDS[kind])
+        return cast(T, value)
+
+    def maybe(self, field: str, kind: type[T]) -> T | None:
+        """Get a field that may be missing or null."""
+        return None if self.data.get(field) is None else self.get(field, kind)
+
+    def child(self, field: str) -> "Document":
+        """Get a mapping inside."""
+        return Document(self.path, self.get(field, dict), self.name(field))
+
+    def children(self, field: str) -> "list[Document]":
+        """Get a list of mappings; a missing list is empty."""
+        items = self.maybe(field, list) or []
+        return [Document(self.path, item, f"{self.name(field)}[{index}]") for index, item in enumerate(items)]
+
+
+def read_json(path: Path) -> Document:
+    """Read a JSON file that holds a mapping."""
+    try:
+        return Document(path, json.loads(_text(path)))
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
+
+
+def read_yaml(path: Path) -> Document:
+    """Read a YAML file that holds a mapping."""
+    try:
+        return Document(path, yaml.safe_load(_text(path)))
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" line {where.line + 1}:" if where else ""
+        raise BadInputError(f"{path}:{line} not YAML: {getattr(error, 'problem', error)}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise BadInputError(f"{path}: cannot be read: {reason}") from error

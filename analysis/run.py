@@ -1,0 +1,253 @@
+"""One run, loaded from its folder: series, counts and the metrics as the papers define them.
+
+Times are seconds of scenario time, windows and queues count packets. The queue is the FIFO of the bottleneck at router
+r1 and counts waiting packets; throughput and utilization count the bytes of IP packets that leave it.
+"""
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from analysis import settings
+from analysis.documents import Document, read_json
+from analysis.errors import BadInputError
+from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
+from analysis.settings import NS, PACKET_BYTES, Flow
+
+BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
+
+# What makes a packet itself at both sides of the queue: routing changes none of these.
+IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
+
+
+class Run:
+    """A finished run. Raises NotMeasuredError for what its captures and traces do not tell."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = settings.load(folder)
+        self.summary: Document = read_json(folder / "summary.json")
+        self.status = self.summary.get("status", str)
+        self._series: dict[tuple[str, str], Series] = {}
+
+    @property
+    def duration(self) -> float:
+        """Length of the run, s."""
+        return self.settings.duration_s
+
+    def flow(self, name: str) -> Flow:
+        """Settings of a flow."""
+        for flow in self.settings.flows:
+            if flow.name == name:
+                return flow
+        names = ", ".join(flow.name for flow in self.settings.flows)
+        raise BadInputError(f"{self.folder}: there is no flow {name!r}; its flows are {names}")
+
+    # Windows and delays, as the sender's kernel reports them
+
+    def cwnd(self, flow: str) -> Series:
+        """Congestion window, packets."""
+        return self._traced(flow, "cwnd_pkts", 1.0)
+
+    def base_delay_ms(self, flow: str) -> Series:
+        """Estimate of the base delay, ms; off by an unknown constant, the clock offset."""
+        return self._traced(flow, "base_delay_us", 1e-3)
+
+    def queuing_delay_ms(self, flow: str) -> Series:
+        """Estimate of the queuing delay that the controller acts on, ms."""
+        return self._traced(flow, "queuing_delay_us", 1e-3)
+
+    # The bottleneck's queue
+
+    @cached_property
+    def queue_pkts(self) -> Series:
+        """Packets waiting in the bottleneck's queue."""
+        return self._queue("backlog_pkts")
+
+    @cached_property
+    def queue_ms(self) -> Series:
+        """Time that the waiting bytes take to leave at the rate of the moment, ms."""
+        series = self._queue("backlog_bytes")
+        return Series(series.times, series.values * 8e3 / self._rate_at(series.times), series.end)
+
+    def waited_ms(self, flow: str) -> Series:
+        """Time that each packet of a flow waited in the queue, ms, at the instants they left it."""
+        passed = self._passages.filter((pl.col("flow") == self.flow(flow).name) & pl.col("left_ns").is_not_null())
+        passed = passed.sort("left_ns")
+        waited = (passed["left_ns"] - passed["time_ns"]).to_numpy() / 1e6
+        return Series(passed["left_ns"].to_numpy() / NS, waited, self.duration)
+
+    def queue_share(self, flow: str, t0: float, t1: float) -> float:
+        """Part of the queue that belongs to a flow, over the packets that left in the interval.
+
+        A flow's mean number of waiting packets is the sum of their waiting times over the length of the interval.
+        """
+        passed = self._passages.filter(pl.col("left_ns").is_between(*self._ns(t0, t1)))
+        waited = passed.with_columns(waited=pl.col("left_ns") - pl.col("time_ns"))
+        total = waited["waited"].sum()
+        if not total:
+            raise NotMeasuredError(f"the queue was empty from {t0:g} s to {t1:g} s")
+        return float(waited.filter(pl.col("flow") == self.flow(flow).name)["waited"].sum() / total)
+
+    def drops(self, flow: str | None = None) -> Instants:
+        """Arrivals at the bottleneck that its queue had no room for, of one flow or of all packets."""
+        if "bottleneck-in" in self.settings.captures:
+            dropped = self._passages.filter("dropped")
+            if flow is not None:
+                dropped = dropped.filter(pl.col("flow") == self.flow(flow).name)
+            return Instants(dropped["time_ns"].sort().to_numpy() / NS, self.duration)
+        if flow is not None:
+            raise NotMeasuredError("drops of one flow need a capture before the bottleneck (bottleneck-in)")
+        # the trace counts drops without saying whose, and knows their time to one sample
+        lost = self._table("queue").select("time_ns", pl.col("dropped_pkts").diff().fill_null(0).cast(pl.Int64))
+        times = np.repeat(lost["time_ns"].to_numpy() / NS, lost["dropped_pkts"].to_numpy())
+        return Instants(times, self.duration)
+
+    def loss_rate(self, t0: float, t1: float) -> float:
+        """Dropped over offered packets, all flows."""
+        offered = self._passages.filter(pl.col("time_ns").is_between(*self._ns(t0, t1)))
+        if not len(offered):
+            raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
+        return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
+
+    # Throughput at the IP layer
+
+    def bytes_of(self, flow: str, t0: float, t1: float) -> int:
+        """Bytes of a flow's IP packets that left the bottleneck in the interval."""
+        left = self._left.filter(
+            (pl.col("flow") == self.flow(flow).name) & pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left")
+        )
+        return int(left["ip_length"].sum())
+
+    def throughput(self, flow: str, t0: float, t1: float) -> float:
+        """Mean rate of a flow behind the bottleneck, bit/s of IP packets."""
+        return self.bytes_of(flow, t0, t1) * 8 / (t1 - t0)
+
+    def throughput_series(self, flow: str, step: float) -> Series:
+        """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s."""
+        left = self._left.filter(pl.col("flow") == self.flow(flow).name)
+        edges = np.arange(0.0, self.duration + step / 2, step)
+        sums, _ = np.histogram(left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].to_numpy())
+        return Series(edges[:-1], sums * 8 / step, self.duration)
+
+    def share(self, flow: str, t0: float, t1: float) -> float:
+        """Part of a flow in the bytes of all flows."""
+        total = sum(self.bytes_of(one.name, t0, t1) for one in self.settings.flows)
+        if not total:
+            raise NotMeasuredError(f"no flow sent anything from {t0:g} s to {t1:g} s")
+        return self.bytes_of(flow, t0, t1) / total
+
+    def jain(self, t0: float, t1: float) -> float:
+        """Jain's fairness index of the flows' throughputs: (sum x)^2 / (n sum x^2)."""
+        sent = np.array([self.bytes_of(flow.name, t0, t1) for flow in self.settings.flows], float)
+        if not sent.any():
+            raise NotMeasuredError(f"no flow sent anything from {t0:g} s to {t1:g} s")
+        return float(sent.sum() ** 2 / (len(sent) * (sent**2).sum()))
+
+    def utilization(self, t0: float, t1: float) -> float:
+        """Bits of IP packets that left the bottleneck over those that its rate allows."""
+        start, end = self._ns(t0, t1)
+        if "bottleneck-out" in self.settings.captures:
+            left = self._left.filter(pl.col("time_ns").is_between(start, end, closed="left"))
+            sent = float(left["ip_length"].sum())
+        else:
+            counter = self._queue("sent_bytes")
+            sent = counter.at(t1) - counter.at(max(t0, counter.start))
+        return sent * 8 / self._rate.mean(t0, t1) / (t1 - t0)
+
+    # From tables to the above
+
+    @cached_property
+    def _rate(self) -> Series:
+        """Rate of the bottleneck, bit/s."""
+        steps = [(0.0, self.settings.rate_bps), *self.settings.rate_steps]
+        times, rates = np.array(steps, float).T
+        return Series(times, rates, self.duration)
+
+    def _rate_at(self, times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        index = np.searchsorted(self._rate.times, times, side="right") - 1
+        return self._rate.values[np.maximum(index, 0)]
+
+    @cached_property
+    def _crossing(self) -> pl.DataFrame:
+        return self._table("packets").filter((pl.col("dst") // 2**16 == BEHIND_BOTTLENECK) & (pl.col("time_ns") >= 0))
+
+    @cached_property
+    def _left(self) -> pl.DataFrame:
+        """Packets leaving the bottleneck's queue."""
+        if "bottleneck-out" not in self.settings.captures:
+            raise NotMeasuredError("throughput needs a capture behind the bottleneck (bottleneck-out)")
+        return self._crossing.filter(pl.col("tap") == "bottleneck-out").sort("time_ns")
+
+    @cached_property
+    def _passages(self) -> pl.DataFrame:
+        """Packets arriving at the bottleneck with the instant they left it, and whether they were dropped.
+
+        A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
+        last that left may still have been waiting when the capture ended.
+        """
+        if "bottleneck-in" not in self.settings.captures:
+            raise NotMeasuredError("this needs a capture before the bottleneck (bottleneck-in)")
+        arrived = self._crossing.filter(pl.col("tap") == "bottleneck-in").sort("time_ns")
+        # a packet sent twice with one identity is told apart by its turn
+        turn = pl.int_range(pl.len()).over(IDENTITY).alias("turn")
+        left = self._left.select(*IDENTITY, turn, pl.col("time_ns").alias("left_ns"))
+        passed = arrived.with_columns(turn).join(left, on=[*IDENTITY, "turn"], how="left", maintain_order="left")
+        last = passed.filter(pl.col("left_ns").is_not_null())["time_ns"].max()
+        return passed.with_columns(
+            dropped=pl.col("left_ns").is_null() & (pl.col("time_ns") < (0 if last is None else last))
+        )
+
+    def _traced(self, flow: str, column: str, factor: float) -> Series:
+        key = (self.flow(flow).name, column)
+        if key not in self._series:
+            table = self._table("cwnd").filter((pl.col("flow") == flow) & pl.col(column).is_not_null())
+            if not len(table):
+                raise NotMeasuredError(f"the controller of flow {flow} reports no {column.rpartition('_')[0]}")
+            self._series[key] = self._as_series(table, column, factor)
+        return self._series[key]
+
+    def _queue(self, column: str) -> Series:
+        table = self._table("queue")
+        if not len(table):
+            raise NotMeasuredError("the trace of the queue is empty")
+        return self._as_series(table, column, 1.0)
+
+    def _as_series(self, table: pl.DataFrame, column: str, factor: float) -> Series:
+        table = table.filter(pl.col("time_ns").is_between(0, round(self.duration * NS))).sort("time_ns")
+        return Series(table["time_ns"].to_numpy() / NS, table[column].cast(pl.Float64).to_numpy() * factor, self.duration)
+
+    def _table(self, name: str) -> pl.DataFrame:
+        path = self.folder / "columns" / f"{name}.parquet"
+        if not path.exists():
+            raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
+        return pl.read_parquet(path)
+
+    def _ns(self, t0: float, t1: float) -> tuple[int, int]:
+        if not (math.isfinite(t0) and math.isfinite(t1)):
+            raise NeverHappenedError
+        if t1 > self.duration + TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.duration:g} s")
+        if not 0 <= t0 < t1:
+            raise NotMeasuredError(f"the interval from {t0:g} s to {t1:g} s is empty")
+        return round(t0 * NS), round(t1 * NS)
+
+    @property
+    def packet_ms(self) -> float:
+        """Transmission time of a full packet at the bottleneck's first rate, ms."""
+        return 8e3 * PACKET_BYTES / self.settings.rate_bps
+
+
+def find(runs: Path, experiment: str) -> dict[tuple[str, int], Path]:
+    """Folders of an experiment's finished runs under `runs`/<study>/, by cell and seed."""
+    if not runs.is_dir():
+        raise BadInputError(f"{runs}: there is no such folder of runs")
+    found = {}
+    for summary in sorted(runs.glob(f"*/{experiment}/*/seed-*/summary.json")):
+        run = settings.load(summary.parent)
+        found[run.cell, run.seed] = summary.parent
+    return found

@@ -1,0 +1,184 @@
+"""Values over time, as step functions: what was sampled holds until the next sample."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+TOLERANCE_S: Final = 1e-9  # instants are whole nanoseconds; sums of them as floats are not
+
+
+class NotMeasuredError(Exception):
+    """A question that this data cannot answer, such as one about a time after the run ended; says why."""
+
+
+class NeverHappenedError(Exception):
+    """A question about an interval that is bounded by something that did not happen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A step function of time: `values[i]` holds from `times[i]` until `times[i+1]`, the last one until `end`.
+
+    Times in seconds, ascending; at least one point. An instant that never comes is infinity; the value at such an
+    instant is not a number, and no comparison with it holds.
+    """
+
+    times: Floats
+    values: Floats
+    end: float
+
+    def __post_init__(self) -> None:
+        if not len(self.times):
+            raise NotMeasuredError("nothing was recorded")
+
+    @property
+    def start(self) -> float:
+        """The instant of the first value."""
+        return float(self.times[0])
+
+    def at(self, t: float) -> float:
+        """Value at an instant."""
+        if not math.isfinite(t):
+            return math.nan
+        self._check(t, t)
+        return float(self.values[np.searchsorted(self.times, t, side="right") - 1])
+
+    def window(self, t0: float | None = None, t1: float | None = None) -> "Series":
+        """Give the part between two instants, by default all; the value before t0 is carried to t0.
+
+        What began only inside the interval (the window of a late flow) is taken from its beginning.
+        """
+        t0, t1 = self._span(t0, t1)
+        first = int(np.searchsorted(self.times, t0, side="right")) - 1
+        last = max(int(np.searchsorted(self.times, t1, side="left")), first + 1)
+        times = self.times[first:last].copy()
+        times[0] = t0
+        return Series(times, self.values[first:last], t1)
+
+    def mean(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Mean over time."""
+        part = self.window(t0, t1)
+        weights = part._durations()
+        total = weights.sum()
+        return float((part.values * weights).sum() / total) if total > 0 else float(part.values[0])
+
+    def std(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Standard deviation over time."""
+        part = self.window(t0, t1)
+        weights = part._durations()
+        total = weights.sum()
+        if total <= 0:
+            return 0.0
+        mean = (part.values * weights).sum() / total
+        return float(math.sqrt((((part.values - mean) ** 2) * weights).sum() / total))
+
+    def min(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Smallest value."""
+        return float(self.window(t0, t1).values.min())
+
+    def max(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Largest value."""
+        return float(self.window(t0, t1).values.max())
+
+    def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Instant at which the largest value is reached first."""
+        part = self.window(t0, t1)
+        return float(part.times[part.values.argmax()])
+
+    def first_time_above(self, level: float, after: float | None = None) -> float:
+        """First instant with a value of at least `level`; infinity when it never comes."""
+        return self._first(self.values >= level, after)
+
+    def first_time_below(self, level: float, after: float | None = None) -> float:
+        """First instant with a value of at most `level`; infinity when it never comes."""
+        return self._first(self.values <= level, after)
+
+    def slope(self, t0: float | None = None, t1: float | None = None) -> float:
+        """Slope of the straight line closest to the values (least squares), in units a second."""
+        part = self.window(t0, t1)
+        if len(part.times) < 2:
+            return 0.0
+        return float(np.polyfit(part.times - part.times[0], part.values, 1)[0])
+
+    def peaks(self, instants: Sequence[float]) -> list[float]:
+        """Largest value of each whole interval between successive instants, the first from the start of the series."""
+        edges = [self.start, *instants]
+        return [self.max(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+
+    def scaled(self, factor: float) -> "Series":
+        """Multiply the values by a factor."""
+        return Series(self.times, self.values * factor, self.end)
+
+    def plus(self, other: "Series") -> "Series":
+        """Add another series; where only one of the two has begun, it alone counts."""
+        times = np.union1d(self.times, other.times)
+        return Series(times, self._held(times) + other._held(times), max(self.end, other.end))
+
+    def _held(self, times: Floats) -> Floats:
+        index = np.searchsorted(self.times, times, side="right") - 1
+        return np.where(index < 0, 0.0, self.values[np.maximum(index, 0)])
+
+    def _durations(self) -> Floats:
+        return np.diff(np.append(self.times, self.end))
+
+    def _first(self, hit: NDArray[np.bool_], after: float | None) -> float:
+        after = self.start if after is None else max(after, self.start)
+        if not math.isfinite(after):
+            return math.inf
+        self._check(after, after)
+        current = int(np.searchsorted(self.times, after, side="right")) - 1
+        if hit[current]:
+            return after
+        later = np.flatnonzero(hit[current + 1 :])
+        return float(self.times[current + 1 + later[0]]) if len(later) else math.inf
+
+    def _span(self, t0: float | None, t1: float | None) -> tuple[float, float]:
+        t0 = self.start if t0 is None else max(t0, self.start)
+        t1 = self.end if t1 is None else t1
+        if not (math.isfinite(t0) and math.isfinite(t1)):
+            raise NeverHappenedError
+        if t0 > t1:
+            raise NotMeasuredError(f"the interval from {t0:g} s to {t1:g} s ends before it begins")
+        self._check(t0, t1)
+        return t0, t1
+
+    def _check(self, t0: float, t1: float) -> None:
+        if t1 > self.end + TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
+        if t0 < self.start - TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t0:g} s, but this is known from {self.start:g} s on only")
+
+
+class Instants:
+    """Instants at which something happened, ascending, within a run that ends at `end`."""
+
+    def __init__(self, times: Floats, end: float) -> None:
+        self.times: list[float] = [float(t) for t in times]
+        self.end = end
+
+    def count(self, t0: float = 0.0, t1: float | None = None) -> int:
+        """How many in [t0, t1], by default in the whole run."""
+        t1 = self.end if t1 is None else t1
+        if t1 > self.end + TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
+        return sum(t0 <= t <= t1 for t in self.times)
+
+    def first(self, after: float = 0.0) -> float:
+        """Give the first instant at or after `after`; infinity when there is none."""
+        return next((t for t in self.times if t >= after), math.inf)
+
+    def episodes(self, gap: float = 1.0, until: float | None = None) -> list[float]:
+        """Beginnings of the bunches that are more than `gap` seconds apart, those before `until` only."""
+        begins: list[float] = []
+        last = -math.inf
+        for t in self.times:
+            if t - last > gap:
+                begins.append(t)
+            last = t
+        return [t for t in begins if until is None or t <= until]

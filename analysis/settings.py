@@ -1,0 +1,112 @@
+"""run.json: what a run was told to do, every value resolved."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import Document, read_json
+
+FORMAT: Final = 1
+FIRST_PORT: Final = 5001  # the receiver of flow k listens on FIRST_PORT + k
+NS: Final = 1_000_000_000
+PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow of a run; its packets carry `address` and `port` as their destination, its ACKs as their source."""
+
+    name: str
+    implementation: str
+    start_s: float
+    params: dict[str, Any]
+    address: int
+    port: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The resolved scenario of one run. Times in seconds of scenario time unless the name says otherwise."""
+
+    folder: Path
+    study: str
+    experiment: str
+    cell: str
+    seed: int
+    title: str
+    rate_bps: int
+    buffer_pkts: int
+    forward_s: float
+    backward_s: float
+    flows: tuple[Flow, ...]
+    rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
+    duration_s: float
+    sample_s: float
+    captures: tuple[str, ...]
+    keep_captures: bool
+    origin_ns: int
+    provenance: dict[str, Any]
+
+    @property
+    def packet_s(self) -> float:
+        """Transmission time of a full packet at the initial rate of the bottleneck."""
+        return 8 * PACKET_BYTES / self.rate_bps
+
+
+def load(folder: Path) -> Settings:
+    """Read and check the run.json of a run folder."""
+    document = read_json(folder / "run.json")
+    if document.get("format", int) != FORMAT:
+        raise document.error("format", document.data["format"], str(FORMAT))
+    bottleneck, delay = document.child("bottleneck"), document.child("delay")
+    rate = bottleneck.get("rate_bps", int)
+    if rate <= 0:
+        raise document.error("bottleneck.rate_bps", rate, "a number above 0")
+    return Settings(
+        folder=folder,
+        study=document.get("study", str),
+        experiment=document.get("experiment", str),
+        cell=document.get("cell", str),
+        seed=document.get("seed", int),
+        title=document.get("title", str),
+        rate_bps=rate,
+        buffer_pkts=bottleneck.get("buffer_pkts", int),
+        forward_s=delay.get("forward_ns", int) / NS,
+        backward_s=delay.get("backward_ns", int) / NS,
+        flows=tuple(_flow(flow, index) for index, flow in enumerate(document.children("flows"))),
+        rate_steps=tuple(
+            sorted(
+                (event.get("at_ns", int) / NS, event.get("rate_bps", int))
+                for event in document.children("events")
+                if event.data.get("on") == "bottleneck" and event.data.get("rate_bps") is not None
+            )
+        ),
+        duration_s=document.get("duration_ns", int) / NS,
+        sample_s=document.get("sample_ns", int) / NS,
+        captures=tuple(str(name) for name in document.get("captures", list)),
+        keep_captures=document.get("keep_captures", bool),
+        origin_ns=document.get("origin_ns", int),
+        provenance=document.maybe("provenance", dict) or {},
+    )
+
+
+def _flow(flow: Document, index: int) -> Flow:
+    return Flow(
+        name=flow.get("name", str),
+        implementation=flow.get("implementation", str),
+        start_s=flow.get("start_ns", int) / NS,
+        params=flow.maybe("params", dict) or {},
+        address=_address(flow, "to"),
+        port=FIRST_PORT + index,
+    )
+
+
+def _address(flow: Document, field: str) -> int:
+    """Address of a host: s1 is 10.0.1.1, d1 is 10.1.1.1."""
+    host = flow.get(field, str)
+    match = re.fullmatch(r"([sd])([1-9]\d{0,2})", host)
+    if not match or int(match[2]) > 255:
+        raise flow.error(flow.name(field), host, "a host s1..s255 or d1..d255")
+    return int(IPv4Address(f"10.{'sd'.index(match[1])}.{match[2]}.1"))

@@ -1,0 +1,1 @@
+"""Claims against measurements: spread over seeds, tolerance rules, verdicts."""
