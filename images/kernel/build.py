@@ -74,7 +74,7 @@ def build(store: Store, say: Say, *, debug: bool = False) -> Kernel:
     configs = [CONFIG, DEBUG_CONFIG] if debug else [CONFIG]
     inputs = {
         "source": package.sha256,
-        "config": [file_digest(path) for path in configs],
+        "config": settings("".join(path.read_text() for path in configs)),
         "patches": tree_digest(PATCHES),
         "recipe": file_digest(Path(__file__)),
         "compiler": compiler(),
@@ -108,7 +108,12 @@ def _compile(folder: Path, deb: Path, name: str, configs: list[Path], say: Say, 
     if shutil.which("ccache"):
         make.append("CC=ccache gcc")
         # the source lies below a folder with another name in each build: not part of ccache's key
-        environment |= {"CCACHE_DIR": str(ccache), "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+        environment |= {
+            "CCACHE_DIR": str(ccache),
+            "CCACHE_BASEDIR": str(folder),
+            "CCACHE_NOHASHDIR": "1",
+            "CCACHE_MAXSIZE": "500M",
+        }
     logged([*make, "allnoconfig"], log, "Configuring the kernel", cwd=source, environment=environment)
     unset = not_set(wanted, (source / ".config").read_text())
     if unset:
@@ -129,16 +134,19 @@ def _keep(folder: Path, source: Path, log: Path) -> None:
     remove(source)
 
 
+def settings(text: str) -> dict[str, str]:
+    """Return {option: value} of a kernel configuration; a later line about an option replaces an earlier one."""
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+
+
 def not_set(wanted: str, actual: str) -> list[str]:
     """Return the options that `wanted` asks for and `actual` (a .config) does not have so.
 
-    A later line about an option replaces an earlier one. Kconfig drops silently what has an unmet dependency, which
-    would be noticed late or never.
+    Kconfig drops silently what has an unmet dependency, which would be noticed late or never.
     """
-    pattern = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
-    have = dict(pattern.findall(actual))
+    have = settings(actual)
     return [
         f"{name}={value}"
-        for name, value in dict(pattern.findall(wanted)).items()
+        for name, value in settings(wanted).items()
         if have.get(name, "n") != value and name not in VERSION_DEPENDENT
     ]

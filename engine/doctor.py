@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""`testbed doctor`: what this host has and what it lacks, each with the way to get it.
+
+Runs on a bare Python before anything is installed: only the standard library is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from images.debian import mirrors
+from images.errors import ImageError
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ROOT / "images" / "host-packages.txt"
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - guests have their memory there
+
+GIB = 1 << 30
+DISK_GIB = 5  # set-up at its peak: unpacked kernel source 1.8, objects, sources, root file system, environment
+MEMORY_GIB = 1  # one guest and its programs
+PYTHON = (3, 11)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a host must have: what was seen, and (when it is not good) what to do about it."""
+
+    name: str
+    seen: str
+    remedy: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the host has it."""
+        return self.remedy is None
+
+
+@dataclass(frozen=True)
+class HostPackage:
+    """A line of host-packages.txt."""
+
+    name: str
+    shown_by: str
+    purpose: str
+
+    def present(self) -> bool:
+        """Tell whether the host has what the package brings, wherever it came from."""
+        if self.shown_by.startswith("/"):
+            return Path(self.shown_by).exists()
+        if self.shown_by.startswith("python:"):
+            wanted = self.shown_by.removeprefix("python:")
+            if wanted.endswith(".h"):
+                return Path(sysconfig.get_path("include"), wanted).exists()
+            return importlib.util.find_spec(wanted) is not None
+        return shutil.which(self.shown_by) is not None
+
+
+def host_packages(text: str) -> list[HostPackage]:
+    """Read host-packages.txt."""
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return [HostPackage(*line.split(maxsplit=2)) for line in lines]
+
+
+def install_command(names: Iterable[str]) -> list[str]:
+    """Return the command that installs Debian packages, `sudo` left out."""
+    return ["apt-get", "install", "--yes", "--no-install-recommends", *names]
+
+
+def checks() -> list[Check]:
+    """Look at everything; nothing is changed."""
+    packages = [_package(package) for package in host_packages(PACKAGES.read_text())]
+    return [_machine(), _python(), *packages, _mirror(), _sandbox(), *_shared_memory(), _disk(), _memory(), _cpus()]
+
+
+def _package(package: HostPackage) -> Check:
+    if package.present():
+        return Check(package.name, package.purpose)
+    return Check(
+        package.name, f"not there; for {package.purpose}", shlex.join(["sudo", *install_command([package.name])])
+    )
+
+
+def _machine() -> Check:
+    machine, system = platform.machine(), platform.system()
+    good = (machine, system) == ("x86_64", "Linux")
+    return Check("machine", f"{system} {machine}", None if good else "use a Linux host with an x86-64 processor")
+
+
+def _python() -> Check:
+    good = sys.version_info[:2] >= PYTHON
+    remedy = "install Python 3.11 or newer and name it: make PYTHON=python3.11 ..."
+    return Check("python", platform.python_version(), None if good else remedy)
+
+
+def _mirror() -> Check:
+    try:
+        return Check("Debian mirror", mirrors()[0])
+    except ImageError as error:
+        return Check("Debian mirror", "none", str(error))
+
+
+def _sandbox() -> Check:
+    command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return Check("sandbox", "bwrap is not there", shlex.join(["sudo", *install_command(["bubblewrap"])]))
+    if done.returncode == 0:
+        return Check("sandbox", "bwrap can make user namespaces")
+    return Check("sandbox", f"bwrap fails: {done.stderr.strip().splitlines()[-1:]}", _allow_namespaces())
+
+
+def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:
+    switches = {
+        "kernel.apparmor_restrict_unprivileged_userns": "0",
+        "kernel.unprivileged_userns_clone": "1",
+        "user.max_user_namespaces": "10000",
+    }
+    for name, value in switches.items():
+        path = proc / name.replace(".", "/")
+        if path.exists() and (path.read_text().strip() == "0") == (value != "0"):
+            return f"sudo sysctl {name}={value}"
+    return "allow user namespaces (in a container: run it with --security-opt seccomp=unconfined or as root)"
+
+
+def _shared_memory() -> list[Check]:
+    name = str(SHARED_MEMORY)
+    try:
+        status = os.statvfs(SHARED_MEMORY)
+    except OSError:
+        return [Check(name, "not there", f"sudo mount -t tmpfs -o exec,size=2G tmpfs {name}")]
+    executable = not status.f_flag & os.ST_NOEXEC
+    free = status.f_bavail * status.f_frsize / GIB
+    return [
+        Check(
+            f"{name} exec",
+            "programs may run from it" if executable else "mounted noexec",
+            None if executable else f"sudo mount -o remount,exec {name} (docker: --tmpfs {name}:exec,size=2g)",
+        ),
+        Check(
+            f"{name} size",
+            f"{free:.1f} GiB free",
+            None if free >= MEMORY_GIB else f"sudo mount -o remount,size=2G {name} (docker: --shm-size=2g)",
+        ),
+    ]
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(ROOT).free / GIB
+    remedy = None if free >= DISK_GIB else f"free {DISK_GIB - free:.0f} GiB more in {ROOT}"
+    return Check("disk", f"{free:.0f} GiB free", remedy)
+
+
+def _memory() -> Check:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) * 1024 / GIB
+    remedy = None if available >= MEMORY_GIB else "end other programs, or run fewer guests at once: --cores 1"
+    return Check("memory", f"{available:.1f} GiB available", remedy)
+
+
+def _cpus() -> Check:
+    count = len(os.sched_getaffinity(0))
+    return Check("processors", f"{count} allowed, so as many guests at once")
+
+
+def report(found: list[Check]) -> str:
+    """Return the checks as lines for a terminal."""
+    width = max(len(check.name) for check in found)
+    lines = []
+    for check in found:
+        lines.append(f"{'ok' if check.ok else 'MISSING':8}{check.name:{width}}  {check.seen}")
+        if check.remedy:
+            lines.append(f"{'':8}{'':{width}}  -> {check.remedy}")
+    missing = sum(not check.ok for check in found)
+    lines.append(f"{missing} of {len(found)} missing" if missing else "this host has all that is needed")
+    return "\n".join(lines)
+
+
+def install(packages: list[HostPackage], run: Callable[[list[str]], int] = subprocess.call) -> str | None:
+    """Install what is missing where that needs no password; return the command to type when it cannot be done."""
+    missing = [package.name for package in packages if not package.present()]
+    if not missing:
+        return None
+    command = install_command(missing)
+    by_hand = f"sudo {shlex.join(command)}"
+    if shutil.which("apt-get") is None:
+        return by_hand
+    prefix = []
+    if os.geteuid() != 0:
+        if shutil.which("sudo") is None or run(["sudo", "-n", "true"]) != 0:
+            return by_hand
+        prefix = ["sudo", "-n"]
+    print(f"installing host packages: {' '.join(missing)}", flush=True)
+    quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
+    run([*quiet, "apt-get", "update", "--quiet=2"])
+    if run([*quiet, *command, "--quiet=2"]) != 0:
+        return by_hand
+    return None
+
+
+def main() -> int:
+    """Print all checks; return 0 when nothing is missing."""
+    found = checks()
+    print(report(found))
+    return 0 if all(check.ok for check in found) else 1
+
+
+def prepare() -> int:
+    """Install missing packages where allowed, then name only what is still missing; return 0 when nothing is."""
+    by_hand = install(host_packages(PACKAGES.read_text()))
+    if by_hand:
+        print(f"error: packages are missing on this host; run this, then try again:\n  {by_hand}", file=sys.stderr)
+        return 1
+    missing = [check for check in checks() if not check.ok]
+    if missing:
+        print(report(missing), file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m engine.doctor", description="Check what this host has.")
+    parser.add_argument("--install", action="store_true", help="install missing packages first, where that is allowed")
+    sys.exit(prepare() if parser.parse_args().install else main())
