@@ -76,13 +76,20 @@ if command == "columns":
 elif command == "measure":
     write(f"{rest[-1]}/{names[0]}", "metrics.csv", "verdicts.json")
 elif command == "figure":
-    write(f"{rest[-1]}/{names[0]}", "figure.svg", "figure.html", "figure.png")
+    write(f"{rest[-1]}/{names[0]}", "figure.svg", "figure-narrow.svg", "figure.html", "figure.png", "figure.txt")
 elif command == "report":
     write(rest[-1], "index.html")
 elif command == "summary":
     print("SUMMARY OF", rest[-1])
 else:
     sys.exit(f"unknown command {command}")
+"""
+
+
+CLAIMS = """\
+experiments:
+- {id: toy-one, expected: [{measure: jain()}]}
+- {id: toy-two, expected: [{holds: 'jain() > run("toy-one").jain()'}]}
 """
 
 
@@ -140,8 +147,6 @@ def pipeline(tmp_path: Path) -> Pipeline:
         (tmp_path / package).mkdir(exist_ok=True)
         (tmp_path / package / "__init__.py").touch()
         (tmp_path / package / file).write_text(text)
-    for study in (tmp_path / "workflows/studies").iterdir():
-        (study / "claims.yaml").touch()
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "images.json").write_text("{}")
     return Pipeline(tmp_path)
@@ -153,7 +158,7 @@ def small(pipeline: Pipeline) -> Pipeline:
     shutil.rmtree(pipeline.folder / "workflows/studies")
     study = pipeline.folder / "workflows/studies/toy"
     study.mkdir(parents=True)
-    (study / "claims.yaml").touch()
+    (study / "claims.yaml").write_text(CLAIMS)
     (study / "one.yaml").write_text(scenario("toy-one", "seeds: {full: 3, quick: 1}\n"))
     (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {full: 2}\n"))
     (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {seeds: 2}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import subprocess
 import sys
@@ -91,6 +92,20 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
     assert small.calls("testbed run")[-1].endswith("quick")
     assert (small.folder / "results/quick/runs/toy/toy-one/single/seed-1").exists()
     assert len(small.done_seeds()) == len(ALL_RUNS) - 1
+
+
+def test_measuring_waits_for_the_experiments_that_the_claims_compare_with(small: Any) -> None:
+    one, two = (job_counts(small("--dry-run", "--quiet", "rules", "--", f"toy-{name}")) for name in ("one", "two"))
+    assert (one["runs"], two["runs"]) == (2, 4)
+    assert two["measurements"] == 1
+
+
+def test_a_second_pipeline_in_the_same_folder_is_refused(small: Any) -> None:
+    (small.folder / ".snakemake").mkdir()
+    with (small.folder / ".snakemake/testbed.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert "Another snakemake is at work in this folder." in small(code=1)
+    assert small.calls("testbed run") == []
 
 
 def test_a_killed_pipeline_goes_on_where_it_was(small: Any) -> None:

@@ -3,16 +3,19 @@ import functools
 import hashlib
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import yaml
 from snakemake.exceptions import WorkflowError
 
-# The programs installed beside this Snakemake, also when its environment is not activated.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ["PATH"]]
-)
+# Every shell command of a rule finds the programs installed beside this Snakemake first, also when its environment is not
+# activated; `failed LOG` shows what a failed command said.
+BESIDE = shlex.quote(str(Path(sys.executable).parent))
+shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
 STUDIES = Path("workflows/studies")
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
@@ -33,15 +36,9 @@ def scenario_files():
     """All scenarios of the studies in the configuration."""
     files = []
     for study in config["studies"]:
-        found = [
-            file
-            for file in sorted((STUDIES / study).glob("*.yaml"))
-            if file.name != "claims.yaml"
-        ]
+        found = [file for file in sorted((STUDIES / study).glob("*.yaml")) if file.name != "claims.yaml"]
         if not found:
-            raise WorkflowError(
-                f"workflows/config.yaml: study {study!r} has no scenario in {STUDIES / study}"
-            )
+            raise WorkflowError(f"workflows/config.yaml: study {study!r} has no scenario in {STUDIES / study}")
         files += found
     return files
 
@@ -61,15 +58,13 @@ def plan(size):
         key.update(f"\0{file}\0".encode() + file.read_bytes())
     cache = Path(".snakemake/plans") / f"{key.hexdigest()}.jsonl"
     if not cache.exists():
-        command = ["testbed", "plan", *map(str, scenarios), "--size", size]
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        if answer.returncode:
-            raise WorkflowError(
-                "No plan: `testbed plan` refused a scenario; its message stands above."
-            )
+        try:
+            answer = shell("testbed plan {scenarios:q} --size {size}", read=True)
+        except subprocess.CalledProcessError:
+            raise WorkflowError("`testbed plan` refused a scenario; its message stands above.") from None
         cache.parent.mkdir(parents=True, exist_ok=True)
         partial = cache.with_suffix(f".{os.getpid()}")
-        partial.write_text(answer.stdout)
+        partial.write_text(answer)
         partial.rename(cache)
     experiments = {}
     for line in cache.read_text().splitlines():
@@ -111,15 +106,43 @@ def claims_of(wildcards):
     return Path(scenario_of(wildcards)).with_name("claims.yaml")
 
 
-def runs_of(wildcards):
+def runs_of(results, experiment):
     """What says that all runs of an experiment are there."""
-    cells = plan(SIZES[wildcards.results])[wildcards.experiment].values()
-    folder = f"{wildcards.results}/runs/{{study}}/{{experiment}}/{{cell}}"
     return [
-        f"{folder.format(**cell)}/seeds-{first}-{last}.done"
-        for cell in cells
+        f"{results}/runs/{cell['study']}/{experiment}/{cell['cell']}/seeds-{first}-{last}.done"
+        for cell in plan(SIZES[results])[experiment].values()
         for first, last in batches(cell)
     ]
+
+
+@functools.cache
+def experiments_compared(claims):
+    """The other experiments whose runs each experiment's claims look at, written there as `run("<id>"...)`."""
+    entries = yaml.load(Path(claims).read_text(), Loader=yaml.CSafeLoader)["experiments"]
+    named = {entry["id"]: re.findall(r'\brun\("([^"]+)"', json.dumps(entry).replace('\\"', '"')) for entry in entries}
+    return {experiment: sorted(set(others) - {experiment}) for experiment, others in named.items()}
+
+
+def runs_to_measure(wildcards):
+    """What says that all runs which the claims of an experiment look at are there."""
+    others = experiments_compared(claims_of(wildcards)).get(wildcards.experiment, ())
+    return [run for experiment in (wildcards.experiment, *others) for run in runs_of(wildcards.results, experiment)]
+
+
+def seeds_of(wildcards):
+    """The seeds of a job."""
+    return range(int(wildcards.first), int(wildcards.last) + 1)
+
+
+def seed_options(wildcards):
+    """The seeds of a job as options of `testbed run`."""
+    return [word for seed in seeds_of(wildcards) for word in ("--seed", seed)]
+
+
+def run_folders(wildcards):
+    """The run folders that a job makes."""
+    cell = "{results}/runs/{study}/{experiment}/{cell}".format(**wildcards)
+    return [f"{cell}/seed-{seed}" for seed in seeds_of(wildcards)]
 
 
 def targets(size):
@@ -135,3 +158,10 @@ def targets(size):
 def report_of(target, size):
     """What says that the report holds the results of a target."""
     return f"{ROOTS[size]}/report/.made-for-{target}"
+
+
+def results_of_target(wildcards):
+    """Measurements and figures of all experiments of a target."""
+    files = ("metrics.csv", "verdicts.json", "figure.svg")
+    experiments = targets(SIZES[wildcards.results])[wildcards.target]
+    return [f"{wildcards.results}/experiments/{experiment}/{file}" for experiment in experiments for file in files]

@@ -1,9 +1,12 @@
-# The figure of an experiment: a vector graphic for paper, a page to look around in, a picture for everything else.
+# The figure of an experiment, as its claims declare it and `measurements` passes on: vector graphics for paper and phones,
+# a page to look around in, a picture, a caption.
 rule figure:
     input:
-        runs=runs_of,
+        "{results}/experiments/{experiment}/verdicts.json",
     output:
-        multiext("{results}/experiments/{experiment}/figure", ".svg", ".html", ".png"),
+        multiext("{results}/experiments/{experiment}/figure", ".svg", "-narrow.svg", ".html", ".png", ".txt"),
+    log:
+        "{results}/logs/figures/{experiment}.log",
     shell:
         "python -m analysis figure {wildcards.experiment} "
-        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments"
+        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -6,6 +6,8 @@ IMAGES = f"{os.environ.get('TESTBED_CACHE', 'cache')}/images.json"
 rule images:
     output:
         IMAGES,
+    log:
+        "results/logs/images.log",
     threads: workflow.cores
     shell:
-        "python -m images"
+        "python -m images 2>&1 | tee {log}"

@@ -1,11 +1,13 @@
 # All runs of an experiment, measured as its claims define it: a tidy table, and a verdict for each claim.
 rule measurements:
     input:
-        runs=runs_of,
+        runs=runs_to_measure,
         claims=claims_of,
     output:
         metrics="{results}/experiments/{experiment}/metrics.csv",
         verdicts="{results}/experiments/{experiment}/verdicts.json",
+    log:
+        "{results}/logs/measurements/{experiment}.log",
     shell:
         "python -m analysis measure {wildcards.experiment} --claims {input.claims:q} "
-        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments"
+        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -1,8 +1,12 @@
 # A line such as "runs 12/60, 34 %, about 2 min left" whenever another percent of the virtual time has been simulated.
 import fcntl
+import logging
 import shutil
 import threading
 import time
+
+from snakemake.logging import logger
+from snakemake_interface_logger_plugins.common import LogEvent
 
 
 class Progress(threading.Thread):
@@ -23,9 +27,7 @@ class Progress(threading.Thread):
     def run(self):
         while self.waiting:
             time.sleep(2)
-            self.waiting -= {
-                summary for summary in self.waiting if self.is_done(summary)
-            }
+            self.waiting -= {summary for summary in self.waiting if self.is_done(summary)}
             self.tell()
 
     def is_done(self, summary):
@@ -43,11 +45,7 @@ class Progress(threading.Thread):
             return
         self.percent = int(100 * share)
         seconds = (time.time() - self.started) * (1 / share - 1)
-        estimate = (
-            f"about {seconds / 60:.0f} min left"
-            if seconds >= 90
-            else f"about {seconds:.0f} s left"
-        )
+        estimate = f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         done = len(self.weights) - len(self.waiting)
         print(
             f"runs {done}/{len(self.weights)}, {self.percent} %, {estimate}",
@@ -59,16 +57,10 @@ class Progress(threading.Thread):
 def remove_unplanned(results):
     """Remove run folders that a scenario once planned and no longer does: they would be measured with the others."""
     for cells in plan(SIZES[results]).values():
-        for experiment in {
-            f"{results}/runs/{cell['study']}/{cell['experiment']}"
-            for cell in cells.values()
-        }:
+        for experiment in {f"{results}/runs/{cell['study']}/{cell['experiment']}" for cell in cells.values()}:
             for folder in Path(experiment).glob("*/seed-*"):
                 cell = cells.get(folder.parent.name)
-                if (
-                    cell is None
-                    or int(folder.name.removeprefix("seed-")) not in cell["seeds"]
-                ):
+                if cell is None or int(folder.name.removeprefix("seed-")) not in cell["seeds"]:
                     print(
                         f"removing {folder}, which {Path(experiment).name} no longer has",
                         file=sys.stderr,
@@ -78,19 +70,14 @@ def remove_unplanned(results):
 
 def folders_of_results():
     """The folders of results that the jobs of this call belong to."""
-    return sorted(
-        {
-            job.wildcards.results
-            for job in workflow.dag.jobs
-            if "results" in job.wildcards.keys()
-        }
-    )
+    return sorted({job.wildcards.results for job in workflow.dag.jobs if "results" in job.wildcards.keys()})
 
 
+@functools.cache  # keeps the file open, and with it the lock, as long as this process lives
 def lock():
-    """Refuse to work beside another Snakemake; the lock goes when its process does, also by kill -9.
+    """Refuse to work beside another Snakemake in the same folder.
 
-    Snakemake's own lock, which outlives a killed process, is switched off in the profile.
+    Snakemake's own lock outlives a killed process and is switched off in the profile.
     """
     held = open(".snakemake/testbed.lock", "w")
     try:
@@ -100,8 +87,14 @@ def lock():
     return held
 
 
+def is_worth_a_line(record):
+    """Whether a log record says more than that some job begins or ends, which the progress line tells better."""
+    return record.levelno > logging.INFO or getattr(record, "event", LogEvent.JOB_STARTED) != LogEvent.JOB_STARTED
+
+
 onstart:
-    at_work = lock()
+    lock()
+    logger.addFilter(is_worth_a_line)
     for results in folders_of_results():
         remove_unplanned(results)
     due = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "runs"]
@@ -112,3 +105,4 @@ onstart:
 onsuccess:
     for results in folders_of_results():
         shell("python -m analysis summary --results {results}")
+        print(f"Report: {results}/report/index.html")

@@ -1,21 +1,11 @@
 # The report holds every experiment that has results. It is made anew for each target, whose name the marker carries.
-
-
-def results_of_target(wildcards):
-    """Measurements and figures of all experiments of a target."""
-    files = ("metrics.csv", "verdicts.json", "figure.svg", "figure.html", "figure.png")
-    experiments = targets(SIZES[wildcards.results])[wildcards.target]
-    return [
-        f"{wildcards.results}/experiments/{experiment}/{file}"
-        for experiment in experiments
-        for file in files
-    ]
-
-
 rule report:
     input:
         results_of_target,
     output:
         touch("{results}/report/.made-for-{target}"),
+    log:
+        "{results}/logs/report/{target}.log",
     shell:
-        "python -m analysis report --results {wildcards.results} --out {wildcards.results}/report"
+        "python -m analysis report --results {wildcards.results} --out {wildcards.results}/report "
+        "> {log:q} 2>&1 || failed {log:q}"
