@@ -11,7 +11,7 @@ from images.kernel.build import REPRODUCIBLE, Kernel
 from images.run import Say, compiler, logged
 
 HERE = Path(__file__).parent
-NAMES = ("tcp_ledbat",)
+NAMES = sorted(folder.name for folder in HERE.glob("tcp_*"))
 SOURCE_FILES = (".c", ".h", "Makefile", "Kbuild")
 
 

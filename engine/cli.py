@@ -1,0 +1,100 @@
+"""The ``testbed`` command."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine import doctor
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
+from engine.shell import shell
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says; 0 done, 1 a run failed, 2 bad input, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.action(options))
+    except (ScenarioError, EngineError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; finished runs are kept", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="carry out runs of a scenario")
+    run.add_argument("scenario", type=Path)
+    run.add_argument("--seed", type=int, action="append", help="may be repeated; default: all seeds of the size")
+    run.add_argument("--cell", help="one cell of the scenario's matrix; default: all")
+    run.add_argument("--size", choices=SIZES, default="full")
+    run.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
+    run.set_defaults(action=_run)
+
+    planning = commands.add_parser("plan", help="list the cells of scenarios as JSON lines")
+    planning.add_argument("scenario", type=Path, nargs="+")
+    planning.add_argument("--size", choices=SIZES, default="full")
+    planning.set_defaults(action=_plan)
+
+    looking = commands.add_parser("shell", help="Mininet's command line in a scenario's network, in real time")
+    looking.add_argument("scenario", type=Path)
+    looking.add_argument("--cell", help="one cell of the scenario's matrix; default: the first")
+    looking.set_defaults(action=_shell)
+
+    checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
+    checking.set_defaults(action=lambda _: doctor.main())
+
+    measuring = commands.add_parser("bench", help="speed of guests and of the capture reader")
+    measuring.add_argument("--into", type=Path, default=Path("results/bench.json"), help="default: %(default)s")
+    measuring.set_defaults(action=_bench)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    worst = 0
+    for cell in _cells(options):
+        for seed in options.seed or cell.seeds:
+            name = run_folder(Path(), cell, seed)
+            try:
+                summary = execute(cell, seed, options.into)
+            except EngineError as error:
+                print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
+                worst = 1
+                continue
+            print(f"{name}: {cell.virtual_s:g} s in {summary['wall_s']:.1f} s", flush=True)
+    return worst
+
+
+def _plan(options: argparse.Namespace) -> int:
+    for cell in plan(options.scenario, options.size):
+        print(json.dumps(cell))
+    return 0
+
+
+def _shell(options: argparse.Namespace) -> int:
+    options.size = "full"
+    return shell(_cells(options)[0])
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from engine import bench  # it needs the analysis package, which a host that only runs scenarios may lack
+
+    return bench.main(options.into)
+
+
+def _cells(options: argparse.Namespace) -> list[Cell]:
+    cells = expand(options.scenario, options.size)
+    if options.cell is None:
+        return cells
+    chosen = [cell for cell in cells if cell.name == options.cell]
+    if not chosen:
+        names = ", ".join(cell.name for cell in cells)
+        raise EngineError(f"{options.scenario}: no cell {options.cell!r}; it has: {names}")
+    return chosen

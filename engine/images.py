@@ -1,0 +1,56 @@
+"""What boots: reads cache/images.json, which ``python -m images`` writes."""
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Images:
+    """Folders and files that a guest is made of, and what identifies them."""
+
+    kernel: Path
+    rootfs: Path
+    tools: Path
+    modules: dict[str, Path]
+    seccomp: bool
+    provenance: dict[str, Any]
+
+
+@cache
+def load() -> Images:
+    """The images of this checkout (or of $TESTBED_CACHE).
+
+    Raises:
+        EngineError: they have not been built.
+    """
+    index = Path(os.environ.get("TESTBED_CACHE", PROJECT / "cache")) / "images.json"
+    try:
+        entries = json.loads(index.read_text())
+        return Images(
+            kernel=Path(entries["kernel"]["path"]),
+            rootfs=Path(entries["rootfs"]["path"]),
+            tools=Path(entries["tools"]["path"]),
+            modules={
+                name.removeprefix("module:"): Path(entry["path"])
+                for name, entry in entries.items()
+                if name.startswith("module:") and not name.endswith(":debug")
+            },
+            seccomp=entries["kernel"]["seccomp"],
+            provenance={name: _without_paths(entry) for name, entry in entries.items()},
+        )
+    except FileNotFoundError:
+        raise EngineError(f"{index} does not exist: build the images first, with `make images`") from None
+    except (KeyError, ValueError) as error:
+        raise EngineError(f"{index} is not what `make images` writes ({error}): run it again") from None
+
+
+def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("path", "packages")}

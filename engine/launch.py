@@ -1,0 +1,43 @@
+"""The command that boots a guest."""
+
+from pathlib import Path
+
+from engine import sandbox
+from engine.guest.timeline import BOOT_NS
+from engine.images import Images
+
+_MEMORY = "512M"  # fixed: TCP's memory limits scale with it
+
+
+def boot_arguments(images: Images, seed: int, program: str, real_time: bool = False) -> list[str]:
+    """The guest kernel's command line: what makes a run a function of its scenario and seed alone."""
+    time = (
+        []
+        if real_time
+        else ["time-travel=inf-cpu", f"time-travel-start={BOOT_NS}", "norandmaps", f"seed={seed}", "con0=null,fd:1"]
+    )
+    console = ["con0=fd:0,fd:1"] if real_time else []
+    return [
+        f"mem={_MEMORY}",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        f"rootflags={sandbox.FOLDERS['TESTBED_TOOLS']}",
+        "ro",
+        "init=/init",
+        "con=null",
+        *time,
+        *console,
+        "quiet",
+        f"seccomp={'on' if images.seccomp else 'off'}",
+        f"uml_dir={sandbox.MEMORY_FOLDER}/",
+        # no router solicitations, duplicate address detection or multicast reports in captures
+        "ipv6.disable_ipv6=1",
+        *(f"{name}={folder}" for name, folder in sandbox.FOLDERS.items()),
+        f"TESTBED_PROGRAM={program}",
+    ]
+
+
+def command(images: Images, run_folder: Path, cpu: int, arguments: list[str], interactive: bool = False) -> list[str]:
+    """The whole command, pinned to `cpu` and inside the sandbox."""
+    inside = sandbox.command(images, run_folder, interactive)
+    return ["taskset", "-c", str(cpu), *inside, sandbox.KERNEL, *arguments]

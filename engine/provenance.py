@@ -1,0 +1,26 @@
+"""What made a run, as far as it is not in the scenario."""
+
+import platform
+import subprocess
+from functools import cache
+from typing import Any
+
+from engine.images import PROJECT, Images
+
+
+@cache
+def commit() -> str:
+    """The checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` outside a checkout."""
+    words = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    described = subprocess.run(words, capture_output=True, text=True, check=False)
+    return described.stdout.strip() or "unknown"
+
+
+def of(images: Images, arguments: list[str]) -> dict[str, Any]:
+    """Provenance for run.json; holds no path of this host."""
+    return {
+        "commit": commit(),
+        **images.provenance,
+        "boot_arguments": " ".join(arguments),
+        "host": {"machine": platform.machine(), "python": platform.python_version()},
+    }
