@@ -100,9 +100,7 @@ def fetch(store: Store, say: Say, pins: Pins | None = None) -> tuple[Package, Pa
         path = archive.download(package, folder)
         actual = file_digest(path)
         if actual != package.sha256:
-            raise ImageError(
-                f"{path.name} has SHA-256 {actual}, not {package.sha256}: the mirror's file is not the pinned one"
-            )
+            raise ImageError(f"{path.name} is not the pinned file: its SHA-256 is {actual}, not {package.sha256}")
         path.rename(folder / "source.deb")
         (folder / ABOUT).write_text(json.dumps(asdict(package)))
 

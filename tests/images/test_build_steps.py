@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Steps of a build: commands that fail speak in one sentence, and a bad source is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from images import __main__ as command
+from images.cache import Store
+from images.debian import Archive, Package
+from images.errors import ImageError
+from images.kernel import sources, trial
+from images.rootfs.build import PACKAGES, requested
+from images.run import logged
+from images.tools import build as tools
+
+
+def test_a_failed_command_names_the_step_the_log_and_the_last_lines(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log"
+    logged(["echo", "earlier step"], log, "First")
+    with pytest.raises(ImageError) as caught:
+        logged(["sh", "-c", "echo because; exit 3"], log, "Second")
+    assert str(caught.value) == f"Second failed (exit status 3); the whole log is {log}\n    because"
+    assert log.read_text() == "earlier step\nbecause\n"
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match=r"Third: no-such-program is not installed \(`testbed doctor`"):
+        logged(["no-such-program"], tmp_path / "log", "Third")
+
+
+def test_a_download_with_another_digest_is_refused_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned = Package("linux-source-7.3", "7.3.4-1", "0" * 64, 4)
+
+    def download(self: Archive, package: Package, into: Path) -> Path:
+        path = into / "linux-source-7.3_7.3.4-1_all.deb"
+        path.write_text("evil")
+        return path
+
+    monkeypatch.setattr(Archive, "update", lambda self: None)
+    monkeypatch.setattr(Archive, "find", lambda self, prefix: [pinned])
+    monkeypatch.setattr(Archive, "download", download)
+    store = Store(tmp_path)
+    pins = sources.Pins((pinned,), ("trixie",), "6.12", "8")
+    with pytest.raises(ImageError, match="is not the pinned file"):
+        sources.fetch(store, lambda step: None, pins)
+    assert list((tmp_path / "sources").iterdir()) == []
+
+
+def test_tools_become_static_binaries(tmp_path: Path) -> None:
+    guest = tmp_path / "guest"
+    guest.mkdir()
+    (guest / "hello.c").write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
+    folder, digest = tools.build(Store(tmp_path / "store"), lambda step: None, guest)
+    assert subprocess.run([folder / "hello"], capture_output=True, text=True, check=True).stdout == "hello\n"
+    (guest / "hello.c").write_text("int main(void) { return 0; }\n")
+    assert tools.build(Store(tmp_path / "store"), lambda step: None, guest)[1] != digest
+
+
+def test_a_warning_in_a_tool_stops_the_build(tmp_path: Path) -> None:
+    (tmp_path / "bad.c").write_text("int main(int unused, char **names) { return 0; }\n")
+    with pytest.raises(ImageError, match=r"Compiling bad.c failed"):
+        tools.build(Store(tmp_path / "store"), lambda step: None, tmp_path)
+
+
+def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path: Path) -> None:
+    kernel = tmp_path / "linux"
+    kernel.write_text("#!/bin/sh\necho cannot map memory\nexit 1\n")
+    kernel.chmod(0o755)
+    with pytest.raises(ImageError, match=r"does not boot on this host .* cannot map memory"):
+        trial.seccomp_works(kernel)
+
+
+def test_package_lists_may_have_comments() -> None:
+    assert requested("# all\na\n\nb # why\n") == ["a", "b"]
+    assert "mininet" in requested(PACKAGES.read_text())
+
+
+def test_an_error_is_one_sentence_and_exit_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fail(*_: object, **__: object) -> Path:
+        raise ImageError("This cannot be built")
+
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    monkeypatch.setattr(command, "build_all", fail)
+    monkeypatch.setattr(sys, "argv", ["images"])
+    assert command.main() == 1
+    assert capsys.readouterr().err == "error: This cannot be built\n"
