@@ -41,7 +41,7 @@ def _boots(kernel: Path, folder: Path, *options: str) -> bool:
     mark = folder / "root" / "booted"
     mark.unlink(missing_ok=True)
     arguments = [
-        "mem=64M",
+        "mem=256M",  # the debug kernel takes 100 of it for itself
         "rootfstype=hostfs",
         f"rootflags={folder / 'root'}",
         "rw",
