@@ -42,7 +42,7 @@ def _measure(options: argparse.Namespace) -> None:
 def _figure(options: argparse.Namespace) -> None:
     from analysis.figures import draw
 
-    draw(options.experiment, options.claims, options.runs, options.out)
+    draw(options.experiment, options.runs, options.out)
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -74,9 +74,6 @@ def _parser() -> argparse.ArgumentParser:
 
     figure = commands.add_parser("figure", help="the figure of an experiment: SVG, PNG and interactive HTML")
     figure.add_argument("experiment", metavar="EXPERIMENT_ID")
-    figure.add_argument(
-        "--claims", type=Path, help="the study's claims.yaml (default: what `measure` left in OUT/EXPERIMENT_ID)"
-    )
     _runs_and_out(figure)
 
     report = commands.add_parser("report", help="the static report")

@@ -9,48 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import expressions, registry
+from analysis.claims import registry
+from analysis.claims.question import Question
 from analysis.claims.registry import Claim, Experiment, Extra, Study
-from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.files import write_text
-from analysis.run import Run, find
-from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.run import Run
+from analysis.runs import Runs
 from analysis.verdicts import rules
 from analysis.verdicts.spread import spread
 
 FORMAT: Final = 1
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
-SINGLE: Final = "single"  # the cell of a scenario without a matrix
 ALL_CELLS: Final = "all"
-
-
-class _Runs:
-    """All runs that the claims of one experiment can ask for, each loaded once."""
-
-    def __init__(self, folder: Path, experiment: str) -> None:
-        self._folder = folder
-        self._experiment = experiment
-        self._folders: dict[str, dict[tuple[str, int], Path]] = {}
-        self._loaded: dict[Path, Run] = {}
-
-    def folders(self, experiment: str) -> dict[tuple[str, int], Path]:
-        if experiment not in self._folders:
-            self._folders[experiment] = find(self._folder, experiment)
-        return self._folders[experiment]
-
-    def get(self, experiment: str, cell: str, seed: int) -> Run:
-        """Give a run that ended well; NotMeasuredError says why there is none."""
-        folder = self.folders(experiment).get((cell, seed))
-        if folder is None:
-            raise NotMeasuredError(f"there is no run of {experiment}, cell {cell}, seed {seed}")
-        run = self._loaded.setdefault(folder, Run(folder))
-        if run.status != "ok":
-            raise NotMeasuredError(f"the run in cell {cell} with seed {seed} failed")
-        return run
-
-    def load_all(self) -> list[Run]:
-        return [self._loaded.setdefault(path, Run(path)) for path in self.folders(self._experiment).values()]
 
 
 def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
@@ -60,34 +31,35 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
     """
     study = registry.load(claims)
     experiment = study.experiment(experiment_id)
-    available = _Runs(runs, experiment_id)
-    if not available.folders(experiment_id):
+    ask = Question(Runs(runs), experiment_id, experiment.words)
+    own = list(ask.runs.by_cell_and_seed(experiment_id).values())
+    if not own:
         raise BadInputError(f"{runs}: there is no finished run of {experiment_id}")
     folder = out / experiment_id
     rows: list[tuple[object, ...]] = []
-    judged = [_judge(claim, experiment, available, rows) for claim in experiment.claims]
-    extras = [_extra(extra, experiment, available, rows) for extra in experiment.also_measured]
+    judged = [_judge(claim, experiment, ask, rows) for claim in experiment.claims]
+    extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(METRICS_HEADER)
     writer.writerows(rows)
     write_text(folder / "metrics.csv", table.getvalue())
-    result = _result(study, experiment, available, judged, extras)
+    result = _result(study, experiment, own, judged, extras) | {"figure": _figure(experiment, ask)}
     write_text(folder / "verdicts.json", json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return folder
 
 
-def _judge(claim: Claim, experiment: Experiment, available: _Runs, rows: list[tuple[object, ...]]) -> dict[str, Any]:
+def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
     """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
     entry: dict[str, Any] = {**claim.data, "measured": None, "held": None}
     if claim.not_testable:
         return entry | _verdict(rules.not_testable(claim.not_testable))
     if not (claim.measure or claim.holds):
         return entry | _verdict(rules.not_testable("no measurement is defined for this claim yet"))
-    values, unknown = _over_seeds(claim.measure, claim.cell, experiment, available, predicate=False)
-    held, not_held = _over_seeds(claim.holds, claim.cell, experiment, available, predicate=True)
+    values, unknown = ask.numbers(claim.measure, claim.cell) if claim.measure else ({}, {})
+    held, not_held = ask.truths(claim.holds, claim.cell) if claim.holds else ({}, {})
     unknown |= not_held
-    cell = claim.cell or _own_cell(experiment, available) or ALL_CELLS
+    cell = claim.cell or ask.own_cell or ALL_CELLS
     common = (claim.id, claim.metric)
     rows += [(experiment.id, cell, seed, *common, _csv(value), claim.unit) for seed, value in values.items()]
     rows += [(experiment.id, cell, seed, claim.id, "holds", str(value).lower(), "") for seed, value in held.items()]
@@ -103,48 +75,12 @@ def _judge(claim: Claim, experiment: Experiment, available: _Runs, rows: list[tu
     return entry | _verdict(rules.not_testable(next(iter(unknown.values()), "no seed has been run")))
 
 
-def _extra(extra: Extra, experiment: Experiment, available: _Runs, rows: list[tuple[object, ...]]) -> dict[str, Any]:
-    values, unknown = _over_seeds(extra.measure, extra.cell, experiment, available, predicate=False)
-    cell = extra.cell or _own_cell(experiment, available) or ALL_CELLS
+def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
+    values, unknown = ask.numbers(extra.measure, extra.cell)
+    cell = extra.cell or ask.own_cell or ALL_CELLS
     rows += [(experiment.id, cell, seed, "", extra.metric, _csv(value), extra.unit) for seed, value in values.items()]
     measured = asdict(spread(values)) if values else None
     return {"metric": extra.metric, "unit": extra.unit, "cell": extra.cell, "measured": measured, "unknown": unknown}
-
-
-def _over_seeds(
-    expression: str | None, cell: str | None, experiment: Experiment, available: _Runs, *, predicate: bool
-) -> tuple[dict[int, Any], dict[int, str]]:
-    """Value of an expression by seed, and by seed the reason where there is none."""
-    values: dict[int, Any] = {}
-    unknown: dict[int, str] = {}
-    if expression is None:
-        return values, unknown
-    own = cell or _own_cell(experiment, available)
-    for seed in sorted({seed for _, seed in available.folders(experiment.id)}):
-        try:
-            run = available.get(experiment.id, own, seed) if own else None
-
-            def other(name: str, name_of_cell: str, seed: int = seed) -> Run:
-                return available.get(name, name_of_cell, seed)
-
-            value = expressions.evaluate(expression, Vocabulary(run, experiment.id, other))
-        except NotMeasuredError as error:
-            unknown[seed] = str(error)
-            continue
-        except NeverHappenedError:
-            value = False if predicate else math.inf
-        wanted = bool if predicate else (int, float)
-        if not isinstance(value, wanted) or (not predicate and isinstance(value, bool)):
-            kind = "true or false" if predicate else "a number"
-            raise BadInputError(f"{experiment.id}: expression {expression!r} gives {value!r}, allowed is {kind}")
-        values[seed] = value if predicate else float(value)
-    return values, unknown
-
-
-def _own_cell(experiment: Experiment, available: _Runs) -> str | None:
-    """Cell that claims without a `cell` speak of: the only one, if there is only one."""
-    cells = {cell for cell, _ in available.folders(experiment.id)}
-    return SINGLE if cells == {SINGLE} else None
 
 
 def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
@@ -152,9 +88,8 @@ def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
 
 
 def _result(
-    study: Study, experiment: Experiment, available: _Runs, judged: list[dict[str, Any]], extras: list[dict[str, Any]]
+    study: Study, experiment: Experiment, runs: list[Run], judged: list[dict[str, Any]], extras: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    runs = available.load_all()
     described = [
         {
             "cell": run.settings.cell,
@@ -175,13 +110,23 @@ def _result(
         # the report names what has not been run, too
         "experiments": [{"id": one.id, "title": one.title, "artefact": one.artefact} for one in study.experiments],
         "experiment": experiment.data,
-        "figure": experiment.figure,
         "runs": described,
         "settings": _settings(runs),
         "provenance": _common([run.settings.provenance for run in runs]),
         "claims": judged,
         "also_measured": extras,
     }
+
+
+def _figure(experiment: Experiment, ask: Question) -> dict[str, Any] | None:
+    """Give the declared figure, with the numbers of its `values` (each with a `label` and a `measure`) by seed."""
+    if experiment.figure is None or "values" not in experiment.figure:
+        return experiment.figure
+    values = [
+        {"label": one["label"], "by_seed": ask.numbers(one["measure"], one.get("cell"))[0]}
+        for one in experiment.figure["values"]
+    ]
+    return experiment.figure | {"values": values}
 
 
 def _settings(runs: list[Run]) -> list[dict[str, Any]]:

@@ -87,11 +87,11 @@ class Run:
         A flow's mean number of waiting packets is the sum of their waiting times over the length of the interval.
         """
         passed = self._passages.filter(pl.col("left_ns").is_between(*self._ns(t0, t1)))
-        waited = passed.with_columns(waited=pl.col("left_ns") - pl.col("time_ns"))
-        total = waited["waited"].sum()
+        waited = (passed["left_ns"] - passed["time_ns"]).to_numpy()
+        total = int(waited.sum())
         if not total:
             raise NotMeasuredError(f"the queue was empty from {t0:g} s to {t1:g} s")
-        return float(waited.filter(pl.col("flow") == self.flow(flow).name)["waited"].sum() / total)
+        return float(waited[(passed["flow"] == self.flow(flow).name).to_numpy()].sum() / total)
 
     def drops(self, flow: str | None = None) -> Instants:
         """Arrivals at the bottleneck that its queue had no room for, of one flow or of all packets."""
@@ -240,14 +240,3 @@ class Run:
     def packet_ms(self) -> float:
         """Transmission time of a full packet at the bottleneck's first rate, ms."""
         return 8e3 * PACKET_BYTES / self.settings.rate_bps
-
-
-def find(runs: Path, experiment: str) -> dict[tuple[str, int], Path]:
-    """Folders of an experiment's finished runs under `runs`/<study>/, by cell and seed."""
-    if not runs.is_dir():
-        raise BadInputError(f"{runs}: there is no such folder of runs")
-    found = {}
-    for summary in sorted(runs.glob(f"*/{experiment}/*/seed-*/summary.json")):
-        run = settings.load(summary.parent)
-        found[run.cell, run.seed] = summary.parent
-    return found

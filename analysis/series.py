@@ -118,9 +118,10 @@ class Series:
     def plus(self, other: "Series") -> "Series":
         """Add another series; where only one of the two has begun, it alone counts."""
         times = np.union1d(self.times, other.times)
-        return Series(times, self._held(times) + other._held(times), max(self.end, other.end))
+        return Series(times, self.sampled(times) + other.sampled(times), max(self.end, other.end))
 
-    def _held(self, times: Floats) -> Floats:
+    def sampled(self, times: Floats) -> Floats:
+        """Values at many instants; 0 before the series began."""
         index = np.searchsorted(self.times, times, side="right") - 1
         return np.where(index < 0, 0.0, self.values[np.maximum(index, 0)])
 

@@ -41,8 +41,12 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
     """
 
     def name(node: ast.Name) -> Any:
+        if node.id in NAMES:
+            return NAMES[node.id]
+        if node.id in vocabulary.definitions:
+            return evaluate(vocabulary.definitions[node.id], vocabulary.before(node.id))
         try:
-            return NAMES[node.id] if node.id in NAMES else vocabulary.name(node.id)
+            return vocabulary.name(node.id)
         except KeyError:
             raise simpleeval.NameNotDefined(node.id, expression) from None
 

@@ -35,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Extra:
-    """A number that is reported beside the claims, such as one over another interval; it gets no verdict."""
+    """A number beside the claims, such as one over another interval or one for a figure; it gets no verdict."""
 
     metric: str
     unit: str
@@ -54,6 +54,7 @@ class Experiment:
     claims: tuple[Claim, ...]
     also_measured: tuple[Extra, ...]
     figure: dict[str, Any] | None
+    words: dict[str, str]  # names for expressions that several claims use
     data: dict[str, Any]  # the entry without its claims
 
 
@@ -99,18 +100,23 @@ def _experiment(entry: Document) -> Experiment:
         artefact=entry.get("artefact", str),
         scenario=scenario,
         claims=claims,
-        also_measured=tuple(
-            Extra(
-                one.get("metric", str),
-                one.get("unit", str),
-                _expression(one, "measure") or "",
-                one.maybe("cell", str),
-            )
-            for one in entry.children("also_measured")
-        ),
+        also_measured=tuple(_extra(one) for one in entry.children("also_measured")),
         figure=entry.maybe("figure", dict),
+        words=_words(entry),
         data={name: value for name, value in entry.data.items() if name != "expected"},
     )
+
+
+def _words(entry: Document) -> dict[str, str]:
+    if entry.maybe("words", dict) is None:
+        return {}
+    words = entry.child("words")
+    return {name: _expression(words, name) for name in words.data}
+
+
+def _extra(entry: Document) -> Extra:
+    metric, unit = entry.get("metric", str), entry.get("unit", str)
+    return Extra(metric, unit, _expression(entry, "measure"), entry.maybe("cell", str))
 
 
 def _claim(entry: Document) -> Claim:
@@ -134,8 +140,8 @@ def _claim(entry: Document) -> Claim:
         value_range=_range(entry, span) if span is not None else None,
         approximate=entry.maybe("approximate", bool) or False,
         cell=entry.maybe("cell", str),
-        measure=_expression(entry, "measure"),
-        holds=_expression(entry, "holds"),
+        measure=_expression(entry, "measure") if "measure" in checks else None,
+        holds=_expression(entry, "holds") if "holds" in checks else None,
         not_testable=entry.maybe("not_testable", str),
         data=entry.data,
     )
@@ -151,8 +157,8 @@ def _range(entry: Document, span: list[Any]) -> tuple[float, float]:
     return float(numbers[0]), float(numbers[1])
 
 
-def _expression(entry: Document, field: str) -> str | None:
-    text = entry.maybe(field, str)
-    if text is not None and (problem := expressions.problem(text)):
+def _expression(entry: Document, field: str) -> str:
+    text = entry.get(field, str)
+    if problem := expressions.problem(text):
         raise entry.error(entry.name(field), text, f"an expression of docs/claims.md; {problem}")
     return text

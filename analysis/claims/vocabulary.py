@@ -1,6 +1,8 @@
 """The words that the expressions of claims.yaml may use, bound to one run. Documented for writers in docs/claims.md."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any, Final
 
 from analysis.run import Run
@@ -96,10 +98,14 @@ PROPERTIES: Final = frozenset(name for name in OF_A_RUN if isinstance(vars(Words
 
 
 class Vocabulary:
-    """All words for one claim and seed: those of its own run, if it has one, and the way to other runs."""
+    """All words for one cell and seed: those of its own run, if it has one, the way to other runs, the study's own.
 
-    def __init__(self, own: Run | None, experiment: str, find: FindRun) -> None:
+    `definitions` are the study's own words, expressions that may use those before them.
+    """
+
+    def __init__(self, own: Run | None, experiment: str, find: FindRun, definitions: Mapping[str, str]) -> None:
         self._own = Words(own) if own else None
+        self.definitions = definitions
         self.functions: dict[str, Callable[..., Any]] = {
             "run": lambda name, cell="single": Words(find(name, cell)),
             "cell": lambda name: Words(find(experiment, name)),
@@ -112,3 +118,9 @@ class Vocabulary:
         if self._own is None or name not in PROPERTIES:
             raise KeyError(name)
         return getattr(self._own, name)
+
+    def before(self, name: str) -> "Vocabulary":
+        """Give the vocabulary that the definition of a word may use."""
+        earlier = copy(self)
+        earlier.definitions = dict(itertools.takewhile(lambda item: item[0] != name, self.definitions.items()))
+        return earlier

@@ -1,0 +1,68 @@
+"""Asks the runs of an experiment for the value of an expression, seed by seed."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from analysis.claims import expressions
+from analysis.claims.vocabulary import Vocabulary
+from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.runs import Runs
+from analysis.series import NeverHappenedError, NotMeasuredError
+
+SINGLE: Final = "single"  # the cell of a scenario without a matrix
+
+
+class Question:
+    """The runs of one experiment, and those of others with the same seed, as expressions ask for them.
+
+    `words` are the study's own names for expressions, see docs/claims.md.
+    """
+
+    def __init__(self, runs: Runs, experiment: str, words: Mapping[str, str]) -> None:
+        self.runs = runs
+        self.experiment = experiment
+        self.words = words
+        own = runs.by_cell_and_seed(experiment)
+        self.seeds = sorted({seed for _, seed in own})
+        # an expression without a cell speaks of the only one, if there is only one
+        self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
+
+    def numbers(self, expression: str, cell: str | None) -> tuple[dict[int, float], dict[int, str]]:
+        """Number by seed (infinity: it never happened), and by seed the reason where there is none."""
+        values, unknown = self._ask(expression, cell, never=math.inf)
+        for value in values.values():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self._wrong(expression, value, "a number")
+        return {seed: float(value) for seed, value in values.items()}, unknown
+
+    def truths(self, expression: str, cell: str | None) -> tuple[dict[int, bool], dict[int, str]]:
+        """Truth by seed, and by seed the reason where there is none."""
+        values, unknown = self._ask(expression, cell, never=False)
+        for value in values.values():
+            if not isinstance(value, bool):
+                raise self._wrong(expression, value, "true or false")
+        return values, unknown
+
+    def _ask(self, expression: str, cell: str | None, never: Any) -> tuple[dict[int, Any], dict[int, str]]:
+        values: dict[int, Any] = {}
+        unknown: dict[int, str] = {}
+        for seed in self.seeds:
+            try:
+                values[seed] = expressions.evaluate(expression, self._vocabulary(cell or self.own_cell, seed))
+            except NotMeasuredError as error:
+                unknown[seed] = str(error)
+            except NeverHappenedError:
+                values[seed] = never
+        return values, unknown
+
+    def _vocabulary(self, cell: str | None, seed: int) -> Vocabulary:
+        def find(experiment: str, cell: str) -> Run:
+            return self.runs.get(experiment, cell, seed)
+
+        own = find(self.experiment, cell) if cell else None
+        return Vocabulary(own, self.experiment, find, self.words)
+
+    def _wrong(self, expression: str, value: object, allowed: str) -> BadInputError:
+        return BadInputError(f"{self.experiment}: expression {expression!r} gives {value!r}, allowed is {allowed}")

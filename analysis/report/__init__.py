@@ -1,0 +1,86 @@
+"""The static report: an index and one page an experiment, in one folder that needs no network."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from analysis.errors import BadInputError
+from analysis.files import whole, write_text
+from analysis.report import words
+from analysis.report.results import Result, collect
+from analysis.verdicts.rules import Outcome
+
+TEMPLATES: Final = Path(__file__).with_name("templates")
+FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html")
+CAPTION: Final = "figure.txt"
+
+
+def write_report(results: Path, out: Path) -> Path:
+    """Write the report on everything under `results`; returns its index."""
+    experiments = collect(results)
+    out.mkdir(parents=True, exist_ok=True)
+    environment = _environment()
+    for experiment in experiments:
+        if experiment.folder:
+            _copy_figure(experiment, out)
+            _render(environment, "experiment.html", out / f"{experiment.id}.html", _page(experiment))
+    studies: dict[str, list[Result]] = {}
+    for experiment in experiments:
+        studies.setdefault(experiment.study, []).append(experiment)
+    total = {outcome: sum(one.counts[outcome] for one in experiments) for outcome in Outcome}
+    _render(environment, "index.html", out / "index.html", {"studies": studies, "total": total})
+    return out / "index.html"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= words.FILTERS
+    environment.globals["outcomes"] = list(Outcome)
+    return environment
+
+
+def _render(environment: Environment, template: str, path: Path, values: dict[str, Any]) -> None:
+    write_text(path, environment.get_template(template).render(values))
+
+
+def _copy_figure(experiment: Result, out: Path) -> None:
+    assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    for name in FIGURES:
+        source = experiment.folder / name
+        if not source.exists():
+            raise BadInputError(f"{source}: missing; make it with: python -m analysis figure {experiment.id}")
+        with whole(out / "figures" / experiment.id / name) as temporary:
+            shutil.copyfile(source, temporary)
+
+
+def _page(experiment: Result) -> dict[str, Any]:
+    assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    return {
+        "experiment": experiment,
+        "entry": experiment.data["experiment"],
+        "claims": experiment.data["claims"],
+        "caption": (experiment.folder / CAPTION).read_text(encoding="utf-8").strip(),
+        "commands": _commands(experiment),
+    }
+
+
+def _commands(experiment: Result) -> list[dict[str, Any]]:
+    """Give every run with the command that makes it again."""
+    scenario = experiment.data["experiment"].get("scenario")
+    commands = []
+    for run in experiment.data["runs"]:
+        command = f"testbed run {scenario} --seed {run['seed']}"
+        if run["cell"] != "single":
+            command += f" --cell {run['cell']}"
+        if run["size"] != "full":
+            command += f" --size {run['size']}"
+        commands.append({**run, "command": command})
+    return commands

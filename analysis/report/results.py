@@ -1,0 +1,73 @@
+"""Finds what has been measured and drawn, in whatever folder of the results it lies."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import Document, read_json
+from analysis.errors import BadInputError
+from analysis.verdicts.rules import Outcome
+
+FORMAT: Final = 1  # of verdicts.json
+NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment: what `measure` wrote, and where; without a folder it has not been run."""
+
+    id: str
+    title: str
+    artefact: str
+    study: str
+    paper: dict[str, Any]
+    folder: Path | None
+    data: dict[str, Any]
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """Number of claims by verdict, all four."""
+        verdicts = [claim["verdict"] for claim in self.data.get("claims", [])]
+        return {outcome: verdicts.count(outcome) for outcome in Outcome}
+
+    @property
+    def wall_s(self) -> float:
+        """Wall time of all runs together, s."""
+        return float(sum(run["wall_s"] for run in self.data.get("runs", [])))
+
+    @property
+    def virtual_s(self) -> float:
+        """Virtual time of all runs together, s."""
+        return float(sum(run["virtual_s"] for run in self.data.get("runs", [])))
+
+
+def collect(results: Path) -> list[Result]:
+    """All experiments of the studies that have results, in the order of their registries."""
+    if not results.is_dir():
+        raise BadInputError(f"{results}: there is no such folder of results")
+    measured: dict[str, Document] = {}
+    for path in sorted([*results.glob("*/verdicts.json"), *results.glob("*/*/verdicts.json")]):
+        document = read_json(path)
+        if document.get("format", int) != FORMAT:
+            raise document.error("format", document.data["format"], str(FORMAT))
+        measured[document.child("experiment").get("id", str)] = document
+    if not measured:
+        raise BadInputError(f"{results}: nothing has been measured there yet (no verdicts.json)")
+    found: dict[str, Result] = {}
+    for document in measured.values():
+        for experiment in document.children("experiments"):
+            name = experiment.get("id", str)
+            own = measured.get(name)
+            found.setdefault(
+                name,
+                Result(
+                    id=name,
+                    title=experiment.get("title", str),
+                    artefact=experiment.get("artefact", str),
+                    study=document.get("study", str),
+                    paper=document.get("paper", dict),
+                    folder=own.path.parent if own else None,
+                    data=own.data if own else {},
+                ),
+            )
+    return list(found.values())

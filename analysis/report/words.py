@@ -1,0 +1,85 @@
+"""How numbers and data of verdicts.json read on a page."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, without a power of ten where a plain number is as short."""
+    if value is None:
+        return "–"
+    text = f"{value:.4g}"
+    if "e" in text and 1 <= abs(value) < 1e7:
+        text = f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def with_unit(value: float | None, unit: str | None) -> str:
+    """Give a number and its unit; indices and counts of nothing have none."""
+    if unit == "percent":
+        return number(value) + " %"
+    return number(value) if unit in (None, "", "1") else f"{number(value)} {unit}"
+
+
+def paper_value(claim: dict[str, Any]) -> str:
+    """What the paper has: its number, or the claim in words."""
+    value = claim.get("value")
+    if isinstance(value, list):
+        return " → ".join(with_unit(one, claim.get("unit")) for one in value)
+    if value is None:
+        return str(claim.get("claim", ""))
+    about = "about " if claim.get("approximate") else ""
+    return about + with_unit(value, claim.get("unit"))
+
+
+def where(claim: dict[str, Any]) -> str:
+    """Give the conditions of a claim on one line."""
+    place = claim.get("where")
+    if isinstance(place, dict):
+        return ", ".join(f"{name} = {value}" for name, value in place.items())
+    return str(place or "")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person would say them."""
+    if seconds < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def rate(bits: float) -> str:
+    """Give bits per second with the prefix that keeps it short."""
+    for size, name in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if bits >= size:
+            return f"{bits / size:g} {name}"
+    return f"{bits:g} bit/s"
+
+
+def slug(text: str) -> str:
+    """Make a name for a style sheet."""
+    return text.replace(" ", "-")
+
+
+def plain(value: Any) -> str:
+    """Write nested data of the provenance or of parameters in one line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {plain(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return "; ".join(plain(one) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "number": number,
+    "with_unit": with_unit,
+    "paper_value": paper_value,
+    "where": where,
+    "duration": duration,
+    "rate": rate,
+    "slug": slug,
+    "plain": plain,
+}

@@ -1,0 +1,37 @@
+"""The table at the end of a reproduction: experiments, verdicts, time, and where the report is."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.report.results import collect
+from analysis.report.words import duration
+from analysis.verdicts.rules import Outcome
+
+STYLES = {
+    Outcome.REPRODUCED: "green",
+    Outcome.NEAR: "yellow",
+    Outcome.NOT_REPRODUCED: "red",
+    Outcome.NOT_TESTABLE: "dim",
+}
+
+
+def print_summary(results: Path, console: Console | None = None) -> None:
+    """Print one line for each experiment that has been measured."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("claims", justify="right")
+    for outcome in Outcome:
+        table.add_column(outcome, justify="right", style=STYLES[outcome])
+    table.add_column("wall time", justify="right")
+    for experiment in collect(results):
+        if experiment.folder:
+            counts = experiment.counts
+            cells = [str(counts[outcome] or "") for outcome in Outcome]
+            table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
+    console = console or Console()
+    console.print(table)
+    index = results / "report" / "index.html"
+    if index.exists():
+        console.print(f"Report: {index}", soft_wrap=True)
