@@ -1,0 +1,72 @@
+"""docs/scenarios.md lists the fields that the schema has, and its example is a scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.scenario import expand
+from engine.scenario.schema import load_schema
+from engine.scenario.units import QUANTITIES
+
+PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
+
+
+def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
+    """A row of the table for each field, the fields of lists and mappings after their own."""
+    for name, field in schema.get("properties", {}).items():
+        field = {**root["$defs"][field["$ref"].rpartition("/")[2]], **field} if "$ref" in field else field
+        required = name in schema.get("required", [])
+        default = "(required)" if required else f"`{shown(field['default'])}`" if "default" in field else ""
+        meaning = field.get("description", "").replace("|", "\\|")
+        yield f"| `{prefix}{name}` | {kind(field)} | {default} | {meaning} |"
+        yield from rows(field, root, f"{prefix}{name}.")
+        yield from rows(field.get("items", {}), root, f"{prefix}{name}[].")
+
+
+def kind(field: Any) -> str:
+    """What a field takes, with its bounds."""
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "enum" in field.get("items", {}):
+        return "list of " + kind(field["items"])
+    words = field["unit"] if "unit" in field else KINDS[field["type"]]
+    low, high = field.get("atLeast", field.get("minimum")), field.get("atMost", field.get("maximum"))
+    return words + (f", at least {low}" if low is not None else "") + (f", at most {high}" if high is not None else "")
+
+
+def shown(default: object) -> str:
+    """A default as YAML writes it."""
+    if isinstance(default, list):
+        return f"[{', '.join(map(shown, default))}]"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def table() -> str:
+    """The table that the page must hold."""
+    schema = load_schema("scenario")
+    return "\n".join(rows(schema, schema))
+
+
+def test_every_field_of_the_schema_is_on_the_page() -> None:
+    listed = re.search(r"\|---\|---\|---\|---\|\n(.*?)\n?<!-- end of fields", PAGE.read_text(), re.DOTALL)
+    assert listed
+    assert listed[1] == table()
+
+
+def test_every_unit_is_on_the_page() -> None:
+    for quantity in QUANTITIES.values():
+        [row] = re.findall(rf"^\| {quantity.name} \| (.*?) \| `{quantity.example}` \|$", PAGE.read_text(), re.MULTILINE)
+        assert re.sub(r" \(.*\)", "", row) == ", ".join(quantity.units)
+
+
+def test_the_example_is_a_scenario(tmp_path: Path) -> None:
+    example = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert example
+    file = tmp_path / "step.yaml"
+    file.write_text(example[1])
+    assert [cell.name for cell in expand(file, "full")] == ["buffer=20p", "buffer=80p"]
+    assert expand(file, "quick")[0].virtual_s == 30
