@@ -1,4 +1,4 @@
-"""An experiment's runs against its claims: metrics.csv (one tidy table) and verdicts.json (all that the report needs)."""
+"""The runs of an experiment against its claims: metrics.csv (a tidy table) and verdicts.json (all the report needs)."""
 
 import csv
 import io
@@ -94,12 +94,13 @@ def _result(
         {
             "cell": run.settings.cell,
             "seed": run.settings.seed,
+            "size": run.settings.size,
             "status": run.status,
             "error": run.summary.maybe("error", str),
             "virtual_s": run.summary.get("virtual_s", float),
             "wall_s": run.summary.get("wall_s", float),
             "probe": run.summary.maybe("probe", dict),
-            "audit": run.summary.maybe("audit", dict),
+            "audit": run.summary.data.get("audit"),
         }
         for run in runs
     ]

@@ -40,7 +40,7 @@ class Run:
         return self.settings.duration_s
 
     def flow(self, name: str) -> Flow:
-        """Settings of a flow."""
+        """Find the settings of a flow."""
         for flow in self.settings.flows:
             if flow.name == name:
                 return flow
@@ -72,7 +72,7 @@ class Run:
     def queue_ms(self) -> Series:
         """Time that the waiting bytes take to leave at the rate of the moment, ms."""
         series = self._queue("backlog_bytes")
-        return Series(series.times, series.values * 8e3 / self._rate_at(series.times), series.end)
+        return Series(series.times, series.values * 8e3 / self._rate.sampled(series.times), series.end)
 
     def waited_ms(self, flow: str) -> Series:
         """Time that each packet of a flow waited in the queue, ms, at the instants they left it."""
@@ -108,7 +108,7 @@ class Run:
         return Instants(times, self.duration)
 
     def loss_rate(self, t0: float, t1: float) -> float:
-        """Dropped over offered packets, all flows."""
+        """Give dropped over offered packets, all flows."""
         offered = self._passages.filter(pl.col("time_ns").is_between(*self._ns(t0, t1)))
         if not len(offered):
             raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
@@ -168,10 +168,6 @@ class Run:
         times, rates = np.array(steps, float).T
         return Series(times, rates, self.duration)
 
-    def _rate_at(self, times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        index = np.searchsorted(self._rate.times, times, side="right") - 1
-        return self._rate.values[np.maximum(index, 0)]
-
     @cached_property
     def _crossing(self) -> pl.DataFrame:
         return self._table("packets").filter((pl.col("dst") // 2**16 == BEHIND_BOTTLENECK) & (pl.col("time_ns") >= 0))
@@ -219,7 +215,8 @@ class Run:
 
     def _as_series(self, table: pl.DataFrame, column: str, factor: float) -> Series:
         table = table.filter(pl.col("time_ns").is_between(0, round(self.duration * NS))).sort("time_ns")
-        return Series(table["time_ns"].to_numpy() / NS, table[column].cast(pl.Float64).to_numpy() * factor, self.duration)
+        values = table[column].cast(pl.Float64).to_numpy() * factor
+        return Series(table["time_ns"].to_numpy() / NS, values, self.duration)
 
     def _table(self, name: str) -> pl.DataFrame:
         path = self.folder / "columns" / f"{name}.parquet"

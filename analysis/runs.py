@@ -17,7 +17,7 @@ class Runs:
         self._experiments: dict[str, dict[tuple[str, int], Run]] = {}
 
     def by_cell_and_seed(self, experiment: str) -> dict[tuple[str, int], Run]:
-        """Runs of an experiment that have come to an end, well or not; a folder without summary.json is no run."""
+        """List the runs of an experiment that came to an end, well or not; a folder without summary.json is no run."""
         if experiment not in self._experiments:
             ended = sorted(self._folder.glob(f"*/{experiment}/*/seed-*/summary.json"))
             runs = [Run(summary.parent) for summary in ended]

@@ -1,5 +1,6 @@
 """Values over time, as step functions: what was sampled holds until the next sample."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ class Series:
         return float((part.values * weights).sum() / total) if total > 0 else float(part.values[0])
 
     def std(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Standard deviation over time."""
+        """Give the standard deviation over time."""
         part = self.window(t0, t1)
         weights = part._durations()
         total = weights.sum()
@@ -109,7 +110,7 @@ class Series:
     def peaks(self, instants: Sequence[float]) -> list[float]:
         """Largest value of each whole interval between successive instants, the first from the start of the series."""
         edges = [self.start, *instants]
-        return [self.max(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+        return [self.max(a, b) for a, b in itertools.pairwise(edges)]
 
     def scaled(self, factor: float) -> "Series":
         """Multiply the values by a factor."""

@@ -36,6 +36,7 @@ class Settings:
     cell: str
     seed: int
     title: str
+    size: str  # of the reproduction the run belongs to: full or quick
     rate_bps: int
     buffer_pkts: int
     forward_s: float
@@ -71,6 +72,7 @@ def load(folder: Path) -> Settings:
         cell=document.get("cell", str),
         seed=document.get("seed", int),
         title=document.get("title", str),
+        size=document.maybe("size", str) or "full",
         rate_bps=rate,
         buffer_pkts=bottleneck.get("buffer_pkts", int),
         forward_s=delay.get("forward_ns", int) / NS,

@@ -27,9 +27,10 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
 SERIES_METHODS: Final = frozenset(
-    "at end first_time_above first_time_below max mean min peaks slope start std time_of_max".split()
+    ("at", "end", "first_time_above", "first_time_below", "max", "mean", "min", "peaks", "slope", "start", "std")
+    + ("time_of_max",)
 )
-INSTANTS_METHODS: Final = frozenset("count episodes first times".split())
+INSTANTS_METHODS: Final = frozenset(("count", "episodes", "first", "times"))
 
 LONGEST: Final = 1000  # characters of an expression
 
@@ -70,7 +71,7 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
 
 
 def problem(expression: str) -> str | None:
-    """What is wrong with the form of an expression, as far as that shows without a run."""
+    """Say what is wrong with the form of an expression, as far as that shows without a run."""
     if len(expression) > LONGEST:
         return f"at most {LONGEST} characters"
     try:

@@ -30,7 +30,7 @@ class Question:
         self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
 
     def numbers(self, expression: str, cell: str | None) -> tuple[dict[int, float], dict[int, str]]:
-        """Number by seed (infinity: it never happened), and by seed the reason where there is none."""
+        """Ask for a number by seed (infinity: it never happened), and by seed the reason where there is none."""
         values, unknown = self._ask(expression, cell, never=math.inf)
         for value in values.values():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -38,7 +38,7 @@ class Question:
         return {seed: float(value) for seed, value in values.items()}, unknown
 
     def truths(self, expression: str, cell: str | None) -> tuple[dict[int, bool], dict[int, str]]:
-        """Truth by seed, and by seed the reason where there is none."""
+        """Ask for a truth by seed, and by seed the reason where there is none."""
         values, unknown = self._ask(expression, cell, never=False)
         for value in values.values():
             if not isinstance(value, bool):

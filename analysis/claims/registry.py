@@ -93,7 +93,9 @@ def _experiment(entry: Document) -> Experiment:
     scenario = entry.maybe("scenario", str)
     for claim in claims:
         if scenario and not (claim.measure or claim.holds or claim.not_testable):
-            raise entry.error(claim.id, None, "one of measure, holds, not_testable, since the experiment has a scenario")
+            raise entry.error(
+                claim.id, None, "one of measure, holds, not_testable, since the experiment has a scenario"
+            )
     return Experiment(
         id=entry.get("id", str),
         title=entry.get("what", str),

@@ -18,75 +18,96 @@ class Words:
         self._run = run
 
     def cwnd(self, flow: str) -> Series:
+        """Congestion window, packets."""
         return self._run.cwnd(flow)
 
     def base_delay_ms(self, flow: str) -> Series:
+        """The controller's estimate of the base delay, ms, off by a constant."""
         return self._run.base_delay_ms(flow)
 
     def queuing_delay_ms(self, flow: str) -> Series:
+        """The controller's estimate of the queuing delay, ms."""
         return self._run.queuing_delay_ms(flow)
 
     def waited_ms(self, flow: str) -> Series:
+        """Waiting time of each packet, when it left the queue."""
         return self._run.waited_ms(flow)
 
     @property
     def queue_pkts(self) -> Series:
+        """Packets waiting in the bottleneck's queue."""
         return self._run.queue_pkts
 
     @property
     def queue_ms(self) -> Series:
+        """Time that the waiting bytes take to leave."""
         return self._run.queue_ms
 
     def drops(self, flow: str | None = None) -> Instants:
+        """Drops of a flow, or of all packets."""
         return self._run.drops(flow)
 
     def queue_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Give a flow's part in the queue."""
         return self._run.queue_share(flow, t0, self._end(t1))
 
     def loss_rate(self, t0: float = 0.0, t1: float | None = None) -> float:
+        """Dropped over offered packets."""
         return self._run.loss_rate(t0, self._end(t1))
 
     def bytes_of(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
+        """Bytes of IP packets behind the bottleneck."""
         return self._run.bytes_of(flow, t0, self._end(t1))
 
     def throughput(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Mean rate behind the bottleneck, bit/s."""
         return self._run.throughput(flow, t0, self._end(t1))
 
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Give a flow's part in the bytes of all flows."""
         return self._run.share(flow, t0, self._end(t1))
 
     def jain(self, t0: float = 0.0, t1: float | None = None) -> float:
+        """Jain's fairness index of the throughputs."""
         return self._run.jain(t0, self._end(t1))
 
     def utilization(self, t0: float = 0.0, t1: float | None = None) -> float:
+        """Used part of the capacity, 0 to 1."""
         return self._run.utilization(t0, self._end(t1))
 
     def start(self, flow: str) -> float:
+        """Start of a flow, s, jitter included."""
         return self._run.flow(flow).start_s
 
     def target_ms(self, flow: str) -> float:
+        """Target of a LEDBAT flow, ms."""
         target = self._run.flow(flow).params.get("target_ns")
         if target is None:
             raise NotMeasuredError(f"flow {flow} has no target")
         return float(target) / 1e6
 
     def target_pkts(self, flow: str) -> float:
+        """The same in full packets of the bottleneck."""
         return self.target_ms(flow) / self._run.packet_ms
 
     @property
     def duration(self) -> float:
+        """Length of the run, s."""
         return self._run.duration
 
     @property
     def steady(self) -> float:
+        """Beginning of the last third of the run, s."""
         return self._run.duration * 2 / 3
 
     @property
     def buffer_pkts(self) -> int:
+        """Room of the queue, packets."""
         return self._run.settings.buffer_pkts
 
     @property
     def packet_ms(self) -> float:
+        """Transmission time of a full packet, ms."""
         return self._run.packet_ms
 
     def _end(self, t1: float | None) -> float:

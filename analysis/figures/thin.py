@@ -22,5 +22,6 @@ def thin(series: Series, t0: float, t1: float, buckets: int) -> list[tuple[float
     chosen = np.array(kept)
     new: NDArray[np.bool_] = np.append(True, np.diff(part.values[chosen]) != 0)
     chosen = chosen[new]
-    points = [(round(float(t), 4), round(float(v), 3)) for t, v in zip(part.times[chosen], part.values[chosen], strict=True)]
+    drawn = zip(part.times[chosen], part.values[chosen], strict=True)
+    points = [(round(float(t), 4), round(float(value), 3)) for t, value in drawn]
     return [*points, (round(t1, 4), points[-1][1])]

@@ -23,4 +23,6 @@ def values_by_seed(figure: Document, width: int) -> dict[str, Any]:
         mean.mark_tick(thickness=2.5, size=26, color=style.QUEUE),
         mean.mark_text(dy=-20, color=style.QUEUE).encode(text=alt.Text("value:Q", format=".1f")),
     )
-    return chart.properties(width=width, height=60 * len(values)).configure(**style.CONFIG).to_dict()
+    chart = chart.properties(width=width, height=60 * len(values)).configure(**style.CONFIG)
+    specification: dict[str, Any] = chart.to_dict()
+    return specification

@@ -71,7 +71,8 @@ def windows_and_queue(runs: list[Run], figure: Document, width: int) -> dict[str
 
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     both = alt.vconcat(upper, lower.add_params(zoom), spacing=12).resolve_scale(x="shared")
-    return both.configure(**style.CONFIG).to_dict()
+    specification: dict[str, Any] = both.configure(**style.CONFIG).to_dict()
+    return specification
 
 
 def caption(runs: list[Run]) -> str:

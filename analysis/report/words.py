@@ -7,11 +7,11 @@ from typing import Any, Final
 def number(value: float | None) -> str:
     """Four significant digits, without a power of ten where a plain number is as short."""
     if value is None:
-        return "–"
+        return "\N{EN DASH}"
     text = f"{value:.4g}"
     if "e" in text and 1 <= abs(value) < 1e7:
         text = f"{value:.0f}"
-    return text.replace("-", "−")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def with_unit(value: float | None, unit: str | None) -> str:
@@ -22,7 +22,7 @@ def with_unit(value: float | None, unit: str | None) -> str:
 
 
 def paper_value(claim: dict[str, Any]) -> str:
-    """What the paper has: its number, or the claim in words."""
+    """Say what the paper has: its number, or the claim in words."""
     value = claim.get("value")
     if isinstance(value, list):
         return " → ".join(with_unit(one, claim.get("unit")) for one in value)

@@ -9,8 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Spread:
-    """Numbers over seeds. `never` counts the seeds in which the event in question did not happen; the rest holds for
-    the other seeds and is None when there are none. `ci95` is half the width of the 95 % interval of the mean (Student).
+    """Numbers over seeds.
+
+    `never` counts the seeds in which the event in question did not happen; the rest holds for the other seeds and is
+    None when there are none. `ci95` is half the width of the 95 % interval of the mean (Student).
     """
 
     seeds: int
