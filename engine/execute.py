@@ -52,7 +52,9 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
         if error.errno == errno.ENOSPC:
             raise EngineError(f"{into}: no space left on the disk") from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
-            raise EngineError(f"{error.filename}: cannot be written ({error.strerror}); choose another --into") from None
+            raise EngineError(
+                f"{error.filename}: cannot be written ({error.strerror}); choose another --into"
+            ) from None
         raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)

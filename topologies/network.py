@@ -30,7 +30,7 @@ _ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
 class BatchNode(Node):  # type: ignore[misc]
     """A host: a network namespace, and a shell in it once somebody asks for one."""
 
-    isSetup = True  # Mininet would start a process per program to see whether it is installed
+    isSetup = True  # noqa: N815  Mininet would start a process per program to see whether it is installed
 
     def __init__(self, name: str, configuration: Batch, sysctls: dict[str, str] | None = None, **params: Any) -> None:
         self.configuration = configuration
@@ -38,7 +38,7 @@ class BatchNode(Node):  # type: ignore[misc]
         self.sysctls = sysctls or {}
         super().__init__(name, **params)
 
-    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  Mininet's name
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, ARG002  Mininet's names
         """Make the namespace; called by Mininet when a node is made."""
         if not self.inNamespace:
             return
@@ -62,10 +62,11 @@ class BatchNode(Node):  # type: ignore[misc]
 
     def _shell(self) -> None:
         if self.shell is None:
-            in_namespace, self.inNamespace = self.inNamespace, False
+            # already in the namespace: Mininet must not make another one
+            self.inNamespace = False
             with entered(self.namespace):
                 super().startShell()
-            self.inNamespace = in_namespace
+            self.inNamespace = self.namespace is not None
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
         """As Mininet's, starting the shell if there is none yet."""
@@ -126,7 +127,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Addresses as ``10.0.1.1/24``; neighbours as (IP, MAC), permanent so that no ARP disturbs a run."""
         node: BatchNode = self.node
-        self.egress = egress
+        self.egress: Any = egress
         for address in addresses or []:
             self.batch_ip(f"address add {address} dev {self.name}")
             self.ip, self.prefixLen = address.split("/")
@@ -147,7 +148,8 @@ class BatchIntf(Intf):  # type: ignore[misc]
         with entered(self.node.namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             for command in (_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO):
                 value = array.array("I", [command, 0])
-                fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0]))
+                request = struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0])
+                fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
     def reshape(self, egress: Shaping) -> None:
         """Change the shaping in place, now; packets that wait keep waiting."""
@@ -170,7 +172,7 @@ class BatchLink(Link):  # type: ignore[misc]
         addr2: str | None = None,
         node1: Any = None,
         node2: Any = None,
-        deleteIntfs: bool = True,  # noqa: N803
+        deleteIntfs: bool = True,  # noqa: N803, ARG003
     ) -> None:
         """One line for the batch; gso_max_segs 1 keeps TCP from building packets of several segments at all."""
         end1, end2 = (

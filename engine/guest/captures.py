@@ -8,6 +8,7 @@ from typing import Any
 
 _SNAP_BYTES = "96"  # Ethernet, IP and TCP with all options
 _BUFFER_KIB = "16384"
+_TCPDUMP = ("tcpdump", "-s", _SNAP_BYTES, "-B", _BUFFER_KIB, "--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
 
 
 class CaptureError(Exception):
@@ -36,8 +37,7 @@ def start(net: Any, taps: list[str], results: str) -> list[Capture]:
             log = f"{results}/logs/tcpdump.{name}"
             with open(log, "w") as output:
                 process = net[node].spawn(
-                    ["tcpdump", "-i", interface, "-Q", direction, "-w", f"{results}/pcap/{name}.pcap", "-s", _SNAP_BYTES]
-                    + ["-B", _BUFFER_KIB, "--time-stamp-precision=nano", "-p", "-n", "-Z", "root"],
+                    [*_TCPDUMP, "-i", interface, "-Q", direction, "-w", f"{results}/pcap/{name}.pcap"],
                     output.fileno(),
                     output.fileno(),
                 )

@@ -1,6 +1,7 @@
 """The network of a run: builds the topology that run.json names, with the TCP settings of its flows."""
 
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 from topologies.dumbbell import Dumbbell
@@ -43,27 +44,23 @@ def build(run: dict[str, Any]) -> BatchMininet:
 
 
 def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
-    """Apply an event of the scenario, now."""
+    """Apply an event of the scenario, now. It is on the bottleneck, on all paths, or on ``path:s1-d1``."""
     if event["on"] == "bottleneck":
-        interface = _interface(net, net.topo.bottleneck)
-        old = interface.egress
-        rate_bps = event.get("rate_bps", old.rate_bps)
-        interface.reshape(Bottleneck(rate_bps, event.get("buffer_pkts", old.buffer_pkts)))
+        _change(net, net.topo.bottleneck, event, ("rate_bps", "buffer_pkts"))
         return
-    pair = event["on"].partition(":")[2]
-    for direction, router in (("forward", "r2"), ("backward", "r1")):
+    source, _, destination = event["on"].removeprefix("path").removeprefix(":").partition("-")
+    for direction, router, host in (("forward", "r2", destination), ("backward", "r1", source)):
+        delays = event.get("delay", {})
+        change = {**event, "delay_ns": delays[f"{direction}_ns"]} if f"{direction}_ns" in delays else event
         for place in net.topo.access[router]:
-            if pair and not place[1].endswith(dict(zip(("r1", "r2"), pair.split("-"), strict=True))[router]):
-                continue
-            interface = _interface(net, place)
-            old = interface.egress
-            interface.reshape(
-                Propagation(
-                    event.get("delay", {}).get(f"{direction}_ns", old.delay_ns),
-                    event.get("jitter_ns", old.jitter_ns),
-                    event.get("loss", old.loss),
-                )
-            )
+            if not host or place[1] == f"{router}-{host}":
+                _change(net, place, change, ("delay_ns", "jitter_ns", "loss"))
+
+
+def _change(net: BatchMininet, place: tuple[str, str], event: dict[str, Any], fields: tuple[str, ...]) -> None:
+    interface = _interface(net, place)
+    changes: dict[str, Any] = {name: event[name] for name in fields if name in event}
+    interface.reshape(replace(interface.egress, **changes))
 
 
 def _interface(net: BatchMininet, place: tuple[str, str]) -> BatchIntf:

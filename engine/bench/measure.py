@@ -1,0 +1,123 @@
+"""What is measured, and the table it goes into."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.bench import ns3
+from engine.execute import execute, run_folder
+from engine.scenario import Cell, expand
+
+FLOW = Path(__file__).with_name("flow.yaml")
+REPEATS = 3
+_ONE_S_NS = 1_000_000_000
+
+
+def main(into: Path) -> int:
+    """Measure everything, print it as a table and write it to `into` as JSON, a key per figure."""
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:
+        folder = Path(name)
+        delayed, every_packet = expand(FLOW, "full")
+        _say("fixed cost of a run")
+        fixed_s = _best(lambda: _wall_s(_idle(delayed, "none"), folder))
+        figures["fixed_cost_s"] = fixed_s
+        figures["fixed_cost_ovs_s"] = _best(lambda: _wall_s(_idle(delayed, "ovs"), folder))
+        _say("one LEDBAT flow of 600 s, bottleneck captured")
+        for cell, key in ((delayed, "delayed_acks"), (every_packet, "every_packet_acked")):
+            wall_s = _best(functools.partial(_wall_s, cell, folder))
+            figures[f"virtual_s_per_wall_s_{key}"] = cell.virtual_s / (wall_s - fixed_s)
+            figures[f"run_wall_s_{key}"] = wall_s
+        uncaptured = _without_capture(delayed)
+        figures["run_wall_s_uncaptured"] = _best(lambda: _wall_s(uncaptured, folder))
+        _say("captures to columns")
+        figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, folder)
+        if len(os.sched_getaffinity(0)) > 1:
+            _say("two guests beside each other")
+            figures["two_guests_slowdown"] = _two_guests_s(delayed, folder) / figures["run_wall_s_delayed_acks"]
+        if ns3.is_installed():
+            _say("the same flow in ns-3")
+            alone_s, captured_s = ns3.wall_s(delayed.virtual_s, folder)
+            figures["times_faster_than_ns3"] = alone_s / figures["run_wall_s_uncaptured"]
+            figures["times_faster_than_ns3_captured"] = captured_s / figures["run_wall_s_delayed_acks"]
+        else:
+            _say("ns-3 is not compared: libns3-dev is not installed")
+    _print(figures)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    into.write_text(json.dumps(figures, indent=1) + "\n")
+    print(f"written to {into}")
+    return 0
+
+
+_MEANINGS = {
+    "fixed_cost_s": ("a run without flows: boot, dumbbell, probe, power-off", "s"),
+    "fixed_cost_ovs_s": ("the same with two Open vSwitch bridges", "s"),
+    "virtual_s_per_wall_s_delayed_acks": ("LEDBAT at 10 Mbit/s, captured, fixed cost apart", "virtual s/s"),
+    "virtual_s_per_wall_s_every_packet_acked": ("the same, every packet acknowledged", "virtual s/s"),
+    "run_wall_s_delayed_acks": ("the first of these, all included", "s"),
+    "run_wall_s_every_packet_acked": ("the second, all included", "s"),
+    "run_wall_s_uncaptured": ("the first without a capture, all included", "s"),
+    "reader_packets_per_s": ("captures to columns on disk", "packets/s"),
+    "two_guests_slowdown": ("two guests on two CPUs, each against one alone", "times"),
+    "times_faster_than_ns3": ("ns-3's TcpLedbat on the same dumbbell takes", "times as long"),
+    "times_faster_than_ns3_captured": ("with captures it takes", "times as long"),
+}
+
+
+def _print(figures: dict[str, float]) -> None:
+    table = Table("what", "figure", "unit")
+    for key, value in figures.items():
+        what, unit = _MEANINGS[key]
+        table.add_row(what, f"{value:,.0f}" if value >= 100 else f"{value:.2f}", unit)
+    Console().print(table)
+
+
+def _say(what: str) -> None:
+    print(f"{what} ...", file=sys.stderr, flush=True)
+
+
+def _best(measure: Callable[[], float]) -> float:
+    """The smallest of some repeats: what the machine does when nothing else disturbs it."""
+    return min(measure() for _ in range(REPEATS))
+
+
+def _wall_s(cell: Cell, folder: Path, seed: int = 1) -> float:
+    started = time.monotonic()
+    execute(cell, seed, folder)
+    return time.monotonic() - started
+
+
+def _idle(cell: Cell, switches: str) -> Cell:
+    topology = {**cell.settings["topology"], "pairs": 2, "switches": switches}
+    settings = {"topology": topology, "flows": [], "captures": [], "duration_ns": _ONE_S_NS}
+    return dataclasses.replace(cell, settings={**cell.settings, **settings}, name=f"idle-{switches}")
+
+
+def _without_capture(cell: Cell) -> Cell:
+    return dataclasses.replace(cell, settings={**cell.settings, "captures": []}, name="uncaptured")
+
+
+def _reader_packets_per_s(cell: Cell, folder: Path) -> float:
+    """The command line as it is used, its own start and the columns' writing included."""
+    run = run_folder(folder, cell, 1)
+    written = json.loads((run / "summary.json").read_text())["counters"]["captured_pkts"]
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-m", "analysis", "columns", str(run)], check=True, stdout=subprocess.DEVNULL)
+    return float(sum(written.values()) / (time.monotonic() - started))
+
+
+def _two_guests_s(cell: Cell, folder: Path) -> float:
+    """The slower of two at once; each takes a CPU of its own."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return _best(lambda: max(pool.map(lambda seed: _wall_s(cell, folder, seed), (1, 2))))
