@@ -16,11 +16,11 @@ which takes the slowest kind of endpoint some seconds."""
 _ANSWER_S = 2.0
 
 
-def run(command: list[str], folder: Path, standstill_s: float = STANDSTILL_S) -> int:
+def run(command: list[str], folder: Path) -> int:
     """Run a guest to its end with its console in logs/console.log; returns the exit status.
 
     Raises:
-        EngineError: virtual time stood still for `standstill_s`; the sentence names the guest's running process.
+        EngineError: virtual time stood still for `STANDSTILL_S`; the sentence names the guest's running process.
     """
     console = folder / "logs" / "console.log"
     with console.open("wb") as output:
@@ -28,12 +28,12 @@ def run(command: list[str], folder: Path, standstill_s: float = STANDSTILL_S) ->
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        return _wait(guest, folder, console, standstill_s)
+        return _wait(guest, folder, console)
     finally:
         _kill(guest)
 
 
-def _wait(guest: subprocess.Popen[bytes], folder: Path, console: Path, standstill_s: float) -> int:
+def _wait(guest: subprocess.Popen[bytes], folder: Path, console: Path) -> int:
     last_sign, since = None, time.monotonic()
     while True:
         try:
@@ -42,11 +42,11 @@ def _wait(guest: subprocess.Popen[bytes], folder: Path, console: Path, standstil
             sign = _sign_of_life(folder)
             if sign != last_sign:
                 last_sign, since = sign, time.monotonic()
-            elif time.monotonic() - since > standstill_s:
+            elif time.monotonic() - since > STANDSTILL_S:
                 at = f"at {int(sign) / 1e9:.1f} s of the scenario" if sign else "before the scenario started"
                 who = _running_process(guest.pid, console)
                 raise EngineError(
-                    f"the guest's virtual time stood still for {standstill_s:.0f} s {at}: {who} computes without ever "
+                    f"the guest's virtual time stood still for {STANDSTILL_S:.0f} s {at}: {who} computes without ever "
                     "sleeping; a program under test must wait for the network or the clock"
                 ) from None
 
