@@ -88,9 +88,15 @@ class Series:
         return float(self.window(t0, t1).values.max())
 
     def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Instant at which the largest value is reached first."""
+        """Middle of the first stretch at the largest value.
+
+        What is counted in whole packets stays at its largest value for a while; its peak is somewhere on that stretch.
+        """
         part = self.window(t0, t1)
-        return float(part.times[part.values.argmax()])
+        first = int(part.values.argmax())
+        lower = np.flatnonzero(part.values[first:] < part.values[first])
+        left = part.times[first + lower[0]] if len(lower) else part.end
+        return float(part.times[first] + left) / 2
 
     def first_time_above(self, level: float, after: float | None = None) -> float:
         """First instant with a value of at least `level`; infinity when it never comes."""

@@ -73,7 +73,7 @@ def _packets(run: Settings, captures: list[Path], warnings: list[str]) -> pl.Dat
     missing = sorted(set(run.captures) - {_tap(path) for path in captures})
     if missing:
         raise BadInputError(
-            f"{run.folder / 'pcap'}: no capture of {', '.join(missing)}, which run.json asks for, and no table made earlier"
+            f"{run.folder / 'pcap'}: no capture of {', '.join(missing)}, which run.json asks for, and no earlier table"
         )
     tables = [_labelled(pcap.no_packets(), "", "")]
     for path in captures:

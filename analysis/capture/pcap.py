@@ -72,7 +72,7 @@ def read(path: Path) -> Capture:
                 f"allowed is less than {ticks}: the file is damaged"
             )
         columns = _columns(records)
-        _dissect.fill(data, swapped, ticks, tuple(columns.values()))  # type: ignore[arg-type]  # arrays are buffers
+        _dissect.fill(data, swapped, ticks, tuple(columns.values()))
     return Capture(pl.DataFrame(columns), ending == TRUNCATED)
 
 

@@ -27,8 +27,10 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
 SERIES_METHODS: Final = frozenset(
-    ("at", "end", "first_time_above", "first_time_below", "max", "mean", "min", "peaks", "slope", "start", "std")
-    + ("time_of_max",)
+    (
+        *("at", "end", "first_time_above", "first_time_below", "max", "mean"),
+        *("min", "peaks", "slope", "start", "std", "time_of_max"),
+    )
 )
 INSTANTS_METHODS: Final = frozenset(("count", "episodes", "first", "times"))
 

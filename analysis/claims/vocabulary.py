@@ -22,15 +22,15 @@ class Words:
         return self._run.cwnd(flow)
 
     def base_delay_ms(self, flow: str) -> Series:
-        """The controller's estimate of the base delay, ms, off by a constant."""
+        """Give the controller's estimate of the base delay, ms, off by a constant."""
         return self._run.base_delay_ms(flow)
 
     def queuing_delay_ms(self, flow: str) -> Series:
-        """The controller's estimate of the queuing delay, ms."""
+        """Give the controller's estimate of the queuing delay, ms."""
         return self._run.queuing_delay_ms(flow)
 
     def waited_ms(self, flow: str) -> Series:
-        """Waiting time of each packet, when it left the queue."""
+        """Give waiting time of each packet, when it left the queue."""
         return self._run.waited_ms(flow)
 
     @property
@@ -44,7 +44,7 @@ class Words:
         return self._run.queue_ms
 
     def drops(self, flow: str | None = None) -> Instants:
-        """Drops of a flow, or of all packets."""
+        """Give drops of a flow, or of all packets."""
         return self._run.drops(flow)
 
     def queue_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
@@ -52,7 +52,7 @@ class Words:
         return self._run.queue_share(flow, t0, self._end(t1))
 
     def loss_rate(self, t0: float = 0.0, t1: float | None = None) -> float:
-        """Dropped over offered packets."""
+        """Give dropped over offered packets."""
         return self._run.loss_rate(t0, self._end(t1))
 
     def bytes_of(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
@@ -72,7 +72,7 @@ class Words:
         return self._run.jain(t0, self._end(t1))
 
     def utilization(self, t0: float = 0.0, t1: float | None = None) -> float:
-        """Used part of the capacity, 0 to 1."""
+        """Give used part of the capacity, 0 to 1."""
         return self._run.utilization(t0, self._end(t1))
 
     def start(self, flow: str) -> float:
@@ -87,7 +87,7 @@ class Words:
         return float(target) / 1e6
 
     def target_pkts(self, flow: str) -> float:
-        """The same in full packets of the bottleneck."""
+        """Give the target of a LEDBAT flow in full packets of the bottleneck."""
         return self.target_ms(flow) / self._run.packet_ms
 
     @property

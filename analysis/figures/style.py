@@ -25,6 +25,14 @@ CONFIG: Final[dict[str, Any]] = {
         "domainColor": "#888888",
         "tickColor": "#888888",
     },
-    "legend": {"labelFontSize": 12, "symbolStrokeWidth": 2.5, "orient": "top", "title": None, "columns": 4},
+    "legend": {
+        "labelFontSize": 12,
+        "symbolStrokeWidth": 3,
+        "symbolOpacity": 1,
+        "symbolType": "stroke",
+        "orient": "top",
+        "title": None,
+        "columns": 4,
+    },
     "text": {"fontSize": 11},
 }

@@ -131,18 +131,21 @@ def _interval(figure: Document, run: Run) -> tuple[float, float]:
 
 
 def _lines(rows: Rows, stroke: float, opacity: float) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=rows)).mark_line(
+    data = alt.InlineData(values=rows)
+    chart: alt.Chart = alt.Chart(data).mark_line(
         interpolate="step-after", strokeWidth=stroke, opacity=opacity, clip=True
     )
+    return chart
 
 
 def _marks(marks: Rows, *, words: bool) -> list[alt.Chart]:
-    chart = alt.Chart(alt.InlineData(values=marks)).encode(x="t:Q")
-    rules = chart.mark_rule(color=style.MARK, strokeDash=[2, 3], clip=True)
-    if not words:
-        return [rules]
-    text = chart.mark_text(align="left", baseline="top", dx=4, dy=3, color="#555555", clip=True)
-    return [rules, text.encode(y=alt.value(0), text="text:N")]
+    rules = alt.Chart(alt.InlineData(values=marks)).mark_rule(color=style.MARK, strokeDash=[2, 3], clip=True)
+    charts = [rules.encode(x="t:Q")]
+    for row, mark in enumerate(marks if words else []):
+        # a line for each: marks may be closer together than their words are long
+        text = alt.Chart(alt.InlineData(values=[mark])).mark_text(align="left", baseline="top", dx=4, color="#555555")
+        charts.append(text.encode(x="t:Q", y=alt.value(3 + 14 * row), text="text:N"))
+    return charts
 
 
 def _targets(run: Run) -> list[float]:

@@ -18,7 +18,7 @@ def with_unit(value: float | None, unit: str | None) -> str:
     """Give a number and its unit; indices and counts of nothing have none."""
     if unit == "percent":
         return number(value) + " %"
-    return number(value) if unit in (None, "", "1") else f"{number(value)} {unit}"
+    return number(value) if unit in (None, "", "1", "ratio") else f"{number(value)} {unit}"
 
 
 def paper_value(claim: dict[str, Any]) -> str:
@@ -28,6 +28,9 @@ def paper_value(claim: dict[str, Any]) -> str:
         return " → ".join(with_unit(one, claim.get("unit")) for one in value)
     if value is None:
         return str(claim.get("claim", ""))
+    if claim.get("value_range"):
+        low, high = claim["value_range"]
+        return f"{number(low)} to {with_unit(high, claim.get('unit'))}"
     about = "about " if claim.get("approximate") else ""
     return about + with_unit(value, claim.get("unit"))
 

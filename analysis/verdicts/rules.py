@@ -107,7 +107,7 @@ def judge_number(claim: Claim, measured: Spread) -> Verdict:
         factor * (distance.of(high) + extra.of(high)) + rounding
         for distance, extra in zip((reproduced, near), reading, strict=True)
     ]
-    unit = "" if claim.unit in (None, "1") else f" {claim.unit}"
+    unit = "" if claim.unit in (None, "1", "ratio") else f" {claim.unit}"
     name = rule.name + (", hedged by the paper" if claim.approximate else "")
     text = f"{name}: reproduced within {bounds[0]:.3g}{unit} of the paper's value, near within {bounds[1]:.3g}{unit}"
     if measured.mean is None or measured.never * 2 > measured.seeds:
