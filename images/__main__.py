@@ -58,9 +58,12 @@ def build_all(store: Store, say: Say, *, debug: bool) -> Path:
             path, digest = module.build(store, say, name, built)
             found[f"module:{name}{suffix}"] = {"path": str(path), "digest": digest}
     index = store.root / "images.json"
-    draft = index.with_suffix(".json.new")
-    draft.write_text(json.dumps(found, indent=2) + "\n")
-    draft.rename(index)
+    text = json.dumps(found, indent=2) + "\n"
+    # left alone when nothing changed: what was made with these images is then not out of date
+    if not index.exists() or index.read_text() != text:
+        draft = index.with_suffix(".json.new")
+        draft.write_text(text)
+        draft.rename(index)
     return index
 
 
