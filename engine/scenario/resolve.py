@@ -33,6 +33,7 @@ class Cell:
     study: str
     experiment: str
     name: str  # "single", or "case=a,buffer=40p": also the name of its folder
+    size: str
     seeds: range
     start_jitter_ns: int
     settings: dict[str, Any]  # run.json without the seed; starts without jitter
@@ -85,7 +86,7 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
         flow["start_ns"] += _start_jitter(cell, seed, flow["name"])
-    head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name}
+    head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
     return {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run}
 
 
@@ -111,6 +112,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         study=scenario.absolute().parent.name,
         experiment=data["experiment"],
         name=",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single",
+        size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=data["start_jitter_ns"],
         settings={"cell_values": values} | {name: data[name] for name in (*kept, "captures", "keep_captures")},

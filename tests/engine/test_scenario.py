@@ -48,6 +48,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "study": "study",
         "experiment": "study-one",
         "cell": "single",
+        "size": "full",
         "cell_values": {},
         "seed": 3,
         "title": "Two flows",

@@ -105,4 +105,3 @@ onstart:
 onsuccess:
     for results in folders_of_results():
         shell("python -m analysis summary --results {results}")
-        print(f"Report: {results}/report/index.html")
