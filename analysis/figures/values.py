@@ -16,7 +16,9 @@ def values_by_seed(figure: Document, width: int) -> dict[str, Any]:
     dots = [{"label": label, "value": value} for label, seeds in values.items() for value in seeds]
     means = [{"label": label, "value": sum(seeds) / len(seeds)} for label, seeds in values.items() if seeds]
     y = alt.Y("label:N", sort=list(values), title=None, axis=alt.Axis(grid=True, labelLimit=width // 3))
-    x = alt.X("value:Q", title=figure.get("axis", str), scale=alt.Scale(zero=False, padding=25))
+    x = alt.X(
+        "value:Q", title=figure.get("axis", str), scale=alt.Scale(zero=False, padding=25), axis=alt.Axis(tickCount=5)
+    )
     mean = alt.Chart(alt.InlineData(values=means)).encode(x, y)
     chart = alt.layer(
         alt.Chart(alt.InlineData(values=dots)).mark_circle(size=60, opacity=0.45, color=style.FLOWS[0]).encode(x, y),

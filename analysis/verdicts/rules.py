@@ -107,7 +107,8 @@ def judge_number(claim: Claim, measured: Spread) -> Verdict:
         factor * (distance.of(high) + extra.of(high)) + rounding
         for distance, extra in zip((reproduced, near), reading, strict=True)
     ]
-    unit = "" if claim.unit in (None, "1", "ratio") else f" {claim.unit}"
+    unit = "" if claim.unit in (None, "1", "ratio") else " points" if claim.unit == "percent" else f" {claim.unit}"
+    of_value = " %" if claim.unit == "percent" else unit
     name = rule.name + (", hedged by the paper" if claim.approximate else "")
     text = f"{name}: reproduced within {bounds[0]:.3g}{unit} of the paper's value, near within {bounds[1]:.3g}{unit}"
     if measured.mean is None or measured.never * 2 > measured.seeds:
@@ -115,9 +116,9 @@ def judge_number(claim: Claim, measured: Spread) -> Verdict:
         return Verdict(Outcome.NOT_REPRODUCED, why, text, rule.reason)
     distance = max(low - measured.mean, measured.mean - high, 0.0)
     paper = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    why = f"the mean {measured.mean:.4g}{unit} is {distance:.3g}{unit} away from {paper}"
+    why = f"the mean {measured.mean:.4g}{of_value} is {distance:.3g}{unit} away from {paper}"
     if distance == 0:
-        why = f"the mean {measured.mean:.4g}{unit} is what the paper has"
+        why = f"the mean {measured.mean:.4g}{of_value} is what the paper has"
     if measured.never:
         why += f"; it did not happen in {measured.never} of {measured.seeds} seeds"
     if distance <= bounds[0] and not measured.never:
