@@ -63,7 +63,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
                 "from": "s1",
                 "to": "d1",
                 "start_ns": 0,
-                "params": {"slow_start": True},
+                "params": {},
             },
             {
                 "name": "ledbat",
@@ -125,7 +125,7 @@ def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
         bottleneck='{rate: 10mbit, buffer: "${buffer}"}',
         title="buffer ${buffer}",
     )
-    file.write_text(file.read_text().replace("from: s1, to: d1", 'from: s1, to: d1, params: {slow_start: "${slow}"}'))
+    file.write_text(file.read_text().replace("{target: 50ms}", '{slow_start: "${slow}"}'))
     cells = expand(file, "full")
     assert [cell.name for cell in cells] == [
         "buffer=40p,slow=false",
@@ -135,7 +135,7 @@ def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
     ]
     last = resolve(cells[3], 1)
     assert last["bottleneck"]["buffer_pkts"] == 100
-    assert last["flows"][0]["params"]["slow_start"] is True
+    assert last["flows"][1]["params"]["slow_start"] is True
     assert last["title"] == "buffer 100p"
     assert last["cell_values"] == {"buffer": "100p", "slow": True}
 
@@ -311,9 +311,9 @@ def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
 def test_implementations_of_the_project_are_valid() -> None:
     known = implementations.known()
     assert {"tcp-reno", "tcp-cubic", "tcp-ledbat"} <= known.keys()
-    for name, implementation in known.items():
+    for implementation in known.values():
         declared = implementation["parameters"]
-        assert implementations.resolved_parameters({}, declared), name
+        assert len(implementations.resolved_parameters({}, declared)) == len(declared)
 
 
 def test_a_broken_implementation_file_is_told(tmp_path: Path) -> None:
