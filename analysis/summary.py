@@ -23,8 +23,10 @@ def print_summary(results: Path, console: Console | None = None) -> None:
     table.add_column("experiment", no_wrap=True)
     table.add_column("claims", justify="right")
     for outcome in Outcome:
-        table.add_column(outcome, justify="right", style=STYLES[outcome])
-    table.add_column("wall time", justify="right")
+        # heads on several lines: the table of all experiments fits 80 columns
+        head = outcome.replace("reproduced", "repro-\nduced").replace(" ", "\n")
+        table.add_column(head, justify="right", style=STYLES[outcome])
+    table.add_column("wall\ntime", justify="right")
     for experiment in collect(results):
         if experiment.folder:
             counts = experiment.counts

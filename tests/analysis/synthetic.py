@@ -1,0 +1,133 @@
+"""Run folders made by hand, packet by packet, so that every metric has an answer that can be worked out on paper."""
+
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+NS = 1_000_000_000
+ORIGIN_NS = 1_700_000_000 * NS
+PACKET = 1500
+
+
+def frame(
+    src: int, dst: int, sport: int, dport: int, seq: int, ip_id: int, length: int = PACKET, tsval: int = 7
+) -> bytes:
+    """First 66 bytes of an Ethernet frame with IPv4, TCP and timestamps; `length` is the IP total length."""
+    ethernet = bytes(12) + b"\x08\x00"
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, length, ip_id, 0x4000, 64, 6, 0, src, dst)
+    tcp = struct.pack(">HHIIBBHHH", sport, dport, seq, 1, 8 << 4, 0x10, 512, 0, 0)
+    return ethernet + ip + tcp + b"\x01\x01\x08\x0a" + struct.pack(">II", tsval, 9)
+
+
+def pcap(records: list[tuple[int, bytes]], *, order: str = "<", nanoseconds: bool = True) -> bytes:
+    """A pcap file; times in ns since the epoch."""
+    magic, tick = (0xA1B23C4D, 1) if nanoseconds else (0xA1B2C3D4, 1000)
+    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 96, 1)]
+    for time_ns, data in records:
+        parts.append(struct.pack(order + "IIII", time_ns // NS, time_ns % NS // tick, len(data), len(data)) + data)
+    return b"".join(parts)
+
+
+@dataclass
+class Packet:
+    """A data packet of flow number `flow`: when it arrives and when it leaves (None: dropped), s."""
+
+    flow: int
+    arrives: float
+    leaves: float | None
+
+
+@dataclass
+class Made:
+    """What to put into a run folder."""
+
+    packets: list[Packet]
+    duration: float = 10.0
+    flows: tuple[str, ...] = ("tcp", "ledbat")
+    experiment: str = "made-by-hand"
+    cell: str = "single"
+    seed: int = 1
+    queue: list[tuple[float, int]] = field(default_factory=lambda: [(0.0, 0)])
+    cwnd: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    keep_captures: bool = True
+    status: str = "ok"
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def write(root: Path, made: Made) -> Path:
+    """Write the run folder below `root` as the engine would; returns it."""
+    folder = root / "made" / made.experiment / made.cell / f"seed-{made.seed}"
+    for name in ("pcap", "traces", "logs"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    run = {
+        "format": 1,
+        "study": "made",
+        "experiment": made.experiment,
+        "cell": made.cell,
+        "cell_values": {},
+        "seed": made.seed,
+        "title": "Made by hand",
+        "topology": {"name": "dumbbell", "pairs": 2, "switches": "none"},
+        "bottleneck": {"rate_bps": 12_000_000, "buffer_pkts": 40},  # a full packet a millisecond
+        "delay": {"forward_ns": 25_000_000, "backward_ns": 25_000_000},
+        "tcp": {"ack": "every-packet", "initial_window_pkts": 1},
+        "flows": [
+            {
+                "name": name,
+                "implementation": f"tcp-{name}",
+                "from": f"s{index}",
+                "to": f"d{index}",
+                "start_ns": 0,
+                "params": {"target_ns": 25_000_000} if "ledbat" in name else {},
+            }
+            for index, name in enumerate(made.flows, 1)
+        ],
+        "events": [],
+        "duration_ns": round(made.duration * NS),
+        "sample_ns": 10_000_000,
+        "captures": ["bottleneck-in", "bottleneck-out"],
+        "keep_captures": made.keep_captures,
+        "origin_ns": ORIGIN_NS,
+        "provenance": {"commit": "0" * 40, "kernel": {"release": "7.3.4-testbed"}},
+        **made.changes,
+    }
+    (folder / "run.json").write_text(json.dumps(run))
+    taps: dict[str, list[tuple[int, bytes]]] = {f"bottleneck-in.r1-s{n}": [] for n in range(1, len(made.flows) + 1)}
+    taps["bottleneck-out"] = []
+    for number, packet in enumerate(made.packets):
+        n = packet.flow + 1
+        data = frame(0x0A000001 + (n << 8), 0x0A010001 + (n << 8), 40000 + n, 5001 + packet.flow, number, number)
+        taps[f"bottleneck-in.r1-s{n}"].append((ORIGIN_NS + round(packet.arrives * NS), data))
+        if packet.leaves is not None:
+            taps["bottleneck-out"].append((ORIGIN_NS + round(packet.leaves * NS), data))
+    for name, records in taps.items():
+        (folder / "pcap" / f"{name}.pcap").write_bytes(pcap(sorted(records)))
+    rows = [f"{round(t * NS)},{pkts},{pkts * PACKET},0,0,0\n" for t, pkts in made.queue]
+    head = "time_ns,backlog_pkts,backlog_bytes,sent_pkts,sent_bytes,dropped_pkts\n"
+    (folder / "traces" / "queue.csv").write_text(head + "".join(rows))
+    head = (
+        "time_ns,cwnd_pkts,ssthresh_pkts,srtt_us,rttvar_us,unacked_pkts,lost_pkts,retransmitted_pkts,bytes_acked,"
+        "ca_state,base_delay_us,current_delay_us,queuing_delay_us\n"
+    )
+    for name in made.flows:
+        delays = "100,200,100" if "ledbat" in name else ",,"
+        samples = made.cwnd.get(name, [(0.0, 1.0)])
+        rows = [f"{round(t * NS)},{pkts},10,50000,0,1,0,0,0,0,{delays}\n" for t, pkts in samples]
+        (folder / "traces" / f"cwnd-{name}.csv").write_text(head + "".join(rows))
+    (folder / "traces" / "events.csv").write_text("time_ns,what\n")
+    summary = {"status": made.status, "error": None, "virtual_s": made.duration, "wall_s": 0.5, "audit": {}}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def plain() -> Made:
+    """Two flows in 10 s: flow 0 has a packet every 2 ms from 0 s, flow 1 one every 8 ms; each waits 3 ms.
+
+    At 5 s three packets of flow 0 and one of flow 1 are dropped.
+    """
+    packets = [Packet(0, t / 1000, t / 1000 + 0.003) for t in range(0, 9990, 2)]
+    packets += [Packet(1, t / 1000 + 0.0005, t / 1000 + 0.0035) for t in range(0, 9990, 8)]
+    packets += [Packet(0, 5.0001 + n / 10000, None) for n in range(3)] + [Packet(1, 5.0007, None)]
+    return Made(sorted(packets, key=lambda packet: packet.arrives))

@@ -1,0 +1,151 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analysis.capture.columns import write_columns
+from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.series import NotMeasuredError
+from tests.analysis.synthetic import Made, Packet, plain, write
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    folder = write(tmp_path, plain())
+    assert write_columns(folder) == []
+    return Run(folder)
+
+
+def test_shares_and_fairness(run: Run) -> None:
+    # in 4 s: 2000 packets of flow 0 and 500 of flow 1
+    assert run.bytes_of("tcp", 1, 5) == 2000 * 1500
+    assert run.share("ledbat", 1, 5) == pytest.approx(0.2)
+    assert run.jain(1, 5) == pytest.approx((0.8 + 0.2) ** 2 / (2 * (0.8**2 + 0.2**2)))
+    assert run.throughput("ledbat", 1, 5) == pytest.approx(500 * 12000 / 4)
+
+
+def test_utilization_counts_ip_bytes(run: Run) -> None:
+    # 625 packets a second of the 1000 that fit
+    assert run.utilization(1, 5) == pytest.approx(0.625)
+
+
+def test_utilization_after_a_change_of_rate(tmp_path: Path) -> None:
+    made = plain()
+    made.changes = {"events": [{"at_ns": 3_000_000_000, "on": "bottleneck", "rate_bps": 24_000_000}]}
+    folder = write(tmp_path, made)
+    write_columns(folder)
+    assert Run(folder).utilization(1, 5) == pytest.approx(0.625 * 12 / 18)
+
+
+def test_drops_by_flow(run: Run) -> None:
+    assert run.drops().count() == 4
+    assert run.drops("tcp").times == pytest.approx([5.0001, 5.0002, 5.0003])
+    assert run.drops("ledbat").times == pytest.approx([5.0007])
+    offered = 2500 + 4
+    assert run.loss_rate(4, 8) == pytest.approx(4 / offered, rel=1e-3)
+
+
+def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> None:
+    packets = [Packet(0, 1.0, 1.1), Packet(0, 2.0, None), Packet(0, 3.0, 3.1), Packet(0, 9.9, None)]
+    folder = write(tmp_path, Made(packets))
+    write_columns(folder)
+    assert Run(folder).drops().times == [2.0]
+
+
+def test_one_packet_sent_twice_is_two(tmp_path: Path) -> None:
+    folder = write(tmp_path, Made([Packet(0, 1.0, 1.1), Packet(0, 3.0, 3.1)]))
+    for tap in ("bottleneck-in.r1-s1", "bottleneck-out"):
+        path = folder / "pcap" / f"{tap}.pcap"
+        content = bytearray(path.read_bytes())
+        second = 24 + 16 + 66 + 16
+        content[second : second + 66] = content[24 + 16 : 24 + 16 + 66]
+        path.write_bytes(content)
+    write_columns(folder)
+    assert Run(folder).waited_ms("tcp").values == pytest.approx([100, 100])
+
+
+def test_waiting(run: Run) -> None:
+    assert run.waited_ms("tcp").mean(1, 9) == pytest.approx(3)
+    # all wait equally long, so the queue is shared like the packets
+    assert run.queue_share("ledbat", 1, 5) == pytest.approx(0.2, abs=0.001)
+
+
+def test_queue_and_windows(tmp_path: Path) -> None:
+    made = plain()
+    made.queue = [(0.0, 0), (2.0, 10), (4.0, 20)]
+    made.cwnd = {"tcp": [(0.1, 1), (5.0, 30)]}
+    folder = write(tmp_path, made)
+    write_columns(folder)
+    run = Run(folder)
+    assert run.queue_pkts.at(3) == 10
+    assert run.queue_ms.at(5) == pytest.approx(20)  # a packet a millisecond
+    assert run.cwnd("tcp").at(6) == 30
+    assert run.queuing_delay_ms("ledbat").at(1) == pytest.approx(0.1)
+    with pytest.raises(NotMeasuredError, match="flow tcp reports no base_delay"):
+        run.base_delay_ms("tcp")
+
+
+def test_captures_go_when_they_are_not_kept_and_the_table_stays(tmp_path: Path) -> None:
+    made = plain()
+    made.keep_captures = False
+    folder = write(tmp_path, made)
+    write_columns(folder)
+    assert list((folder / "pcap").iterdir()) == []
+    write_columns(folder)
+    assert Run(folder).drops().count() == 4
+
+
+def test_a_cut_capture_is_reported(tmp_path: Path) -> None:
+    folder = write(tmp_path, plain())
+    path = folder / "pcap" / "bottleneck-out.pcap"
+    path.write_bytes(path.read_bytes()[:-5])
+    assert [str(path) in warning for warning in write_columns(folder)] == [True]
+
+
+def test_strangers_belong_to_no_flow(tmp_path: Path) -> None:
+    made = Made([Packet(0, 1.0, 1.1), Packet(1, 1.0, 1.1)], flows=("tcp", "ledbat"))
+    folder = write(tmp_path, made)
+    text = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(text.replace('"to": "d2"', '"to": "d9"'))
+    write_columns(folder)
+    packets = pl.read_parquet(folder / "columns" / "packets.parquet")
+    assert sorted(packets["flow"].cast(pl.String).to_list(), key=str) == [None, None, "tcp", "tcp"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2}, "format: found 2, allowed is 1"),
+        ({"origin_ns": "now"}, "origin_ns: found 'now', allowed is a whole number"),
+        ({"bottleneck": {"buffer_pkts": 40}}, "bottleneck.rate_bps: found nothing, allowed is a whole number"),
+        (
+            {"bottleneck": {"rate_bps": 0, "buffer_pkts": 40}},
+            "bottleneck.rate_bps: found 0, allowed is a number above 0",
+        ),
+        ({"flows": [{"name": "a", "implementation": "b", "from": "s1", "to": "x1", "start_ns": 0}]}, "flows[0].to"),
+        ({"keep_captures": 1}, "keep_captures: found 1, allowed is true or false"),
+    ],
+)
+def test_bad_settings_are_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    made = plain()
+    made.changes = changes
+    folder = write(tmp_path, made)
+    with pytest.raises(BadInputError) as caught:
+        write_columns(folder)
+    assert message in str(caught.value)
+    assert "run.json" in str(caught.value)
+
+
+def test_missing_pieces_are_named(tmp_path: Path) -> None:
+    folder = write(tmp_path, plain())
+    with pytest.raises(BadInputError, match="python -m analysis columns"):
+        _ = Run(folder).queue_pkts
+    (folder / "pcap" / "bottleneck-out.pcap").unlink()
+    with pytest.raises(BadInputError, match="no capture of bottleneck-out"):
+        write_columns(folder)
+    (folder / "traces" / "queue.csv").write_text("time_ns,backlog_pkts\n0,a\n")
+    folder = write(tmp_path, plain())
+    (folder / "traces" / "queue.csv").write_text("time_ns,backlog_pkts\n0,0\n")
+    with pytest.raises(BadInputError, match="the header lacks backlog_bytes"):
+        write_columns(folder)
