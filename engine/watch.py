@@ -20,7 +20,7 @@ def run(command: list[str], folder: Path) -> int:
     """Run a guest to its end with its console in logs/console.log; returns the exit status.
 
     Raises:
-        EngineError: virtual time stood still for `STANDSTILL_S`; the sentence names the guest's running process.
+        EngineError: no progress for `STANDSTILL_S`; the sentence names the guest's running process.
     """
     console = folder / "logs" / "console.log"
     with console.open("wb") as output:
@@ -45,10 +45,7 @@ def _wait(guest: subprocess.Popen[bytes], folder: Path, console: Path) -> int:
             elif time.monotonic() - since > STANDSTILL_S:
                 at = f"at {int(sign) / 1e9:.1f} s of the scenario" if sign else "before the scenario started"
                 who = _running_process(guest.pid, console)
-                raise EngineError(
-                    f"the guest's virtual time stood still for {STANDSTILL_S:.0f} s {at}: {who} computes without ever "
-                    "sleeping; a program under test must wait for the network or the clock"
-                ) from None
+                raise EngineError(f"the guest made no progress for {STANDSTILL_S:.0f} s {at}: {who}") from None
 
 
 def _sign_of_life(folder: Path) -> str | None:
@@ -59,7 +56,7 @@ def _sign_of_life(folder: Path) -> str | None:
 
 
 def _running_process(top: int, console: Path) -> str:
-    """Ask the guest kernel which process runs (SIGUSR2 makes it print the name) and wait for its line."""
+    """Ask the guest kernel which process runs (SIGUSR2 makes it print the name) and say what that means."""
     for process in _descendants(top):
         if _name(process) == "linux":
             os.kill(process, signal.SIGUSR2)
@@ -68,9 +65,12 @@ def _running_process(top: int, console: Path) -> str:
     while time.monotonic() < deadline:
         found = re.findall(rb"running: (.*)", console.read_bytes())
         if found:
-            return f"process {found[-1].decode(errors='replace').strip()}"
+            name = found[-1].decode(errors="replace").strip()
+            if name.startswith("swapper"):
+                return "all its programs wait for something that never comes"
+            return f"{name} computes without ever sleeping, so virtual time stands still"
         time.sleep(0.05)
-    return "an unnamed process"
+    return "its kernel does not answer"
 
 
 def _descendants(top: int) -> list[int]:

@@ -48,9 +48,10 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
 
     _scenario(net, run)
 
-    outcome["flows"] = flows.stop(endpoints)
+    flows.stop(endpoints)
     os.waitpid(sampler, 0)
     sleep_until(ORIGIN_NS + run["duration_ns"] + DRAIN_NS)
+    outcome["flows"] = flows.collect(endpoints)
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
     queue_after = queue_trace.read(net, RESULTS)

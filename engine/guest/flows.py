@@ -36,13 +36,18 @@ def start(net: Any, run: dict[str, Any], results: str) -> list[Endpoint]:
     return endpoints
 
 
-def stop(endpoints: list[Endpoint]) -> dict[str, dict[str, int]]:
-    """End all flows at once; returns per flow the bytes its receiver got and both exit statuses."""
+def stop(endpoints: list[Endpoint]) -> None:
+    """End all flows at once: a sender that is told to stop resets its connection."""
     for endpoint in endpoints:
         if endpoint.role == "sender":
             os.kill(endpoint.process, signal.SIGTERM)
+
+
+def collect(endpoints: list[Endpoint]) -> dict[str, dict[str, int]]:
+    """Per flow the bytes its receiver got and both exit statuses; ends receivers that nobody ever connected to."""
     flows: dict[str, dict[str, int]] = {}
-    for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.role, reverse=True):
+    for endpoint in endpoints:
+        os.kill(endpoint.process, signal.SIGTERM)
         _, status = os.waitpid(endpoint.process, 0)
         flow = flows.setdefault(endpoint.flow, {})
         flow[f"{endpoint.role}_exit"] = os.waitstatus_to_exitcode(status)
@@ -54,7 +59,8 @@ def stop(endpoints: list[Endpoint]) -> dict[str, dict[str, int]]:
 
 def failed(flows: dict[str, dict[str, int]], endpoints: list[Endpoint]) -> str | None:
     """A sentence about the first endpoint that failed, or None."""
-    for endpoint in endpoints:
+    # a sender that fails leaves its receiver waiting: the sender's words come first
+    for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.role, reverse=True):
         code = flows[endpoint.flow][f"{endpoint.role}_exit"]
         if code:
             with open(f"{endpoint.log}.err") as file:

@@ -64,6 +64,10 @@ def _measure(net: Any, pair: int, buffer_pkts: int) -> Path:
     train = min(_TRAIN_PKTS, buffer_pkts + 1)
     source, destination = net[f"s{pair}"].namespace, net[f"d{pair}"].namespace
     with _udp(source) as sender, _udp(destination) as receiver:
+        # one packet each way first: a switch asks its slow path about the first packet of a flow
+        for end, other, address in ((sender, receiver, destination_ip(pair)), (receiver, sender, source_ip(pair))):
+            end.sendto(b"", (address, _PORT))
+            _arrival_ns(other)
         payload = bytes(_PACKET_BYTES - _IP_UDP_HEADER_BYTES)
         sent_ns = now_ns()
         for _ in range(train):

@@ -1,0 +1,54 @@
+"""Real guests for the tests of the engine: no part of a run is replaced by a stand-in."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import sandbox
+from engine.images import PROJECT
+
+SHORT = """\
+experiment: short
+title: One TCP and one LEDBAT flow for a few seconds
+topology: {name: dumbbell, pairs: 2, switches: SWITCHES}
+bottleneck: {rate: 10mbit, buffer: 40p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: tcp, implementation: tcp-aimd, from: s1, to: d1, start: 0s}
+  - {name: ledbat, implementation: tcp-ledbat, from: s2, to: d2, start: 0s}
+events:
+  - {at: 2s, on: bottleneck, rate: 5mbit}
+  - {at: 3s, on: path, delay: {forward: 40ms}}
+start_jitter: 10ms
+duration: 5s
+captures: [bottleneck-in, bottleneck-out]
+keep_captures: true
+seeds: {full: 2, quick: 1}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A scenario of a few seconds, without switches."""
+    file = tmp_path / "trial" / "short.yaml"
+    file.parent.mkdir()
+    file.write_text(SHORT.replace("SWITCHES", "none"))
+    return file
+
+
+@pytest.fixture
+def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Give guests a copy of the project's code in which one text of one file is replaced by another."""
+
+    def replace(file: str, text: str, by: str) -> None:
+        copy = tmp_path / "code"
+        for package in ("engine", "topologies"):
+            shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        source = (copy / file).read_text()
+        assert text in source
+        (copy / file).write_text(source.replace(text, by))
+        monkeypatch.setattr(sandbox, "PROJECT", copy)
+
+    return replace

@@ -1,0 +1,198 @@
+"""What a run does, and how it fails: always with one sentence, never with half a folder under its name."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import watch
+from engine.cli import main
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import Cell, expand
+
+Sabotage = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def cell(scenario: Path) -> Cell:
+    return expand(scenario, "full")[0]
+
+
+def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
+    summary = execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+
+    assert summary["status"] == "ok"
+    assert {file.name for file in folder.iterdir()} == {"run.json", "summary.json", "pcap", "traces", "logs"}
+    run = json.loads((folder / "run.json").read_text())
+    assert run["provenance"]["kernel"]["digest"]
+    assert run["implementations"]["tcp-ledbat"]["congestion_control"] == "ledbat_draft00"
+    assert str(tmp_path) not in (folder / "run.json").read_text()
+    with (folder / "traces" / "events.csv").open() as file:
+        assert [int(row["time_ns"]) for row in csv.DictReader(file)] == [2_000_000_000, 3_000_000_000]
+
+
+def test_events_take_effect_at_their_instant(cell: Cell, tmp_path: Path) -> None:
+    execute(cell, 1, tmp_path)
+    with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    sent = {row["time_ns"]: row["sent_bytes"] for row in rows}
+    # AIMD has filled 10 Mbit/s by 1.9 s nearly; from 2 s on 5 Mbit/s pass, to the packet
+    rate_bps = 8 * (sent[3_000_000_000] - sent[2_000_000_000])
+    assert abs(rate_bps - 5_000_000) <= 2 * 8 * 1500
+
+
+def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage("topologies/shaping.py", "delay {self.delay_ns}ns", "delay {self.delay_ns + 50_000}ns")
+    with pytest.raises(EngineError, match=r"fidelity probe: forward delay from s1 to d1 is 2505.* says 25000000"):
+        execute(cell, 1, tmp_path)
+
+
+def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage("topologies/shaping.py", "rate {self.rate_bps}bit", "rate {int(self.rate_bps * 0.99)}bit")
+    with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
+        execute(cell, 1, tmp_path)
+
+
+def test_the_audit_notices_packets_missing_in_a_capture(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    words = 'f"{results}/pcap/{name}.pcap"]'
+    sabotage("engine/guest/captures.py", words, 'f"{results}/pcap/{name}.pcap", "less", "1000"]')
+    with pytest.raises(EngineError, match=r"audit: the capture at bottleneck-in .* packets, the interface counted"):
+        execute(cell, 1, tmp_path)
+
+
+def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    # the router stops forwarding for a moment
+    switch = "net['r1'].set_sysctl('net/ipv4/conf/r1-s1/forwarding', '{}')"
+    pause = f"{switch.format(0)}; sleep_until(ORIGIN_NS + at_ns + 50_000_000); {switch.format(1)}"
+    sabotage("engine/guest/agent.py", "topology.reshape(net, event)", pause)
+    with pytest.raises(EngineError, match=r"audit: \d+ packets came to the bottleneck, \d+ left it"):
+        execute(cell, 1, tmp_path)
+
+
+def test_the_watchdog_names_a_program_that_never_sleeps(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "STANDSTILL_S", 3.0)
+    sabotage("engine/guest/flows.py", "[_BULK, *arguments]", '["bash", "-c", "while :; do :; done"]')
+    with pytest.raises(EngineError, match=r"no progress for 3 s before .* bash .* computes without ever sleeping"):
+        execute(cell, 1, tmp_path)
+
+
+def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", 'raise RuntimeError("on purpose")\n')
+    with pytest.raises(EngineError, match=r"on purpose .*logs in"):
+        execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    assert [path.name for path in folder.parent.iterdir()] == ["failed-seed-1"]
+    assert "on purpose" in (folder.parent / "failed-seed-1" / "logs" / "agent.log").read_text()
+
+
+def test_a_guest_that_panics_is_told_from_one_that_ends(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", "open('/proc/sysrq-trigger', 'w').write('c')\n")
+    with pytest.raises(EngineError):
+        execute(cell, 1, tmp_path)
+
+
+def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage(
+        "engine/guest/flows.py", 'run["implementations"][flow["implementation"]]["congestion_control"]', '"nosuch"'
+    )
+    with pytest.raises(EngineError, match=r"flow tcp: sender exited with 127: bulk: congestion control nosuch"):
+        execute(cell, 1, tmp_path)
+
+
+def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    attempts = "; ".join(
+        f"os.system('echo x > {place}/testbed-canary')" for place in ("/opt/tools", "/opt/testbed", "/opt/modules")
+    )
+    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", f"{attempts}; _scenario(net, run)\n")
+    execute(cell, 1, tmp_path)
+    assert not list((tmp_path / "code").rglob("testbed-canary"))
+
+
+def test_folders_that_cannot_be_written_are_named(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert main(["run", str(scenario), "--seed", "1", "--into", str(blocked)]) == 1
+    assert f"{blocked}" in (words := capsys.readouterr().err) and "cannot be written" in words
+    assert "Traceback" not in words
+
+
+def _mounted(options: str, scenario: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the scenario into a file system of its own, mounted with `options`."""
+    testbed = f"{Path(sys.executable).parent}/testbed run {scenario} --seed 1 --into {folder}"
+    script = f"mount -t tmpfs -o {options} none {folder} && exec {testbed}"
+    folder.mkdir()
+    return subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_a_full_disk_is_told_before_anything_runs(scenario: Path, tmp_path: Path) -> None:
+    done = _mounted("size=1m", scenario, tmp_path / "small")
+    assert done.returncode == 1
+    assert "MiB free, this run may need" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_read_only_folder_is_named(scenario: Path, tmp_path: Path) -> None:
+    done = _mounted("ro", scenario, tmp_path / "read-only")
+    assert done.returncode == 1
+    assert "cannot be written (Read-only file system)" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_host_whose_shared_memory_is_noexec_does_not_matter(scenario: Path, tmp_path: Path) -> None:
+    """A guest's memory lies in a tmpfs of its sandbox."""
+    testbed = f"{Path(sys.executable).parent}/testbed run {scenario} --seed 1 --into {tmp_path / 'runs'}"
+    script = f"mount -t tmpfs -o noexec none /dev/shm && exec {testbed}"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_bad_input_gets_one_message_and_starts_nothing(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = scenario.read_text()
+    for wrong, right, words in (
+        ("implementation: tcp-ledbta", "implementation: tcp-ledbat", "did you mean tcp-ledbat"),
+        ("rate: 10,", "rate: 10mbit,", "bottleneck.rate"),
+        ("forward: -25ms", "forward: 25ms", "delay.forward"),
+        ("at: 50s", "at: 2s", "not before the end"),
+    ):
+        scenario.write_text(good.replace(right, wrong))
+        assert main(["run", str(scenario), "--seed", "1", "--into", str(tmp_path / "runs")]) == 2
+        told = capsys.readouterr().err
+        assert words in told and str(scenario) in told and "Traceback" not in told
+    assert not (tmp_path / "runs").exists()
+
+
+def test_images_that_were_never_built_are_asked_for(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine import images
+
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "empty"))
+    images.load.cache_clear()
+    try:
+        with pytest.raises(EngineError, match=r"make images"):
+            execute(cell, 1, tmp_path)
+    finally:
+        images.load.cache_clear()
+
+
+def test_sandbox_needs_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine import sandbox
+
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    sandbox.bubblewrap.cache_clear()
+    try:
+        with pytest.raises(EngineError, match=r"bubblewrap is not installed.*testbed doctor"):
+            sandbox.bubblewrap()
+    finally:
+        sandbox.bubblewrap.cache_clear()
