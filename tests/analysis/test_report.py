@@ -1,0 +1,201 @@
+"""From runs to the report by the command lines, and the report in a real browser."""
+
+import csv
+import html.parser
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.__main__ import main
+from tests.analysis.synthetic import plain, write
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = '<script>alert("x")</script> & <b>bold</b>'
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("results")
+    for seed in (1, 2, 3):
+        made = plain()
+        made.seed = seed
+        made.queue = [(0.0, 0), (2.0, 10 * seed)]
+        made.cwnd = {name: [(t / 10, 1 + t % (20 + seed)) for t in range(100)] for name in made.flows}
+        made.changes = {"provenance": {"commit": "1234", "kernel": {"release": HOSTILE}}}
+        write(root / "runs", made)
+    claim = {"where": {"B_pkts": 40}, "source": "sec. 1", "kind": "exact-number", "unit": "1"}
+    expected = [
+        {"id": "made-by-hand/e01", "metric": "share", "value": 0.2, "measure": "share('ledbat', 1, 5)", **claim},
+        {"id": "made-by-hand/e02", "metric": HOSTILE, "value": None, "claim": HOSTILE, **claim, "kind": "qualitative"}
+        | {"predicate": "a < b", "holds": "queue_pkts.max() < 15", "reading": HOSTILE, "explanation": HOSTILE},
+        {"id": "made-by-hand/e03", "metric": "late", "value": 1.0, "measure": "jain(0, 99)", **claim},
+        {
+            "id": "made-by-hand/e04",
+            "metric": "never",
+            "value": 1.0,
+            **claim,
+            "measure": "queue_pkts.first_time_above(99)",
+        },
+    ]
+    experiment = {
+        "id": "made-by-hand",
+        "artefact": "Fig. 1",
+        "what": HOSTILE,
+        "scenario": "workflows/studies/made/hand.yaml",
+        "figure": {"kind": "windows-and-queue", "interval": [0, 8], "marks": [{"at": 2, "text": HOSTILE}]},
+        "also_measured": [{"metric": "drops", "unit": "packets", "measure": "drops().count()"}],
+        "expected": expected,
+        "ambiguities": [HOSTILE],
+    }
+    waiting = {"id": "waiting", "artefact": "Table 9", "what": "not run", "expected": []}
+    paper = {"title": HOSTILE, "authors": ["A & B"], "venue": "V"}
+    study = {"study": "made", "paper": paper, "experiments": [experiment, waiting]}
+    (root / "claims.yaml").write_text(yaml.safe_dump(study))
+    runs = ["--runs", str(root / "runs"), "--out", str(root / "experiments")]
+    assert main(["columns", *map(str, (root / "runs").glob("*/*/*/*"))]) == 0
+    assert main(["measure", "made-by-hand", "--claims", str(root / "claims.yaml"), *runs]) == 0
+    assert main(["figure", "made-by-hand", *runs]) == 0
+    assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
+    return root
+
+
+def test_the_tidy_table(results: Path) -> None:
+    with (results / "experiments/made-by-hand/metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["experiment", "cell", "seed", "claim", "metric", "value", "unit"]
+    shares = [row for row in rows if row["metric"] == "share"]
+    assert [row["seed"] for row in shares] == ["1", "2", "3"]
+    assert float(shares[0]["value"]) == pytest.approx(0.2)
+    assert [row["value"] for row in rows if row["claim"].endswith("e04")] == ["never"] * 3
+
+
+def test_the_verdicts(results: Path) -> None:
+    data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
+    assert [claim["verdict"] for claim in data["claims"]] == [
+        "reproduced",
+        "not reproduced",
+        "not testable",
+        "not reproduced",
+    ]
+    assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
+    assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
+    assert data["provenance"] == {"commit": ["1234"], "kernel": [{"release": HOSTILE}]}
+    assert [one["id"] for one in data["experiments"]] == ["made-by-hand", "waiting"]
+
+
+class Page(html.parser.HTMLParser):
+    """Collects the elements and what they point to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
+
+
+@pytest.mark.parametrize("name", ["index.html", "made-by-hand.html"])
+def test_pages_escape_what_they_show_and_link_only_to_what_is_there(results: Path, name: str) -> None:
+    text = (results / "report" / name).read_text()
+    page = Page(text)
+    assert "script" not in page.tags
+    assert "b" not in page.tags
+    assert "&lt;script&gt;" in text
+    for link in page.links:
+        assert link == "data:," or (results / "report" / link).is_file(), link
+
+
+def test_the_page_says_how_to_run_it_again(results: Path) -> None:
+    text = (results / "report/made-by-hand.html").read_text()
+    assert "testbed run workflows/studies/made/hand.yaml --seed 2" in text
+
+
+def test_the_interactive_figure_cannot_be_broken_out_of(results: Path) -> None:
+    text = (results / "report/figures/made-by-hand/figure.html").read_text()
+    assert text.count("</script>") == 1
+    assert len(text) < 2_000_000
+
+
+def test_what_is_not_run_is_named(results: Path) -> None:
+    assert "Table 9 (waiting)" in (results / "report/index.html").read_text()
+
+
+def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", "--results", str(results)]) == 0
+    out = capsys.readouterr().out
+    assert "made-by-hand" in out
+    assert "report/index.html" in out.replace("\n", "")
+
+
+def test_two_processes_draw_the_same_bytes(results: Path, tmp_path: Path) -> None:
+    drawn = []
+    for name in ("first", "second"):
+        shutil.copytree(results / "experiments", tmp_path / name)
+        command = [sys.executable, "-m", "analysis", "figure", "made-by-hand", "--runs", str(results / "runs")]
+        subprocess.run([*command, "--out", str(tmp_path / name)], check=True, cwd=ROOT)
+        folder = tmp_path / name / "made-by-hand"
+        drawn.append({file: (folder / file).read_bytes() for file in ("figure.svg", "figure.png", "figure.html")})
+    assert drawn[0] == drawn[1]
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian: apt-get install chromium)")
+@pytest.mark.parametrize("name", ["index.html", "made-by-hand.html", "figures/made-by-hand/figure.html"])
+def test_in_a_browser(results: Path, tmp_path: Path, name: str) -> None:
+    """No message on the console, no attempt to reach the network, the figure really drawn; missing files: see above."""
+    log = tmp_path / "netlog.json"
+    command = [
+        *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+        *("--disable-component-update", "--disable-sync", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}"),
+        *("--enable-logging=stderr", "--v=0", f"--log-net-log={log}", "--net-log-capture-mode=Everything"),
+        *("--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=4000", "--dump-dom"),
+        (results / "report" / name).as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+    if name.endswith("figure.html"):
+        assert "<canvas" in done.stdout or "<svg" in done.stdout
+    asked = [
+        event["params"]["url"] for event in json.loads(log.read_text())["events"] if "url" in event.get("params", {})
+    ]
+    page_asked = [url for url in asked if url.startswith(("http:", "https:", "ws:", "wss:"))]
+    assert [url for url in page_asked if not _own_business(url)] == []
+
+
+def _own_business(url: str) -> bool:
+    """Whether the browser itself, not the page, asked: its updates and accounts."""
+    return any(host in url for host in ("google.com", "googleapis.com", "gstatic.com", "gvt1.com"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["columns", "/nowhere"], "/nowhere/run.json: cannot be read: No such file or directory"),
+        (["measure", "x", "--claims", "/nowhere.yaml", "--runs", "/", "--out", "/"], "/nowhere.yaml: cannot be read"),
+        (["report", "--results", "/nowhere", "--out", "/tmp/r"], "/nowhere: there is no such folder of results"),
+        (["summary", "--results", "/proc/self/fdinfo"], "nothing has been measured there yet"),
+        (["figure", "x", "--runs", "/", "--out", "/nowhere"], "/nowhere/x/verdicts.json: missing; make it first with"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_an_experiment_that_the_claims_do_not_know(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims, runs = str(results / "claims.yaml"), str(results / "runs")
+    assert main(["measure", "madebyhand", "--claims", claims, "--runs", runs, "--out", "/tmp"]) == 2
+    assert "experiments: found 'madebyhand', allowed is one of made-by-hand, waiting" in capsys.readouterr().err
