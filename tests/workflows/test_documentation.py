@@ -1,4 +1,4 @@
-"""docs/scenarios.md lists the fields that the schema has, and its example is a scenario."""
+"""docs/scenarios.md lists the fields that the schema has; what it and the README show as examples works."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.scenario import expand
+from engine.scenario import expand, plan
 from engine.scenario.schema import load_schema
 from engine.scenario.units import QUANTITIES
 
-PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "scenarios.md"
+README = ROOT / "README.md"
 KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
 
 
@@ -63,10 +65,25 @@ def test_every_unit_is_on_the_page() -> None:
         assert re.sub(r" \(.*\)", "", row) == ", ".join(quantity.units)
 
 
-def test_the_example_is_a_scenario(tmp_path: Path) -> None:
-    example = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert example
-    file = tmp_path / "step.yaml"
-    file.write_text(example[1])
+def example(page: Path, folder: Path) -> Path:
+    """The scenario that a page shows, as a file."""
+    shown_there = re.search(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert shown_there
+    file = folder / "example.yaml"
+    file.write_text(shown_there[1])
+    return file
+
+
+def test_the_examples_are_scenarios(tmp_path: Path) -> None:
+    file = example(PAGE, tmp_path)
     assert [cell.name for cell in expand(file, "full")] == ["buffer=20p", "buffer=80p"]
     assert expand(file, "quick")[0].virtual_s == 30
+    assert expand(example(README, tmp_path), "full")
+
+
+def test_the_readme_names_files_and_experiments_that_exist() -> None:
+    text = README.read_text()
+    for file in (*re.findall(r"\]\(([\w./-]+)\)", text), *re.findall(r"workflows/studies/[\w/-]+\.yaml", text)):
+        assert (ROOT / file).exists(), file
+    known = {cell["experiment"] for cell in plan((ROOT / "workflows/studies").glob("*/fig*.yaml"), "full")}
+    assert set(re.findall(r"icccn-fig[\w-]+(?![\w.-])", text)) - known == set()
