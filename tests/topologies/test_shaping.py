@@ -1,0 +1,31 @@
+"""The words given to tc: rate and queue on one interface, delay on another."""
+
+from topologies.shaping import Bottleneck, Propagation
+
+
+def test_a_bottleneck_counts_ip_bytes_and_waiting_packets() -> None:
+    qdisc, shaper, fifo = Bottleneck(10_000_000, 40).add("r1-r2")
+    assert "stab overhead -14" in qdisc
+    assert "rate 10000000bit burst 1b cburst 1b" in shaper
+    assert fifo.endswith("pfifo limit 40")
+
+
+def test_a_bottleneck_is_changed_in_place() -> None:
+    lines = Bottleneck(5_000_000, 20).change("r1-r2")
+    assert [line.split()[1] for line in lines] == ["change", "change"]
+    assert "rate 5000000bit" in lines[0]
+    assert "limit 20" in lines[1]
+
+
+def test_propagation_is_a_delay_that_never_drops_by_itself() -> None:
+    (line,) = Propagation(25_000_000).add("r2-d1")
+    assert "delay 25000000ns" in line
+    assert "rate" not in line
+    assert "loss" not in line
+    assert "limit 1000000" in line
+
+
+def test_jitter_and_loss_are_said_only_where_there_are_any() -> None:
+    (line,) = Propagation(20_000_000, jitter_ns=5_000_000, loss=0.01).change("r2-d1")
+    assert "delay 20000000ns 5000000ns" in line
+    assert "loss 1.000000%" in line
