@@ -47,7 +47,10 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         if node.id in NAMES:
             return NAMES[node.id]
         if node.id in vocabulary.definitions:
-            return evaluate(vocabulary.definitions[node.id], vocabulary.before(node.id))
+            if node.id not in vocabulary.defined:
+                value = evaluate(vocabulary.definitions[node.id], vocabulary.before(node.id))
+                vocabulary.defined[node.id] = value
+            return vocabulary.defined[node.id]
         try:
             return vocabulary.name(node.id)
         except KeyError:

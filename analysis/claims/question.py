@@ -24,6 +24,7 @@ class Question:
         self.runs = runs
         self.experiment = experiment
         self.words = words
+        self._vocabularies: dict[tuple[str | None, int], Vocabulary] = {}
         own = runs.by_cell_and_seed(experiment)
         self.seeds = sorted({seed for _, seed in own})
         # an expression without a cell speaks of the only one, if there is only one
@@ -61,8 +62,10 @@ class Question:
         def find(experiment: str, cell: str) -> Run:
             return self.runs.get(experiment, cell, seed)
 
-        own = find(self.experiment, cell) if cell else None
-        return Vocabulary(own, self.experiment, find, self.words)
+        if (cell, seed) not in self._vocabularies:
+            own = find(self.experiment, cell) if cell else None
+            self._vocabularies[cell, seed] = Vocabulary(own, self.experiment, find, self.words)
+        return self._vocabularies[cell, seed]
 
     def _wrong(self, expression: str, value: object, allowed: str) -> BadInputError:
         return BadInputError(f"{self.experiment}: expression {expression!r} gives {value!r}, allowed is {allowed}")

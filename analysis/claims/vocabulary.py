@@ -127,6 +127,7 @@ class Vocabulary:
     def __init__(self, own: Run | None, experiment: str, find: FindRun, definitions: Mapping[str, str]) -> None:
         self._own = Words(own) if own else None
         self.definitions = definitions
+        self.defined: dict[str, Any] = {}  # definitions that have been evaluated, with their values
         self.functions: dict[str, Callable[..., Any]] = {
             "run": lambda name, cell="single": Words(find(name, cell)),
             "cell": lambda name: Words(find(experiment, name)),

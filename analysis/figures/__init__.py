@@ -32,11 +32,12 @@ def draw(experiment: str, runs: Path, out: Path) -> None:
         raise document.error("figure", None, "a figure, declared in the study's claims.yaml")
     specify, caption = _drawing(document.child("figure"), experiment, runs)
     wide = specify(style.WIDE)
-    write_text(folder / "figure.svg", vl_convert.vegalite_to_svg(wide))
+    svg = vl_convert.vegalite_to_svg(wide)
+    write_text(folder / "figure.svg", svg)
     write_text(folder / "figure-narrow.svg", vl_convert.vegalite_to_svg(specify(style.NARROW)))
     with whole(folder / "figure.png") as temporary:
-        temporary.write_bytes(vl_convert.vegalite_to_png(wide, scale=PNG_SCALE))
-    write_text(folder / "figure.html", page.interactive(wide, experiment, caption))
+        temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    write_text(folder / "figure.html", page.interactive(wide, document.child("experiment").get("what", str), caption))
     write_text(folder / "figure.txt", caption + "\n")
 
 

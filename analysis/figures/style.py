@@ -8,6 +8,7 @@ SUM: Final = "#777777"
 QUEUE: Final = "#222222"
 REFERENCE: Final = "#8A6D00"
 MARK: Final = "#999999"
+DASHES: Final[dict[str, list[float]]] = {"buffer": [1, 0], "target": [6, 3]}
 
 WIDE: Final = 680  # pixels of the plotting area in a page
 NARROW: Final = 300  # and on a phone

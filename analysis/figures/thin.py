@@ -9,8 +9,8 @@ from analysis.series import Series
 def thin(series: Series, t0: float, t1: float, buckets: int) -> list[tuple[float, float]]:
     """Points (s, value) of the interval: of each bucket the first, smallest, largest and last value, in their order.
 
-    So neither a short dip nor a short peak disappears, whatever the number of samples; a value that only repeats the
-    one before is left out. The last value is repeated at the end, where the step function still holds it.
+    So neither a short dip nor a short peak disappears, whatever the number of samples; what stands within a
+    stretch of equal values is left out. The last value is repeated at the end, where the step function still holds it.
     """
     part = series.window(t0, t1)
     index = np.minimum(((part.times - t0) / (t1 - t0) * buckets).astype(int), buckets - 1)
@@ -20,8 +20,8 @@ def thin(series: Series, t0: float, t1: float, buckets: int) -> list[tuple[float
         values = part.values[first:last]
         kept += sorted({int(first), int(first + values.argmin()), int(first + values.argmax()), int(last) - 1})
     chosen = np.array(kept)
-    new: NDArray[np.bool_] = np.append(True, np.diff(part.values[chosen]) != 0)
-    chosen = chosen[new]
+    changes: NDArray[np.bool_] = np.diff(part.values[chosen]) != 0
+    chosen = chosen[np.append(True, changes) | np.append(changes, True)]
     drawn = zip(part.times[chosen], part.values[chosen], strict=True)
     points = [(round(float(t), 4), round(float(value), 3)) for t, value in drawn]
     return [*points, (round(t1, 4), points[-1][1])]

@@ -1,5 +1,6 @@
 """The papers' usual figure: congestion windows over time, and below them the bottleneck's queue."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import altair as alt
@@ -13,6 +14,7 @@ from analysis.run import Run
 from analysis.series import Series
 
 SUM: Final = "sum"
+COARSE: Final = 100  # buckets for the lines of the other seeds; faint lines need no detail, and the file stays small
 Rows = list[dict[str, Any]]
 
 
@@ -23,55 +25,52 @@ def windows_and_queue(runs: list[Run], figure: Document, width: int) -> dict[str
     Returns a Vega-Lite specification `width` pixels wide.
     """
     shown = representative(runs)
-    others = [run for run in runs if run is not shown]
     t0, t1 = _interval(figure, shown)
     marks = [{"t": mark.get("at", float), "text": mark.get("text", str)} for mark in figure.children("marks")]
     roomy = width >= style.WIDE
-    time = alt.X("t:Q", scale=alt.Scale(domain=[t0, t1], nice=False), title="time [s]")
 
-    def points(run: Run, series: Series, **line: Any) -> Rows:
-        # the more lines, the coarser: the file stays small, and faint lines need no detail
-        buckets = width if run is shown else max(width // (2 * len(runs)), 60)
-        thinned = thin(series, max(t0, series.start), t1, buckets)
-        return [{"t": t, "pkts": pkts, "seed": run.settings.seed, **line} for t, pkts in thinned]
+    def rows(of: list[Run], buckets: int, series_of: Callable[[Run], dict[str, Series]]) -> Rows:
+        return [
+            {"line": line, "t": t, "pkts": pkts, "seed": run.settings.seed}
+            for run in of
+            for line, series in series_of(run).items()
+            for t, pkts in thin(series, max(t0, series.start), t1, buckets)
+        ]
 
-    def window_rows(of: list[Run]) -> Rows:
-        return [row for run in of for name, series in _windows(run).items() for row in points(run, series, line=name)]
-
-    def queue_rows(of: list[Run]) -> Rows:
-        return [row for run in of for row in points(run, run.queue_pkts)]
-
+    others = [run for run in runs if run is not shown]
+    # the drawing library copies inline data over and over, so charts only name data that is added at the end
+    datasets = {
+        "windows": rows([shown], width, _windows),
+        "windows-others": rows(others, COARSE, _windows),
+        "queue": rows([shown], width, _queue),
+        "queue-others": rows(others, COARSE, _queue),
+    }
     lines = list(_windows(shown))
     colours = [style.SUM if line == SUM else style.FLOWS[index] for index, line in enumerate(lines)]
+    headroom = 1.15 if marks and roomy else 1.05
+    time = alt.X("t:Q", scale=alt.Scale(domain=[t0, t1], nice=False), title="time [s]")
     encoding = [
         time.title(None),
-        alt.Y("pkts:Q", title="window [packets]"),
+        alt.Y("pkts:Q", title="window [packets]", scale=_scale(datasets, "windows", headroom)),
         alt.Color("line:N", scale=alt.Scale(domain=lines, range=colours), legend=alt.Legend(title=None)),
-        alt.Detail(["line:N", "seed:N"]),
     ]
-    upper = alt.layer(
-        *_marks(marks, words=roomy),
-        _lines(window_rows(others), 0.8, style.FAINT).encode(*encoding),
-        _lines(window_rows([shown]), 1.6, 1).encode(*encoding, tooltip=["line:N", "t:Q", "pkts:Q", "seed:N"]),
-    ).properties(width=width, height=290 if roomy else 210)
-
-    top = max(shown.settings.buffer_pkts, *(run.queue_pkts.max() for run in runs)) * 1.12
+    upper = alt.layer(*_marks(marks, words=roomy), *_lines("windows", encoding)).properties(
+        width=width, height=290 if roomy else 210
+    )
+    levels = [("buffer", float(shown.settings.buffer_pkts))]
+    levels += [("target", target) for target in _targets(shown)]
     encoding = [
         time,
-        alt.Y("pkts:Q", title="queue [packets]", scale=alt.Scale(domain=[0, top], nice=False)),
-        alt.Color(value=style.QUEUE),
-        alt.Detail("seed:N"),
+        alt.Y("pkts:Q", title="queue [packets]", scale=_scale(datasets, "queue", 1.1, *(level for _, level in levels))),
+        alt.ColorValue(style.QUEUE),
     ]
-    lower = alt.layer(
-        *_marks(marks, words=False),
-        _lines(queue_rows(others), 0.8, style.FAINT).encode(*encoding),
-        _lines(queue_rows([shown]), 1.2, 1).encode(*encoding, tooltip=["t:Q", "pkts:Q", "seed:N"]),
-        *_levels(shown, t1),
-    ).properties(width=width, height=150 if roomy else 120)
-
+    lower = alt.layer(*_marks(marks, words=False), *_levels(levels, width), *_lines("queue", encoding)).properties(
+        width=width, height=150 if roomy else 120
+    )
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     both = alt.vconcat(upper, lower.add_params(zoom), spacing=12).resolve_scale(x="shared")
     specification: dict[str, Any] = both.configure(**style.CONFIG).to_dict()
+    specification["datasets"] = {**specification.get("datasets", {}), **datasets}
     return specification
 
 
@@ -118,6 +117,10 @@ def _windows(run: Run) -> dict[str, Series]:
     return windows
 
 
+def _queue(run: Run) -> dict[str, Series]:
+    return {"queue": run.queue_pkts}
+
+
 def _interval(figure: Document, run: Run) -> tuple[float, float]:
     interval = figure.maybe("interval", list)
     if interval is None:
@@ -130,12 +133,20 @@ def _interval(figure: Document, run: Run) -> tuple[float, float]:
     return float(numbers[0]), float(numbers[1])
 
 
-def _lines(rows: Rows, stroke: float, opacity: float) -> alt.Chart:
-    data = alt.InlineData(values=rows)
-    chart: alt.Chart = alt.Chart(data).mark_line(
-        interpolate="step-after", strokeWidth=stroke, opacity=opacity, clip=True
-    )
-    return chart
+def _lines(data: str, encoding: list[Any]) -> list[alt.Chart]:
+    """Draw the lines of the drawn run, and under them those of the other seeds."""
+    bold = alt.Chart(alt.NamedData(data)).mark_line(interpolate="step-after", strokeWidth=1.5, clip=True)
+    # few points: straight lines between them are closer to the truth than steps
+    faint = alt.Chart(alt.NamedData(f"{data}-others")).mark_line(strokeWidth=0.8, opacity=style.FAINT, clip=True)
+    detail = alt.Detail(["line:N", "seed:N"])
+    tooltip = ["line:N", "t:Q", "pkts:Q", "seed:N"]
+    return [faint.encode(*encoding, detail), bold.encode(*encoding, detail, tooltip=tooltip)]
+
+
+def _scale(datasets: dict[str, Rows], name: str, room: float, *levels: float) -> alt.Scale:
+    """Let an axis begin at 0 and hold all lines and levels, with some room above them."""
+    top = max(*(row["pkts"] for key in (name, f"{name}-others") for row in datasets[key]), *levels, 1.0)
+    return alt.Scale(domain=[0, top * room], nice=False)
 
 
 def _marks(marks: Rows, *, words: bool) -> list[alt.Chart]:
@@ -154,15 +165,14 @@ def _targets(run: Run) -> list[float]:
     return [target / 1e6 / run.packet_ms for target in sorted(targets)]
 
 
-def _levels(run: Run, t1: float) -> list[alt.Chart]:
-    levels: list[tuple[float, str, list[float]]] = [(run.settings.buffer_pkts, "buffer", [1, 0])]
-    levels += [(target, "target", [6, 3]) for target in _targets(run)]
+def _levels(levels: list[tuple[str, float]], width: int) -> list[alt.Chart]:
+    """Draw lines across the queue, named at their right end."""
     charts = []
-    for level, name, dash in levels:
-        chart = alt.Chart(alt.InlineData(values=[{"t": t1, "pkts": level, "text": name}])).encode(y="pkts:Q")
-        words = chart.mark_text(align="right", baseline="bottom", dx=-3, dy=-1, color=style.REFERENCE)
+    for name, level in levels:
+        chart = alt.Chart(alt.InlineData(values=[{"pkts": level, "text": name}])).encode(y="pkts:Q")
+        words = chart.mark_text(align="left", baseline="middle", dx=4, color=style.REFERENCE, clip=False)
         charts += [
-            chart.mark_rule(color=style.REFERENCE, strokeDash=dash, strokeWidth=1.1),
-            words.encode(x="t:Q", text="text:N"),
+            chart.mark_rule(color=style.REFERENCE, strokeDash=style.DASHES[name], strokeWidth=1.1),
+            words.encode(x=alt.value(width), text="text:N"),
         ]
     return charts

@@ -68,12 +68,18 @@ def slug(text: str) -> str:
 def plain(value: Any) -> str:
     """Write nested data of the provenance or of parameters in one line."""
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {plain(one)}" for name, one in value.items())
+        return ", ".join(_named(name, one) for name, one in value.items())
     if isinstance(value, list):
         return "; ".join(plain(one) for one in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
+
+
+def _named(name: str, value: Any) -> str:
+    if name.endswith("_ns") and isinstance(value, int):
+        return f"{name.removesuffix('_ns')}: {value / 1e6:g} ms"
+    return f"{name}: {plain(value)}"
 
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
