@@ -42,7 +42,7 @@ def main(into: Path) -> int:
         uncaptured = _without_capture(delayed)
         figures["run_wall_s_uncaptured"] = _best(lambda: _wall_s(uncaptured, folder))
         _say("captures to columns")
-        figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, folder)
+        figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, _idle(delayed, "none"), folder)
         if len(os.sched_getaffinity(0)) > 1:
             _say("two guests beside each other")
             figures["two_guests_slowdown"] = _two_guests_s(delayed, folder) / figures["run_wall_s_delayed_acks"]
@@ -108,13 +108,18 @@ def _without_capture(cell: Cell) -> Cell:
     return dataclasses.replace(cell, settings={**cell.settings, "captures": []}, name="uncaptured")
 
 
-def _reader_packets_per_s(cell: Cell, folder: Path) -> float:
-    """The command line as it is used, its own start and the columns' writing included."""
+def _reader_packets_per_s(cell: Cell, idle: Cell, folder: Path) -> float:
+    """The command line as it is used, writing included; its start, measured on a run without flows, taken off."""
+    written = json.loads((run_folder(folder, cell, 1) / "summary.json").read_text())["counters"]["captured_pkts"]
+    seconds = _best(functools.partial(_columns_wall_s, cell, folder))
+    return float(sum(written.values()) / (seconds - _best(functools.partial(_columns_wall_s, idle, folder))))
+
+
+def _columns_wall_s(cell: Cell, folder: Path) -> float:
     run = run_folder(folder, cell, 1)
-    written = json.loads((run / "summary.json").read_text())["counters"]["captured_pkts"]
     started = time.monotonic()
     subprocess.run([sys.executable, "-m", "analysis", "columns", str(run)], check=True, stdout=subprocess.DEVNULL)
-    return float(sum(written.values()) / (time.monotonic() - started))
+    return time.monotonic() - started
 
 
 def _two_guests_s(cell: Cell, folder: Path) -> float:

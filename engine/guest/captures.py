@@ -8,7 +8,9 @@ from typing import Any
 
 _SNAP_BYTES = "96"  # Ethernet, IP and TCP with all options
 _BUFFER_KIB = "16384"
-_TCPDUMP = ("tcpdump", "-s", _SNAP_BYTES, "-B", _BUFFER_KIB, "--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
+# tcpdump writes through stdio: with a buffer of a page, captures would be half of all system calls of a run
+_TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", _SNAP_BYTES, "-B", _BUFFER_KIB)
+_OPTIONS = ("--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
 
 
 class CaptureError(Exception):
@@ -35,11 +37,9 @@ def start(net: Any, taps: list[str], results: str) -> list[Capture]:
         for node, interface, direction in places:
             name = tap if len(places) == 1 else f"{tap}.{interface}"
             log = f"{results}/logs/tcpdump.{name}"
-            with open(log, "w") as output:
+            with open(f"{results}/pcap/{name}.pcap", "wb") as packets, open(log, "w") as words:
                 process = net[node].spawn(
-                    [*_TCPDUMP, "-i", interface, "-Q", direction, "-w", f"{results}/pcap/{name}.pcap"],
-                    output.fileno(),
-                    output.fileno(),
+                    [*_TCPDUMP, "-i", interface, "-Q", direction, *_OPTIONS], packets.fileno(), words.fileno()
                 )
             captures.append(Capture(tap, node, interface, direction, process, log))
     return captures

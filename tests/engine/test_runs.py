@@ -61,8 +61,7 @@ def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage
 
 
 def test_the_audit_notices_packets_missing_in_a_capture(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    words = 'f"{results}/pcap/{name}.pcap"]'
-    sabotage("engine/guest/captures.py", words, 'f"{results}/pcap/{name}.pcap", "less", "1000"]')
+    sabotage("engine/guest/captures.py", '"-n", "-Z", "root")', '"-n", "-Z", "root", "less", "1000")')
     with pytest.raises(EngineError, match=r"audit: the capture at bottleneck-in .* packets, the interface counted"):
         execute(cell, 1, tmp_path)
 
