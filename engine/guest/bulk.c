@@ -3,9 +3,9 @@
  * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
  *
  *   bulk receive PORT                       accepts one connection, discards, prints the bytes received
- *   bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS TRACE [BYTES]
- *       connects at START_NS with congestion control CONTROL and sends until STOP_NS (CLOCK_REALTIME) or BYTES are
- *       acknowledged; every SAMPLE_NS writes TCP_INFO and the controller's own delays to TRACE
+ *   bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
+ *       connects at START_NS with congestion control CONTROL and sends until SIGTERM; every SAMPLE_NS up to STOP_NS
+ *       writes TCP_INFO and the controller's own delays to TRACE, its times counted from ORIGIN_NS (CLOCK_REALTIME)
  *
  * Exit status: 0 done, 1 failed (one line on stderr), 127 role or congestion control not supported.
  */
@@ -30,20 +30,16 @@
 #define LOW_WATER_BYTES (256 << 10)
 #define RECEIVE_BUFFER_BYTES (4 << 20)
 
-/*
- * What tcp_ledbat answers to TCP_CC_INFO; see struct ledbat_info in images/tcp_ledbat/tcp_ledbat.c. The magic number
- * tells it from the answers of other controllers.
- */
+/* What tcp_ledbat answers to TCP_CC_INFO, as in images/tcp_ledbat/tcp_ledbat.c; others never begin with zero. */
 struct ledbat_info {
-	uint32_t magic;
+	uint32_t zero;
 	uint32_t base_delay_us;
 	uint32_t current_delay_us;
 	uint32_t queuing_delay_us;
 	uint32_t target_us;
 };
-#define LEDBAT_INFO_MAGIC 0
 
-static void die(const char *what)
+static void __attribute__((noreturn)) die(const char *what)
 {
 	fprintf(stderr, "bulk: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -119,9 +115,11 @@ static void sample(const struct sampling *s)
 	fprintf(s->trace, "%lld,%u,%u,%u,%u,%u,%u,%u,%llu,%u,", s->next_ns - s->origin_ns, info.tcpi_snd_cwnd,
 		info.tcpi_snd_ssthresh, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_unacked, info.tcpi_lost,
 		info.tcpi_total_retrans, (unsigned long long)info.tcpi_bytes_acked, info.tcpi_ca_state);
-	if (getsockopt(s->socket, IPPROTO_TCP, TCP_CC_INFO, &controller, &controller_length) ||
-	    controller_length < sizeof(delays) || (memcpy(&delays, &controller, sizeof(delays)), delays.target_us == 0) ||
-	    delays.magic != LEDBAT_INFO_MAGIC)
+	memset(&delays, 0, sizeof(delays));
+	if (!getsockopt(s->socket, IPPROTO_TCP, TCP_CC_INFO, &controller, &controller_length) &&
+	    controller_length == sizeof(delays))
+		memcpy(&delays, &controller, sizeof(delays));
+	if (delays.zero || !delays.target_us)
 		fputs(",,\n", s->trace);
 	else
 		fprintf(s->trace, "%u,%u,%u\n", delays.base_delay_us, delays.current_delay_us, delays.queuing_delay_us);
@@ -135,7 +133,8 @@ static void *sample_until_stop(void *argument)
 		sleep_until(s->next_ns);
 		sample(s);
 	}
-	fclose(s->trace);
+	if (fclose(s->trace))
+		die("trace");
 	return NULL;
 }
 
@@ -159,11 +158,9 @@ static int send_flow(char **argv)
 	const char *control = argv[2];
 	const long long start_ns = number(argv[3], "START_NS"), stop_ns = number(argv[4], "STOP_NS");
 	const long long period_ns = number(argv[5], "SAMPLE_NS"), origin_ns = number(argv[6], "ORIGIN_NS");
-	long long left = argv[8] ? number(argv[8], "BYTES") : INT64_MAX;
 	struct sampling sampling = {.period_ns = period_ns, .stop_ns = stop_ns, .origin_ns = origin_ns};
 	struct timespec now;
 	pthread_t sampler;
-	ssize_t sent;
 
 	if (inet_pton(AF_INET, argv[0], &address.sin_addr) != 1) {
 		fprintf(stderr, "bulk: ADDRESS: not an IPv4 address: %s\n", argv[0]);
@@ -194,26 +191,18 @@ static int send_flow(char **argv)
 	sampling.socket = flow_socket;
 	if (pthread_create(&sampler, NULL, sample_until_stop, &sampling))
 		die("thread");
-	for (; left > 0; left -= sent) {
-		sent = send(flow_socket, block, left < BLOCK_BYTES ? left : BLOCK_BYTES, MSG_NOSIGNAL);
-		if (sent < 0)
-			die("send");
-	}
-	if (shutdown(flow_socket, SHUT_WR))
-		die("shutdown");
-	/* the peer closes when it has everything; only then is a flow of a given size over */
-	if (recv(flow_socket, block, sizeof(block), 0) < 0)
-		die("recv");
-	return 0;
+	while (send(flow_socket, block, sizeof(block), MSG_NOSIGNAL) > 0)
+		;
+	die("send");
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "receive") == 0)
 		return receive(number(argv[2], "PORT"));
-	if ((argc == 10 || argc == 11) && strcmp(argv[1], "send") == 0)
+	if (argc == 10 && strcmp(argv[1], "send") == 0)
 		return send_flow(argv + 2);
 	fprintf(stderr, "usage: bulk receive PORT\n"
-			"       bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE [BYTES]\n");
+			"       bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
 	return 127;
 }
