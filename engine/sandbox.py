@@ -45,6 +45,8 @@ def command(images: Images, run_folder: Path, interactive: bool) -> list[str]:
     """The words before the kernel's own: everything the guest may see, at paths that are the same on every host."""
     words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"]
     words += ["--setenv", "TMPDIR", MEMORY_FOLDER, "--hostname", "guest"]
+    # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
+    words += ["--setenv", "GLIBC_TUNABLES", "glibc.pthread.rseq=0"]
     words += [] if interactive else ["--new-session"]
     words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", MEMORY_FOLDER]
     read_only = {

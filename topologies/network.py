@@ -113,6 +113,8 @@ class Router(BatchNode):
         """Make the namespace and let it forward."""
         super().startShell(mnopts)
         self.set_sysctl("net/ipv4/ip_forward", "1")
+        # it ends no connection: looking for a socket per packet is in vain
+        self.set_sysctl("net/ipv4/ip_early_demux", "0")
 
 
 class BatchIntf(Intf):  # type: ignore[misc]
