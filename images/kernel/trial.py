@@ -13,6 +13,15 @@ from images.run import logged
 
 PROGRAM = Path(__file__).with_name("probe.c")
 TIMEOUT_S = 20
+SECCOMP_SIGN = "seccomp filters can be installed...OK"  # older kernels take the option for one of init's
+
+# What every guest kernel needs in its environment.
+ENVIRONMENT = {
+    # the guest's memory is a file there, which must allow execution
+    "TMPDIR": "/dev/shm",  # noqa: S108
+    # before Linux 6.13 the guest's processes are forks of the kernel: they inherit its rseq area, unmap it and die of it
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
+}
 
 
 def seccomp_works(kernel: Path) -> bool:
@@ -26,18 +35,20 @@ def seccomp_works(kernel: Path) -> bool:
         root.mkdir()
         command = ["gcc", "-O2", "-static", "-o", str(root / "init"), str(PROGRAM)]
         logged(command, folder / "log", "Compiling the trial boot's program")
-        if _boots(kernel, folder, "seccomp=on"):
-            return True
-        if _boots(kernel, folder):
+        booted, console = _boot(kernel, folder, "seccomp=on")
+        if booted:
+            return SECCOMP_SIGN in console
+        booted, console = _boot(kernel, folder)
+        if booted:
             return False
-        console = (folder / "console").read_text(errors="replace").strip().splitlines()
     raise ImageError(
         "The guest kernel does not boot on this host (is /dev/shm mounted noexec, or full?); it said: "
-        + (" / ".join(console[-3:]) or "nothing")
+        + (" / ".join(console.strip().splitlines()[-3:]) or "nothing")
     )
 
 
-def _boots(kernel: Path, folder: Path, *options: str) -> bool:
+def _boot(kernel: Path, folder: Path, *options: str) -> tuple[bool, str]:
+    """Return whether the guest's first program ran, and what the console said."""
     mark = folder / "root" / "booted"
     mark.unlink(missing_ok=True)
     arguments = [
@@ -59,12 +70,11 @@ def _boots(kernel: Path, folder: Path, *options: str) -> bool:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                # the kernel maps the guest's memory from a file in $TMPDIR, which must allow execution
-                env={**os.environ, "TMPDIR": "/dev/shm"},  # noqa: S108
+                env={**os.environ, **ENVIRONMENT},
                 timeout=TIMEOUT_S,
                 start_new_session=True,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return False
-    return mark.exists()
+            mark.unlink(missing_ok=True)
+    return mark.exists(), (folder / "console").read_text(errors="replace")

@@ -77,6 +77,22 @@ def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path: Path)
         trial.seccomp_works(kernel)
 
 
+@pytest.mark.parametrize(
+    ("console", "works"), [("Checking that seccomp filters can be installed...OK", True), ("Linux version 6.12", False)]
+)
+def test_a_kernel_that_ignores_the_seccomp_option_is_not_taken_for_one_that_has_it(
+    tmp_path: Path, console: str, works: bool
+) -> None:
+    kernel = tmp_path / "linux"
+    # a kernel as seen from outside: it prints, and its first program leaves a mark in the root it was given
+    kernel.write_text(
+        f"#!/bin/sh\necho '{console}'\n"
+        'for word; do case $word in rootflags=*) touch "${word#*=}/booted";; esac; done\n'
+    )
+    kernel.chmod(0o755)
+    assert trial.seccomp_works(kernel) is works
+
+
 def test_package_lists_may_have_comments() -> None:
     assert requested("# all\na\n\nb # why\n") == ["a", "b"]
     assert "mininet" in requested(PACKAGES.read_text())
