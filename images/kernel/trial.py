@@ -19,7 +19,7 @@ SECCOMP_SIGN = "seccomp filters can be installed...OK"  # older kernels take the
 ENVIRONMENT = {
     # the guest's memory is a file there, which must allow execution
     "TMPDIR": "/dev/shm",  # noqa: S108
-    # before Linux 6.13 the guest's processes are forks of the kernel: they inherit its rseq area, unmap it and die of it
+    # before Linux 6.13 the guest's processes are forks of the kernel: they inherit its rseq area, unmap it and die
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
 
