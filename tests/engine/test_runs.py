@@ -38,14 +38,30 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
         assert [int(row["time_ns"]) for row in csv.DictReader(file)] == [2_000_000_000, 3_000_000_000]
 
 
-def test_events_take_effect_at_their_instant(cell: Cell, tmp_path: Path) -> None:
+def _rows(folder: Path, trace: str) -> dict[int, dict[str, str]]:
+    with (folder / "traces" / trace).open() as file:
+        return {int(row["time_ns"]): row for row in csv.DictReader(file)}
+
+
+def test_a_rate_event_takes_effect_at_its_instant(cell: Cell, tmp_path: Path) -> None:
     execute(cell, 1, tmp_path)
-    with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
-        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
-    sent = {row["time_ns"]: row["sent_bytes"] for row in rows}
-    # AIMD has filled 10 Mbit/s by 1.9 s nearly; from 2 s on 5 Mbit/s pass, to the packet
-    rate_bps = 8 * (sent[3_000_000_000] - sent[2_000_000_000])
-    assert abs(rate_bps - 5_000_000) <= 2 * 8 * 1500
+    queue = _rows(run_folder(tmp_path, cell, 1), "queue.csv")
+    # the queue is never empty from the event on: 5 Mbit/s pass, to the packet
+    sent_bytes = int(queue[3_000_000_000]["sent_bytes"]) - int(queue[2_000_000_000]["sent_bytes"])
+    assert abs(8 * sent_bytes - 5_000_000) <= 2 * 8 * 1500
+
+
+def test_a_delay_event_is_what_the_sender_sees(scenario: Path, tmp_path: Path) -> None:
+    text = scenario.read_text().replace("at: 3s", "at: 1s")
+    kept = [line for line in text.splitlines() if "tcp-aimd" not in line and "rate: 5mbit" not in line]
+    scenario.write_text("\n".join(kept))
+    (alone,) = expand(scenario, "full")
+    execute(alone, 1, tmp_path)
+    window = _rows(run_folder(tmp_path, alone, 1), "cwnd-ledbat.csv")
+    # the window is far below the bandwidth-delay product, the queue empty: only the path's step from 25 to 40 ms shows
+    before_us, after_us = (int(window[at_ns]["queuing_delay_us"]) for at_ns in (990_000_000, 1_200_000_000))
+    assert before_us < 1_500
+    assert abs(after_us - 15_000) < 1_500
 
 
 def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
