@@ -51,7 +51,7 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise EngineError(f"{into}: no space left on the disk") from None
-        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT):
             raise EngineError(
                 f"{error.filename}: cannot be written ({error.strerror}); choose another --into"
             ) from None
@@ -61,7 +61,14 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
 
 
 def _make_folders(partial: Path, failed: Path) -> None:
-    for leftover in (partial, failed):
+    """Make the run's folders; remove what a failed run, or one whose process was killed, has left."""
+    own = partial.name.removesuffix(f"{os.getpid()}.partial")
+    dead = [
+        folder
+        for folder in partial.parent.glob(f"{own}*.partial")
+        if folder == partial or not Path("/proc", folder.name.split(".")[-2]).exists()
+    ]
+    for leftover in (*dead, failed):
         shutil.rmtree(leftover, ignore_errors=True)
     for name in ("pcap", "traces", "logs"):
         (partial / name).mkdir(parents=True)
@@ -96,7 +103,7 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
         "error": outcome["error"],
         "virtual_s": outcome["virtual_ns"] / 1e9,
         "wall_s": wall_s,
-        **{name: outcome.get(name) for name in ("audit", "probe", "flows", "counters")},
+        **{name: outcome.get(name) for name in ("versions", "audit", "probe", "flows", "counters")},
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
     if summary["status"] != "ok":

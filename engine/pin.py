@@ -35,15 +35,17 @@ def free_cpu() -> Iterator[int]:
 
 
 def _lock_folder() -> Path:
+    """Where all users of the host look; any of them may hold any CPU, whatever the first one's umask."""
     candidates = (Path("/run/lock"), Path(tempfile.gettempdir()))
     parent = next(folder for folder in candidates if os.access(folder, os.W_OK))
     folder = parent / "ledbat-testbed"
     folder.mkdir(exist_ok=True)
+    if folder.stat().st_uid == os.getuid():
+        folder.chmod(0o1777)
     return folder
 
 
 def _open_lock(folder: Path, cpu: int) -> int:
-    # any user may hold any CPU: the umask must not decide who comes second
     lock = os.open(folder / f"cpu{cpu}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     if os.fstat(lock).st_uid == os.getuid():
         os.fchmod(lock, 0o666)

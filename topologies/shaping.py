@@ -49,7 +49,7 @@ class Propagation:
 
     delay_ns: int
     jitter_ns: int = 0
-    loss: float = 0.0
+    loss_ppm: int = 0
 
     # packets under way, not a buffer: must never be what drops
     _LIMIT_PKTS = 1_000_000
@@ -64,7 +64,7 @@ class Propagation:
 
     def _netem(self) -> str:
         jitter = f" {self.jitter_ns}ns" if self.jitter_ns else ""
-        loss = f" loss {100 * self.loss:.6f}%" if self.loss else ""
+        loss = f" loss {self.loss_ppm / 10_000:.4f}%" if self.loss_ppm else ""
         return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}"
 
 

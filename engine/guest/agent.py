@@ -5,6 +5,7 @@ The order is that of `timeline`: build, probe, captures and endpoints, scenario,
 
 import json
 import os
+import subprocess
 import traceback
 from typing import Any
 
@@ -35,6 +36,10 @@ def main() -> None:
 
 def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     topology.load_modules(run)
+    outcome["versions"] = {
+        name: subprocess.check_output(implementation["version_command"], text=True).strip()
+        for name, implementation in run["implementations"].items()
+    }
     net = topology.build(run)
 
     sleep_until(PROBE_NS)

@@ -30,7 +30,7 @@ def start(net: Any, run: dict[str, Any], results: str) -> list[Endpoint]:
         endpoints.append(_start(receiver, flow["name"], "receiver", ["receive", str(port)], results))
         control = run["implementations"][flow["implementation"]]["congestion_control"]
         start_ns, stop_ns = ORIGIN_NS + flow["start_ns"], ORIGIN_NS + run["duration_ns"]
-        arguments = ["send", _address(flow["to"]), port, control, start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
+        arguments = ["send", receiver.IP(), port, control, start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
         arguments.append(f"{results}/traces/cwnd-{flow['name']}.csv")
         endpoints.append(_start(net[flow["from"]], flow["name"], "sender", [str(a) for a in arguments], results))
     return endpoints
@@ -73,7 +73,3 @@ def _start(node: Any, flow: str, role: str, arguments: list[str], results: str) 
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         process = node.spawn([_BULK, *arguments], output.fileno(), errors.fileno())
     return Endpoint(flow, role, process, log)
-
-
-def _address(host: str) -> str:
-    return f"10.{0 if host[0] == 's' else 1}.{host[1:]}.1"

@@ -46,20 +46,22 @@ def build(run: dict[str, Any]) -> BatchMininet:
 def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
     """Apply an event of the scenario, now. It is on the bottleneck, on all paths, or on ``path:s1-d1``."""
     if event["on"] == "bottleneck":
-        _change(net, net.topo.bottleneck, event, ("rate_bps", "buffer_pkts"))
+        _change(net, net.topo.bottleneck, {name: event[name] for name in ("rate_bps", "buffer_pkts") if name in event})
         return
     source, _, destination = event["on"].removeprefix("path").removeprefix(":").partition("-")
     for direction, router, host in (("forward", "r2", destination), ("backward", "r1", source)):
-        delays = event.get("delay", {})
-        change = {**event, "delay_ns": delays[f"{direction}_ns"]} if f"{direction}_ns" in delays else event
+        changes = {
+            f"{what}_{unit}": event[what][f"{direction}_{unit}"]
+            for what, unit in (("delay", "ns"), ("jitter", "ns"), ("loss", "ppm"))
+            if f"{direction}_{unit}" in event.get(what, {})
+        }
         for place in net.topo.access[router]:
-            if not host or place[1] == f"{router}-{host}":
-                _change(net, place, change, ("delay_ns", "jitter_ns", "loss"))
+            if changes and (not host or place[1] == f"{router}-{host}"):
+                _change(net, place, changes)
 
 
-def _change(net: BatchMininet, place: tuple[str, str], event: dict[str, Any], fields: tuple[str, ...]) -> None:
+def _change(net: BatchMininet, place: tuple[str, str], changes: dict[str, Any]) -> None:
     interface = _interface(net, place)
-    changes: dict[str, Any] = {name: event[name] for name in fields if name in event}
     interface.reshape(replace(interface.egress, **changes))
 
 

@@ -12,7 +12,7 @@ from engine.scenario.load import Document
 from engine.scenario.units import parse
 
 # What an event may change, by what it is on.
-EVENT_FIELDS = {"bottleneck": ["rate", "buffer"], "path": ["delay", "jitter", "loss", "limit"]}
+EVENT_FIELDS = {"bottleneck": ["rate", "buffer"], "path": ["delay", "jitter", "loss"]}
 
 
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:

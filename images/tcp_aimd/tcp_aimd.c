@@ -49,4 +49,5 @@ module_exit(aimd_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
 MODULE_DESCRIPTION("AIMD congestion control without slow start");

@@ -357,4 +357,5 @@ module_exit(ledbat_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
 MODULE_DESCRIPTION("LEDBAT congestion control");

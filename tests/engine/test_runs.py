@@ -33,6 +33,7 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
     run = json.loads((folder / "run.json").read_text())
     assert run["provenance"]["kernel"]["digest"]
     assert run["implementations"]["tcp-ledbat"]["congestion_control"] == "ledbat_draft00"
+    assert summary["versions"] == {"tcp-aimd": "0.1.0", "tcp-ledbat": "0.1.0"}
     assert str(tmp_path) not in (folder / "run.json").read_text()
     with (folder / "traces" / "events.csv").open() as file:
         assert [int(row["time_ns"]) for row in csv.DictReader(file)] == [2_000_000_000, 3_000_000_000]
@@ -62,6 +63,31 @@ def test_a_delay_event_is_what_the_sender_sees(scenario: Path, tmp_path: Path) -
     before_us, after_us = (int(window[at_ns]["queuing_delay_us"]) for at_ns in (990_000_000, 1_200_000_000))
     assert before_us < 1_500
     assert abs(after_us - 15_000) < 1_500
+
+
+def test_loss_and_jitter_events_are_applied_to_their_path_and_direction(scenario: Path, tmp_path: Path) -> None:
+    event = '{at: 500ms, on: "path:s2-d2", jitter: {forward: 2ms}, loss: {forward: 10%}}'
+    text = scenario.read_text()
+    scenario.write_text(
+        text.replace("{at: 3s, on: path, delay: {forward: 40ms}}", event).replace("at: 2s", "at: 4900ms")
+    )
+    (disturbed,) = expand(scenario, "full")
+    execute(disturbed, 1, tmp_path)
+    folder = run_folder(tmp_path, disturbed, 1)
+    lost = {
+        name: int(_rows(folder, f"cwnd-{name}.csv")[2_500_000_000]["retransmitted_pkts"]) for name in ("tcp", "ledbat")
+    }
+    assert lost["ledbat"] > 0
+    assert lost["tcp"] == 0
+    interfaces = json.loads((folder / "summary.json").read_text())["counters"]["interfaces"]
+    assert interfaces["s2-eth0"]["received_pkts"] == interfaces["d2-eth0"]["sent_pkts"]  # nothing lost on the way back
+
+
+def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
+    leftover = run_folder(tmp_path, cell, 1).with_name(".seed-1.4194305.partial")  # beyond the largest process number
+    leftover.mkdir(parents=True)
+    execute(cell, 1, tmp_path)
+    assert [path.name for path in leftover.parent.iterdir()] == ["seed-1"]
 
 
 def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:

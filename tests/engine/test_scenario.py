@@ -105,11 +105,11 @@ def test_events_are_resolved_and_sorted(scenario: Any) -> None:
 events:
   - {at: 9s, on: path:s1-d1, delay: {forward: 40ms}, jitter: {forward: 1ms, backward: 2ms}}
   - {at: 5s, on: bottleneck, rate: 5mbit, buffer: 20p}
-  - {at: 7s, on: path, loss: {forward: 0.1%}, limit: 1000p}
+  - {at: 7s, on: path, loss: {forward: 0.1%}}
 """
     assert resolve(expand(scenario(events), "full")[0], 1)["events"] == [
         {"at_ns": 5_000_000_000, "on": "bottleneck", "rate_bps": 5_000_000, "buffer_pkts": 20},
-        {"at_ns": 7_000_000_000, "on": "path", "loss": {"forward_ppm": 1000}, "limit_pkts": 1000},
+        {"at_ns": 7_000_000_000, "on": "path", "loss": {"forward_ppm": 1000}},
         {
             "at_ns": 9_000_000_000,
             "on": "path:s1-d1",
@@ -185,7 +185,7 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "events: [{at: 1s, on: bottleneck, loss: {forward: 1%}}]\n", "events[0].loss: no field of bottleneck"),
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
-        ({}, "events: [{at: 1s, on: path:s1-d2, limit: 1p}]\n", "events[0].on: found 'path:s1-d2'"),
+        ({}, "events: [{at: 1s, on: path:s1-d2, loss: {forward: 1%}}]\n", "events[0].on: found 'path:s1-d2'"),
         ({}, "matrix: {b: [10p, 20p]}\n", ':10: matrix.b: not used; allowed: "${b}" in some field'),
         ({}, "matrix: {b: 10p}\n", ":10: matrix.b: found '10p'; allowed: a list"),
         ({}, "matrix: {b: [a/b]}\n", ":10: matrix.b[0]: found 'a/b'; allowed: a value that can be part of a folder"),

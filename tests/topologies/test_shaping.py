@@ -26,6 +26,6 @@ def test_propagation_is_a_delay_that_never_drops_by_itself() -> None:
 
 
 def test_jitter_and_loss_are_said_only_where_there_are_any() -> None:
-    (line,) = Propagation(20_000_000, jitter_ns=5_000_000, loss=0.01).change("r2-d1")
+    (line,) = Propagation(20_000_000, jitter_ns=5_000_000, loss_ppm=10_000).change("r2-d1")
     assert "delay 20000000ns 5000000ns" in line
-    assert "loss 1.000000%" in line
+    assert "loss 1.0000%" in line
