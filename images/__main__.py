@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m images", description="Build everything that boots in a guest.")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
     debug: bool = parser.parse_args().debug
+    # as if interrupted at the keyboard: what was started ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
 
     def say(step: str) -> None:
@@ -31,6 +34,9 @@ def main() -> int:
 
     try:
         index = build_all(Store(default_root(), say), say, debug=debug)
+    except KeyboardInterrupt:
+        print("interrupted; what is ready is kept", file=sys.stderr)
+        return 130
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

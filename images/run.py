@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from images.errors import ImageError
@@ -35,24 +37,36 @@ def logged(
     with log.open("ab+") as stream:
         start = stream.seek(0, os.SEEK_END)
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 command,
                 cwd=cwd,
                 env={**os.environ, "LC_ALL": "C", **(environment or {})},
-                input=None if text is None else text.encode(),
-                stdin=subprocess.DEVNULL if text is None else None,
+                stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                check=False,
+                process_group=0,
             )
         except FileNotFoundError as error:
             raise ImageError(f"{what}: {command[0]} is not installed (`testbed doctor` tells how to get it)") from error
-        if done.returncode == 0:
+        with _ended_with_us(process):
+            process.communicate((text or "").encode())
+        if process.returncode == 0:
             return
         stream.seek(start)
         tail = stream.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
     lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in tail)
-    raise ImageError(f"{what} failed (exit status {done.returncode}); the whole log is {log}{lines}")
+    raise ImageError(f"{what} failed (exit status {process.returncode}); the whole log is {log}{lines}")
+
+
+@contextmanager
+def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End the whole process group when this process is interrupted: `make` alone would leave its compilers at work."""
+    try:
+        yield
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 def answer(command: Sequence[str]) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +33,20 @@ def test_a_failed_command_names_the_step_the_log_and_the_last_lines(tmp_path: Pa
 def test_a_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=r"Third: no-such-program is not installed \(`testbed doctor`"):
         logged(["no-such-program"], tmp_path / "log", "Third")
+
+
+def test_an_interrupted_build_leaves_no_process_at_work(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    step = ["sh", "-c", f"sleep 1000 & echo $! > {pipe}; wait"]
+    code = f"import pathlib, images.run; images.run.logged({step!r}, pathlib.Path('log'), 'Step')"
+    builder = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    with pipe.open() as reader:
+        compiler = int(reader.read())
+        builder.send_signal(signal.SIGINT)
+        assert builder.wait() != 0
+    status = Path(f"/proc/{compiler}/status")
+    assert not status.exists() or "State:\tZ" in status.read_text()
 
 
 def test_a_download_with_another_digest_is_refused_and_not_kept(
