@@ -32,7 +32,17 @@ enum {
 
 	OPTION_END = 0,
 	OPTION_NOP = 1,
+	OPTION_WINDOW_SCALE = 3,
 	OPTION_TIMESTAMP = 8,
+
+	UTP_HEADER_V1 = 20,
+	UTP_HEADER_V0 = 23,
+	UTP_WINDOW_UNIT_V0 = 350, /* the old header counts its window in packets of this many bytes */
+	UTP_DATA = 0,
+	UTP_STATE = 2,
+	UTP_TYPES = 5, /* data, fin, state, reset, syn */
+	UTP_SACK = 1,
+	UTP_EXTENSIONS = 4, /* none, selective acknowledgement, extension bits, libtorrent's close reason */
 };
 
 /* Why the walk over the records ended. Kept in step with pcap.py. */
@@ -41,20 +51,24 @@ enum ending { COMPLETE = 0, TRUNCATED = 1, BAD_LENGTH = 2, BAD_FRACTION = 3 };
 /* The order of the columns is the order of the tuple that Python passes. Kept in step with pcap.py. */
 enum column {
 	TIME_NS, IP_LENGTH, SRC, DST, SPORT, DPORT, PROTO, IP_ID,
-	SEQ, ACK, FLAGS, WINDOW, PAYLOAD, TSVAL, TSECR,
+	SEQ, ACK, FLAGS, WINDOW, WINDOW_SCALE, PAYLOAD, TSVAL, TSECR,
+	UTP_HEADER, UTP_VERSION, UTP_TYPE, UTP_SEEN, UTP_CONNECTION, UTP_DIFFERENCE, UTP_WINDOW, UTP_ACKED,
 	COLUMNS
 };
 
 static const size_t column_bytes[COLUMNS] = {
 	[TIME_NS] = 8, [IP_LENGTH] = 2, [SRC] = 4, [DST] = 4, [SPORT] = 2, [DPORT] = 2, [PROTO] = 1, [IP_ID] = 2,
-	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [PAYLOAD] = 2, [TSVAL] = 4, [TSECR] = 4,
+	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [WINDOW_SCALE] = 1, [PAYLOAD] = 2, [TSVAL] = 4, [TSECR] = 4,
+	[UTP_HEADER] = 2, [UTP_VERSION] = 1, [UTP_TYPE] = 1, [UTP_SEEN] = 1, [UTP_CONNECTION] = 4,
+	[UTP_DIFFERENCE] = 4, [UTP_WINDOW] = 4, [UTP_ACKED] = 8,
 };
 
 struct columns {
 	int64_t *time_ns;
-	uint16_t *ip_length, *sport, *dport, *ip_id, *window, *payload;
-	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr;
-	uint8_t *proto, *flags;
+	uint16_t *ip_length, *sport, *dport, *ip_id, *window, *payload, *utp_header;
+	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr, *utp_connection, *utp_difference, *utp_window;
+	uint64_t *utp_acked;
+	uint8_t *proto, *flags, *window_scale, *utp_version, *utp_type, *utp_seen;
 };
 
 struct file {
@@ -88,7 +102,7 @@ static inline uint32_t host32(const uint8_t *p, int swapped)
 	return swapped ? __builtin_bswap32(value) : value;
 }
 
-/* Timestamps of TCP (RFC 7323): [p, end) are the option bytes that were captured. */
+/* Window scale and timestamps of TCP (RFC 7323): [p, end) are the option bytes that were captured. */
 static void tcp_options(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
 {
 	while (p < end && *p != OPTION_END) {
@@ -98,10 +112,11 @@ static void tcp_options(const uint8_t *p, const uint8_t *end, const struct colum
 		}
 		if (end - p < 2 || p[1] < 2 || p[1] > end - p)
 			return;
+		if (p[0] == OPTION_WINDOW_SCALE && p[1] == 3)
+			c->window_scale[row] = p[2] < 255 ? p[2] + 1 : 255;
 		if (p[0] == OPTION_TIMESTAMP && p[1] == 10) {
 			c->tsval[row] = be32(p + 2);
 			c->tsecr[row] = be32(p + 6);
-			return;
 		}
 		p += p[1];
 	}
@@ -129,14 +144,99 @@ static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	tcp_options(p + 20, end - p < (ptrdiff_t)header ? end : p + header, c, row);
 }
 
+/*
+ * The chain of uTP's extensions, each the type of the next, a length and that many bytes; `left` bytes of the datagram
+ * are behind the header. Its bytes, or `left` + 1 when it cannot be a chain. What was not captured ends it early.
+ */
+static uint32_t utp_chain(const uint8_t *p, const uint8_t *end, uint32_t left, uint8_t type, uint64_t *acked,
+			  uint8_t *seen)
+{
+	uint32_t bytes = 0;
+
+	while (type && end - p >= 2) {
+		uint32_t whole = 2u + p[1];
+		uint32_t there = end - p < (ptrdiff_t)whole ? (uint32_t)(end - p) : whole;
+
+		if (p[0] >= UTP_EXTENSIONS || whole > left - bytes)
+			return left + 1;
+		*seen |= (uint8_t)(1 << (type - 1));
+		/* bit i says that packet ack + 2 + i has arrived; the first byte holds the lowest eight */
+		for (uint32_t i = 2; type == UTP_SACK && i < there && i < 10; i++)
+			*acked |= (uint64_t)p[i] << (8 * (i - 2));
+		bytes += whole;
+		type = p[0];
+		p += there;
+	}
+	return type && left - bytes < 2 ? left + 1 : bytes;
+}
+
+/*
+ * A datagram that has the form of a uTP packet, BEP 29's or the older one of the same fields in 23 bytes. UDP has no
+ * field that says so: version, type, extensions, lengths, and whether there is data where there must be, all have to
+ * fit. [p, end) are the captured bytes of the datagram, `length` is how many it had.
+ */
+static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	uint32_t header = UTP_HEADER_V1, extensions;
+	uint8_t type, extension, seen = 0;
+	uint64_t acked = 0;
+	int old = 0;
+
+	if (length < UTP_HEADER_V1 || end - p < UTP_HEADER_V1)
+		return;
+	type = p[0] >> 4;
+	extension = p[1];
+	if ((p[0] & 15) != 1 || type >= UTP_TYPES || extension >= UTP_EXTENSIONS) {
+		header = UTP_HEADER_V0;
+		if (length < UTP_HEADER_V0 || end - p < UTP_HEADER_V0)
+			return;
+		extension = p[17];
+		type = p[18];
+		old = 1;
+		/* the time is seconds and microseconds here */
+		if (type >= UTP_TYPES || extension >= UTP_EXTENSIONS || be32(p + 8) >= 1000000)
+			return;
+	}
+	extensions = utp_chain(p + header, end, length - header, extension, &acked, &seen);
+	if (extensions > length - header)
+		return;
+	header += extensions;
+	if ((type == UTP_DATA && header == length) || (type == UTP_STATE && header != length))
+		return;
+	c->utp_header[row] = (uint16_t)header;
+	c->payload[row] = (uint16_t)(length - header);
+	c->utp_version[row] = !old;
+	c->utp_type[row] = type;
+	c->utp_seen[row] = seen;
+	c->utp_acked[row] = acked;
+	if (old) {
+		c->utp_connection[row] = be32(p);
+		c->tsval[row] = be32(p + 4) * 1000000u + be32(p + 8);
+		c->utp_difference[row] = be32(p + 12);
+		c->utp_window[row] = (uint32_t)p[16] * UTP_WINDOW_UNIT_V0;
+		c->seq[row] = be16(p + 19);
+		c->ack[row] = be16(p + 21);
+	} else {
+		c->utp_connection[row] = be16(p + 2);
+		c->tsval[row] = be32(p + 4);
+		c->utp_difference[row] = be32(p + 8);
+		c->utp_window[row] = be32(p + 12);
+		c->seq[row] = be16(p + 16);
+		c->ack[row] = be16(p + 18);
+	}
+}
+
 static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
 {
 	if (end - p < 4)
 		return;
 	c->sport[row] = be16(p);
 	c->dport[row] = be16(p + 2);
-	if (length >= UDP_HEADER)
-		c->payload[row] = (uint16_t)(length - UDP_HEADER);
+	if (length < UDP_HEADER)
+		return;
+	c->payload[row] = (uint16_t)(length - UDP_HEADER);
+	if (end - p > UDP_HEADER)
+		utp(p + UDP_HEADER, end, length - UDP_HEADER, c, row);
 }
 
 static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
@@ -182,7 +282,11 @@ static void clear(const struct columns *c, size_t row)
 {
 	c->ip_length[row] = c->sport[row] = c->dport[row] = c->ip_id[row] = c->window[row] = c->payload[row] = 0;
 	c->src[row] = c->dst[row] = c->seq[row] = c->ack[row] = c->tsval[row] = c->tsecr[row] = 0;
-	c->proto[row] = c->flags[row] = 0;
+	c->proto[row] = c->flags[row] = c->window_scale[row] = 0;
+	c->utp_header[row] = 0;
+	c->utp_connection[row] = c->utp_difference[row] = c->utp_window[row] = 0;
+	c->utp_acked[row] = 0;
+	c->utp_version[row] = c->utp_type[row] = c->utp_seen[row] = 0;
 }
 
 /* Walks whole records up to `limit` of them; with columns, fills a row for each. */
@@ -322,8 +426,12 @@ static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 		.time_ns = views[TIME_NS].buf, .ip_length = views[IP_LENGTH].buf, .src = views[SRC].buf,
 		.dst = views[DST].buf, .sport = views[SPORT].buf, .dport = views[DPORT].buf,
 		.proto = views[PROTO].buf, .ip_id = views[IP_ID].buf, .seq = views[SEQ].buf, .ack = views[ACK].buf,
-		.flags = views[FLAGS].buf, .window = views[WINDOW].buf, .payload = views[PAYLOAD].buf,
-		.tsval = views[TSVAL].buf, .tsecr = views[TSECR].buf,
+		.flags = views[FLAGS].buf, .window = views[WINDOW].buf, .window_scale = views[WINDOW_SCALE].buf,
+		.payload = views[PAYLOAD].buf, .tsval = views[TSVAL].buf, .tsecr = views[TSECR].buf,
+		.utp_header = views[UTP_HEADER].buf, .utp_version = views[UTP_VERSION].buf,
+		.utp_type = views[UTP_TYPE].buf, .utp_seen = views[UTP_SEEN].buf,
+		.utp_connection = views[UTP_CONNECTION].buf, .utp_difference = views[UTP_DIFFERENCE].buf,
+		.utp_window = views[UTP_WINDOW].buf, .utp_acked = views[UTP_ACKED].buf,
 	};
 	Py_BEGIN_ALLOW_THREADS
 	w = walk_records(&f, &c, rows);

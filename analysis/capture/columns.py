@@ -2,8 +2,9 @@
 
 `RUN/columns/` gets three tables, all in scenario time (`time_ns`, 0 when the scenario began):
 
-packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS`, the `tap` and `interface` it was seen at, the
-                 `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
+packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
+                 at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
+utp.parquet      a row a uTP packet: uTP's columns, and `packet`, its row in packets.parquet (from 0)
 queue.parquet    traces/queue.csv
 cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
 """
@@ -19,7 +20,7 @@ from analysis.errors import BadInputError
 from analysis.files import whole
 from analysis.settings import Settings
 
-TABLES: Final = ("packets", "queue", "cwnd")
+UTP: Final = tuple(name for name in pcap.COLUMNS if name.startswith("utp_"))
 
 QUEUE: Final = ("time_ns", "backlog_pkts", "backlog_bytes", "sent_pkts", "sent_bytes", "dropped_pkts")
 CWND: Final = (
@@ -50,7 +51,10 @@ def write_columns(folder: Path) -> list[str]:
     captures = sorted((folder / "pcap").glob("*.pcap"))
     warnings: list[str] = []
     if captures or not (target / "packets.parquet").exists():
-        _write(target / "packets.parquet", _packets(run, captures, warnings))
+        packets = _packets(run, captures, warnings)
+        of_utp = pl.col("utp_header_bytes") > 0
+        _write(target / "utp.parquet", packets.select(of_utp.arg_true().alias("packet"), pl.col(UTP).filter(of_utp)))
+        _write(target / "packets.parquet", packets.drop(UTP))
     _write(target / "queue.parquet", _trace(folder / "traces" / "queue.csv", QUEUE))
     flows = [
         _trace(folder / "traces" / f"cwnd-{flow.name}.csv", CWND).with_columns(flow=pl.lit(flow.name))

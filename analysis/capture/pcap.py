@@ -30,13 +30,22 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
     "dport": np.uint16,
     "proto": np.uint8,
     "ip_id": np.uint16,
-    "seq": np.uint32,
-    "ack": np.uint32,
+    "seq": np.uint32,  # of TCP; of uTP the packet's number, 16 bits
+    "ack": np.uint32,  # of TCP; of uTP the number of the last packet that came without a gap, 16 bits
     "flags": np.uint8,
     "window": np.uint16,  # as on the wire, not scaled
-    "payload_bytes": np.uint16,  # from the length fields, so also right for cut packets
-    "tsval": np.uint32,
+    "window_scale": np.uint8,  # 1 + the option's shift, 0 without the option
+    "payload_bytes": np.uint16,  # behind the TCP, UDP or uTP header; from length fields, so right for cut packets too
+    "tsval": np.uint32,  # of TCP; of uTP the sender's clock, us
     "tsecr": np.uint32,
+    "utp_header_bytes": np.uint16,  # with extensions; 0 marks what is not uTP
+    "utp_version": np.uint8,  # 1 is BEP 29's header, 0 the older one
+    "utp_type": np.uint8,  # data, fin, state, reset, syn
+    "utp_extensions": np.uint8,  # bits: 0 selective acknowledgement, 1 extension bits, 2 close reason
+    "utp_connection": np.uint32,
+    "utp_difference_us": np.uint32,  # receiver's clock less the sender's at the last packet that came; 0: none came
+    "utp_window_bytes": np.uint32,
+    "utp_sack": np.uint64,  # bit i: packet ack + 2 + i has come; only the first 64 packets
 }
 
 COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of _dissect.c

@@ -21,6 +21,40 @@ def frame(
     return ethernet + ip + tcp + b"\x01\x01\x08\x0a" + struct.pack(">II", tsval, 9)
 
 
+def utp_frame(
+    src: int,
+    dst: int,
+    sport: int,
+    dport: int,
+    *,
+    kind: int,
+    seq: int,
+    ack: int,
+    time_us: int,
+    difference_us: int = 0,
+    window_bytes: int = 1 << 20,
+    connection: int = 1,
+    extension: int = 0,
+    chain: bytes = b"",
+    payload: int = 0,
+    version: int = 1,
+    snap: int = 96,
+) -> bytes:
+    """First bytes of an Ethernet frame with IPv4, UDP and uTP (BEP 29, or for version 0 the older header)."""
+    if version == 0:
+        clock = divmod(time_us, 1_000_000)
+        fields = (connection, *clock, difference_us, window_bytes // 350 % 256, extension, kind, seq, ack)
+        utp = struct.pack(">IIIIBBBHH", *fields)
+    else:
+        new = (kind << 4 | version, extension, connection, time_us, difference_us, window_bytes, seq, ack)
+        utp = struct.pack(">BBHIIIHH", *new)
+    utp += chain
+    length = 28 + len(utp) + payload
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, length, 0, 0x4000, 64, 17, 0, src, dst)
+    udp = struct.pack(">HHHH", sport, dport, length - 20, 0)
+    return (bytes(12) + b"\x08\x00" + ip + udp + utp + bytes(payload))[:snap]
+
+
 def pcap(records: list[tuple[int, bytes]], *, order: str = "<", nanoseconds: bool = True) -> bytes:
     """A pcap file; times in ns since the epoch."""
     magic, tick = (0xA1B23C4D, 1) if nanoseconds else (0xA1B2C3D4, 1000)

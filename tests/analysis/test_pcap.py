@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from analysis.capture import _dissect, pcap
 from analysis.errors import BadInputError
-from tests.analysis.synthetic import frame
+from tests.analysis.synthetic import frame, utp_frame
 from tests.analysis.synthetic import pcap as make_pcap
 
+UTP = [name for name in pcap.COLUMNS if name.startswith("utp_")]
 TIMES = [1_700_000_000_000_001_000, 1_700_000_000_999_999_000]
 RECORDS = [(TIMES[0], frame(1, 2, 3, 4, 5, 6)), (TIMES[1], frame(11, 12, 13, 14, 15, 16, length=52, tsval=17))]
 
@@ -43,9 +44,11 @@ def test_every_kind_of_file(tmp_path: Path, order: str, nanoseconds: bool) -> No
         "ack": 1,
         "flags": 0x10,
         "window": 512,
+        "window_scale": 0,
         "payload_bytes": 1448,
         "tsval": 7,
         "tsecr": 9,
+        **dict.fromkeys(UTP, 0),
     }
     assert packets["payload_bytes"].to_list() == [1448, 0]
 
@@ -110,7 +113,7 @@ def decode(data: bytes) -> dict[str, int]:
     row["sport"], row["dport"] = struct.unpack(">HH", rest[:4])
     if row["proto"] == 17:
         row["payload_bytes"] = max(length - header - 8, 0)
-        return row
+        return row | decode_utp(rest[8:], length - header - 8)
     if len(rest) < 20:
         return row
     row["seq"], row["ack"] = struct.unpack(">II", rest[4:12])
@@ -128,9 +131,63 @@ def decode(data: bytes) -> dict[str, int]:
             break
         if options[:2] == b"\x08\x0a":
             row["tsval"], row["tsecr"] = struct.unpack(">II", options[2:10])
-            break
+        if options[:2] == b"\x03\x03":
+            row["window_scale"] = min(options[2] + 1, 255)
         options = options[options[1] :]
     return row
+
+
+def decode_utp(data: bytes, length: int) -> dict[str, int]:
+    """What a datagram of that length says as uTP; nothing when it is none."""
+    if len(data) < 20:
+        return {}
+    if data[0] & 15 == 1 and data[0] >> 4 < 5 and data[1] < 4:
+        kind, extension, size = data[0] >> 4, data[1], 20
+        names = ("utp_connection", "tsval", "utp_difference_us", "utp_window_bytes", "seq", "ack")
+        row = dict(zip(names, struct.unpack(">HIIIHH", data[2:20]), strict=True)) | {"utp_version": 1}
+    elif len(data) >= 23:
+        connection, s, us, difference, window, extension, kind, seq, ack = struct.unpack(">IIIIBBBHH", data[:23])
+        if kind >= 5 or extension >= 4 or us >= 1_000_000:
+            return {}
+        size = 23
+        row = {"utp_connection": connection, "tsval": (s * 1_000_000 + us) % 2**32, "utp_difference_us": difference}
+        row |= {"utp_window_bytes": window * 350, "seq": seq, "ack": ack, "utp_version": 0}
+    else:
+        return {}
+    row |= {"utp_type": kind, "utp_extensions": 0, "utp_sack": 0}
+    while extension:
+        chain = data[size:]
+        if length - size < 2:
+            return {}
+        if len(chain) < 2:
+            break  # not captured
+        if chain[0] > 3 or size + 2 + chain[1] > length:
+            return {}
+        row["utp_extensions"] |= 1 << (extension - 1)
+        if extension == 1:
+            row["utp_sack"] |= int.from_bytes(chain[2 : 2 + chain[1]][:8], "little")
+        extension, size = chain[0], size + 2 + chain[1]
+    if (kind == 0 and size == length) or (kind == 2 and size != length):
+        return {}
+    return row | {"utp_header_bytes": size, "payload_bytes": length - size}
+
+
+def nearly_utp(draw: st.DrawFn) -> bytes:
+    """A uTP packet of either version that is almost right."""
+    chain = b"".join(
+        bytes([follower, len(data)]) + data
+        for follower, data in draw(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=12)), max_size=3))
+    )
+    numbers = draw(st.tuples(*[st.integers(0, 65535)] * 4))
+    data = utp_frame(
+        2, 3, 4, 5, kind=draw(st.integers(0, 5)), connection=numbers[0], seq=numbers[1], ack=numbers[2],
+        time_us=numbers[3], extension=draw(st.integers(0, 4)), chain=chain, payload=draw(st.integers(0, 30)),
+        version=draw(st.integers(0, 2)), snap=10_000,
+    )  # fmt: skip
+    changed = bytearray(data)
+    for index in draw(st.lists(st.integers(34, len(data) - 1), max_size=2)):
+        changed[index] = draw(st.integers(0, 255))
+    return bytes(changed[: draw(st.integers(50, len(data)))])
 
 
 def mutated(draw: st.DrawFn) -> bytes:
@@ -140,6 +197,7 @@ def mutated(draw: st.DrawFn) -> bytes:
             st.one_of(
                 st.just(b"\x01"),
                 st.just(b"\x08\x0a" + bytes(range(8))),
+                st.just(b"\x03\x03\x07"),
                 st.binary(min_size=1, max_size=6),
                 st.just(b"\x05\x0a" + bytes(8)),
             ),
@@ -159,7 +217,10 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(st.one_of(st.composite(mutated)(), st.binary(max_size=120)), max_size=8), st.sampled_from("<>"))
+@given(
+    st.lists(st.one_of(st.composite(mutated)(), st.composite(nearly_utp)(), st.binary(max_size=120)), max_size=8),
+    st.sampled_from("<>"),
+)
 def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> None:
     content = make_pcap([(n, data) for n, data in enumerate(frames)], order=order)
     swapped = order == ">"
@@ -179,6 +240,55 @@ def test_no_bytes_crash_the_reader(content: bytes, rows: int, swapped: bool) -> 
     assert offset <= max(len(content), 24)
     columns = tuple(np.empty(rows, dtype) for dtype in pcap.COLUMNS.values())
     assert _dissect.fill(content, swapped, 1_000_000, columns) == min(rows, records)
+
+
+def rows_of(tmp_path: Path, *frames: bytes) -> list[dict[str, int]]:
+    return read(tmp_path, make_pcap([(n, data) for n, data in enumerate(frames)])).packets.rows(named=True)
+
+
+def test_utp_of_either_version(tmp_path: Path) -> None:
+    sack = bytes([0, 4, 0b101, 0, 0, 0x80])
+    new, old = rows_of(
+        tmp_path,
+        utp_frame(1, 2, 3, 4, kind=2, seq=7, ack=65535, time_us=5, difference_us=2**32 - 9, extension=1, chain=sack),
+        utp_frame(
+            1, 2, 3, 4, kind=0, seq=8, ack=6, time_us=4_296_000_000, connection=70_000, payload=300, version=0,
+            window_bytes=7000,
+        ),
+    )  # fmt: skip
+    assert (new["utp_version"], new["utp_type"], new["seq"], new["ack"], new["tsval"]) == (1, 2, 7, 65535, 5)
+    assert new["utp_difference_us"] == 2**32 - 9
+    assert (new["utp_header_bytes"], new["payload_bytes"]) == (26, 0)
+    assert (new["utp_extensions"], new["utp_sack"]) == (1, 1 | 4 | 1 << 31)
+    assert (old["utp_version"], old["utp_type"], old["utp_connection"], old["seq"]) == (0, 0, 70_000, 8)
+    assert old["tsval"] == 4_296_000_000 - 2**32
+    assert (old["utp_window_bytes"], old["utp_header_bytes"], old["payload_bytes"]) == (7000, 23, 300)
+
+
+def test_a_long_sack_is_known_as_far_as_it_was_captured(tmp_path: Path) -> None:
+    chain = bytes([0, 40]) + b"\xff" * 40
+    whole, cut = rows_of(
+        tmp_path,
+        utp_frame(1, 2, 3, 4, kind=2, seq=1, ack=1, time_us=1, extension=1, chain=chain),
+        utp_frame(1, 2, 3, 4, kind=2, seq=1, ack=1, time_us=1, extension=1, chain=chain, snap=67),
+    )
+    assert (whole["utp_header_bytes"], whole["utp_sack"]) == (62, 2**64 - 1)
+    assert (cut["utp_header_bytes"], cut["utp_sack"]) == (62, 2**24 - 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1),  # data without data
+        utp_frame(1, 2, 3, 4, kind=2, seq=1, ack=1, time_us=1, payload=4),  # acknowledges and carries data
+        utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1, extension=1, payload=1),  # half an extension
+        utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1, extension=1, chain=b"\x00\xff", payload=99),
+        utp_frame(1, 2, 3, 4, kind=5, seq=1, ack=1, time_us=1, difference_us=2**31, payload=99),
+        frame(1, 2, 3, 4, 5, 6),
+    ],
+)
+def test_what_has_not_the_form_of_utp_is_none(tmp_path: Path, data: bytes) -> None:
+    assert [rows_of(tmp_path, data)[0][name] for name in UTP] == [0] * len(UTP)
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:

@@ -7,7 +7,7 @@ from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NotMeasuredError
-from tests.analysis.synthetic import Made, Packet, plain, write
+from tests.analysis.synthetic import ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, write
 
 
 @pytest.fixture
@@ -94,6 +94,20 @@ def test_captures_go_when_they_are_not_kept_and_the_table_stays(tmp_path: Path) 
     assert list((folder / "pcap").iterdir()) == []
     write_columns(folder)
     assert Run(folder).drops().count() == 4
+
+
+def test_utp_packets_have_a_table_of_their_own(tmp_path: Path) -> None:
+    folder = write(tmp_path, Made([Packet(0, 1.0, 1.1)], flows=("tcp", "utp")))
+    ends = {"src": 0x0A000201, "dst": 0x0A010201, "sport": 9, "dport": 5002}
+    data = utp_frame(**ends, kind=0, seq=7, ack=1, time_us=11, difference_us=5, window_bytes=9, payload=1382)
+    path = folder / "pcap" / "bottleneck-out.pcap"
+    path.write_bytes(path.read_bytes() + pcap([(ORIGIN_NS, data)])[24:])
+    write_columns(folder)
+    utp = pl.read_parquet(folder / "columns" / "utp.parquet")
+    assert utp.select("utp_header_bytes", "utp_difference_us", "utp_window_bytes").rows() == [(20, 5, 9)]
+    packet = pl.read_parquet(folder / "columns" / "packets.parquet")[utp["packet"]]
+    shared = packet.select("flow", "forward", "seq", "tsval", "ip_length", "payload_bytes")
+    assert shared.row(0) == ("utp", True, 7, 11, 1430, 1382)
 
 
 def test_a_cut_capture_is_reported(tmp_path: Path) -> None:
