@@ -36,8 +36,9 @@ class Run:
 
     @property
     def duration(self) -> float:
-        """Length of the run, s."""
-        return self.settings.duration_s
+        """Length of the run, s: as planned, or shorter when all flows had their bytes delivered before."""
+        ended_ns = self.summary.maybe("ended_ns", int)
+        return self.settings.duration_s if ended_ns is None else ended_ns / NS
 
     def flow(self, name: str) -> Flow:
         """Find the settings of a flow."""
@@ -46,6 +47,18 @@ class Run:
                 return flow
         names = ", ".join(flow.name for flow in self.settings.flows)
         raise BadInputError(f"{self.folder}: there is no flow {name!r}; its flows are {names}")
+
+    def completed(self, flow: str) -> float:
+        """Instant at which all bytes of a flow were delivered and acknowledged, s.
+
+        Raises NeverHappenedError when the run ended before.
+        """
+        outcome = self.summary.get("flows", dict).get(self.flow(flow).name, {})
+        if "completed_ns" not in outcome:
+            raise BadInputError(f"{self.folder}: flow {flow} has no bytes in its scenario, so it is never complete")
+        if outcome["completed_ns"] is None:
+            raise NeverHappenedError
+        return float(outcome["completed_ns"] / NS)
 
     # Windows and delays, as the sender's kernel reports them
 

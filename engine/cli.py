@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from engine import doctor
 from engine.errors import EngineError
@@ -68,8 +69,18 @@ def _run(options: argparse.Namespace) -> int:
                 print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
                 worst = 1
                 continue
-            print(f"{name}: {cell.virtual_s:g} s in {summary['wall_s']:.1f} s", flush=True)
+            print(
+                f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}",
+                flush=True,
+            )
     return worst
+
+
+def _unfinished(summary: dict[str, Any]) -> str:
+    """Say which flows did not deliver their bytes in time."""
+    flows = summary["flows"].items()
+    late = [name for name, flow in flows if "completed_ns" in flow and flow["completed_ns"] is None]
+    return f"; not done in time: {', '.join(late)}" if late else ""
 
 
 def _plan(options: argparse.Namespace) -> int:

@@ -103,7 +103,7 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
         "error": outcome["error"],
         "virtual_s": outcome["virtual_ns"] / 1e9,
         "wall_s": wall_s,
-        **{name: outcome.get(name) for name in ("versions", "audit", "probe", "flows", "counters")},
+        **{name: outcome.get(name) for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters")},
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
     if summary["status"] != "ok":

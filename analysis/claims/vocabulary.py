@@ -79,6 +79,10 @@ class Words:
         """Start of a flow, s, jitter included."""
         return self._run.flow(flow).start_s
 
+    def completed(self, flow: str) -> float:
+        """Instant at which all bytes of a flow were delivered, s."""
+        return self._run.completed(flow)
+
     def target_ms(self, flow: str) -> float:
         """Target of a LEDBAT flow, ms."""
         target = self._run.flow(flow).params.get("target_ns")

@@ -5,6 +5,7 @@ The order is that of `timeline`: build, probe, captures and endpoints, scenario,
 
 import json
 import os
+import signal
 import subprocess
 import traceback
 from typing import Any
@@ -51,12 +52,16 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     sampler = queue_trace.start(net, run, RESULTS)
     endpoints = flows.start(net, run, RESULTS)
 
-    _scenario(net, run)
+    senders = flows.Senders(endpoints, run)
 
-    flows.stop(endpoints)
+    _scenario(net, run, senders)
+
+    outcome["ended_ns"] = ended_ns = min(now_ns() - ORIGIN_NS, run["duration_ns"])
+    senders.stop()
+    os.kill(sampler, signal.SIGTERM)
     os.waitpid(sampler, 0)
-    sleep_until(ORIGIN_NS + run["duration_ns"] + DRAIN_NS)
-    outcome["flows"] = flows.collect(endpoints)
+    sleep_until(ORIGIN_NS + ended_ns + DRAIN_NS)
+    outcome["flows"] = flows.collect(endpoints, senders)
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
     queue_after = queue_trace.read(net, RESULTS)
@@ -72,22 +77,26 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
 
 
-def _scenario(net: Any, run: dict[str, Any]) -> None:
-    """Let the scenario's time pass, applying its events and giving the host signs of life."""
-    signs = [(index * run["duration_ns"] // HEARTBEATS, None) for index in range(1, HEARTBEATS + 1)]
-    events = [(event["at_ns"], event) for event in run["events"]]
+def _scenario(net: Any, run: dict[str, Any], senders: flows.Senders) -> None:
+    """Let the scenario's time pass, applying its events, stopping flows and giving the host signs of life."""
+    moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
+    moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
+    moments += [(index * run["duration_ns"] // HEARTBEATS, "sign", None) for index in range(1, HEARTBEATS + 1)]
     with open(f"{RESULTS}/traces/events.csv", "w") as log, open(f"{RESULTS}/heartbeat", "w") as heartbeat:
         print("time_ns,what", file=log)
-        for at_ns, event in sorted([*signs, *events], key=lambda moment: (moment[0], moment[1] is None)):
-            sleep_until(ORIGIN_NS + at_ns)
-            if event is None:
+        for at_ns, kind, what in sorted(moments, key=lambda moment: (moment[0], moment[1] == "sign")):
+            if not senders.wait_until(ORIGIN_NS + at_ns):
+                return
+            if kind == "event":
+                topology.reshape(net, what)
+                words = " ".join(f"{name}={value}" for name, value in what.items() if name != "at_ns")
+                print(f"{at_ns},{words}", file=log, flush=True)
+            elif kind == "stop":
+                senders.stop(what)
+            else:
                 heartbeat.seek(0)
                 heartbeat.write(str(at_ns))
                 heartbeat.flush()
-            else:
-                topology.reshape(net, event)
-                words = " ".join(f"{name}={value}" for name, value in event.items() if name != "at_ns")
-                print(f"{at_ns},{words}", file=log, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
  * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
  *
  *   bulk receive PORT                       accepts one connection, discards, prints the bytes received
- *   bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
- *       connects at START_NS with congestion control CONTROL and sends until SIGTERM; every SAMPLE_NS up to STOP_NS
- *       writes TCP_INFO and the controller's own delays to TRACE, its times counted from ORIGIN_NS (CLOCK_REALTIME)
+ *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
+ *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
+ *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
+ *       TRACE, its times counted from ORIGIN_NS (CLOCK_REALTIME)
  *
  * Exit status: 0 done, 1 failed (one line on stderr), 127 role or congestion control not supported.
  */
@@ -101,6 +102,9 @@ struct sampling {
 	int socket;
 	long long next_ns, period_ns, stop_ns, origin_ns;
 	FILE *trace;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int done;
 };
 
 static void sample(const struct sampling *s)
@@ -129,11 +133,19 @@ static void *sample_until_stop(void *argument)
 {
 	struct sampling *s = argument;
 
+
+	pthread_mutex_lock(&s->lock);
 	for (; s->next_ns < s->stop_ns; s->next_ns += s->period_ns) {
-		sleep_until(s->next_ns);
+		const struct timespec at = {s->next_ns / 1000000000, s->next_ns % 1000000000};
+
+		while (!s->done && pthread_cond_timedwait(&s->changed, &s->lock, &at) != ETIMEDOUT)
+			;
+		if (s->done)
+			break;
 		sample(s);
 	}
-	if (fclose(s->trace))
+	pthread_mutex_unlock(&s->lock);
+	if (fflush(s->trace))
 		die("trace");
 	return NULL;
 }
@@ -151,14 +163,37 @@ static void stop_flow(int signal_number)
 	_exit(0);
 }
 
-static int send_flow(char **argv)
+/* sends `bytes` (0: without end) and returns when the other side has all of them */
+static void send_bytes(unsigned long long bytes)
 {
 	static char block[BLOCK_BYTES];
+	const unsigned long long total = bytes ? bytes : ~0ULL;
+	unsigned long long sent = 0;
+	ssize_t got;
+	char end;
+
+	while (sent < total) {
+		got = send(flow_socket, block, total - sent < BLOCK_BYTES ? total - sent : BLOCK_BYTES, MSG_NOSIGNAL);
+		if (got < 0)
+			die("send");
+		sent += got;
+	}
+	/* the receiver closes when it has read everything */
+	if (shutdown(flow_socket, SHUT_WR))
+		die("shutdown");
+	if (recv(flow_socket, &end, 1, 0) < 0)
+		die("end of flow");
+}
+
+static int send_flow(char **argv)
+{
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(number(argv[1], "PORT"))};
 	const char *control = argv[2];
-	const long long start_ns = number(argv[3], "START_NS"), stop_ns = number(argv[4], "STOP_NS");
-	const long long period_ns = number(argv[5], "SAMPLE_NS"), origin_ns = number(argv[6], "ORIGIN_NS");
-	struct sampling sampling = {.period_ns = period_ns, .stop_ns = stop_ns, .origin_ns = origin_ns};
+	const long long bytes = number(argv[3], "BYTES");
+	const long long start_ns = number(argv[4], "START_NS"), stop_ns = number(argv[5], "STOP_NS");
+	const long long period_ns = number(argv[6], "SAMPLE_NS"), origin_ns = number(argv[7], "ORIGIN_NS");
+	struct sampling sampling = {.period_ns = period_ns, .stop_ns = stop_ns, .origin_ns = origin_ns,
+				    .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 	struct timespec now;
 	pthread_t sampler;
 
@@ -173,9 +208,9 @@ static int send_flow(char **argv)
 		fprintf(stderr, "bulk: congestion control %s: %s\n", control, strerror(errno));
 		return 127;
 	}
-	sampling.trace = fopen(argv[7], "w");
+	sampling.trace = fopen(argv[8], "w");
 	if (!sampling.trace)
-		die(argv[7]);
+		die(argv[8]);
 	setvbuf(sampling.trace, NULL, _IOFBF, 1 << 16);
 	fputs("time_ns,cwnd_pkts,ssthresh_pkts,srtt_us,rttvar_us,unacked_pkts,lost_pkts,retransmitted_pkts,bytes_acked,"
 	      "ca_state,base_delay_us,current_delay_us,queuing_delay_us\n", sampling.trace);
@@ -191,18 +226,24 @@ static int send_flow(char **argv)
 	sampling.socket = flow_socket;
 	if (pthread_create(&sampler, NULL, sample_until_stop, &sampling))
 		die("thread");
-	while (send(flow_socket, block, sizeof(block), MSG_NOSIGNAL) > 0)
-		;
-	die("send");
+	send_bytes(bytes);
+	pthread_mutex_lock(&sampling.lock);
+	sampling.done = 1;
+	pthread_cond_signal(&sampling.changed);
+	pthread_mutex_unlock(&sampling.lock);
+	pthread_join(sampler, NULL);
+	if (fclose(sampling.trace))
+		die("trace");
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "receive") == 0)
 		return receive(number(argv[2], "PORT"));
-	if (argc == 10 && strcmp(argv[1], "send") == 0)
+	if (argc == 11 && strcmp(argv[1], "send") == 0)
 		return send_flow(argv + 2);
 	fprintf(stderr, "usage: bulk receive PORT\n"
-			"       bulk send ADDRESS PORT CONTROL START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
+			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
 	return 127;
 }

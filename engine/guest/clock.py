@@ -1,7 +1,9 @@
 """Virtual time: instants are absolute, so that what happens before one cannot shift it."""
 
 import os
+import select
 import time
+from collections.abc import Collection
 
 
 def now_ns() -> int:
@@ -11,7 +13,15 @@ def now_ns() -> int:
 
 def sleep_until(at_ns: int) -> None:
     """Return at the instant `at_ns` (CLOCK_REALTIME, ns), or at once if it is past."""
+    wait_for((), at_ns)
+
+
+def wait_for(descriptors: Collection[int], until_ns: int) -> list[int]:
+    """Return the descriptors that have become readable, or none at the instant `until_ns` (CLOCK_REALTIME, ns)."""
     timer = os.timerfd_create(time.CLOCK_REALTIME)
-    os.timerfd_settime_ns(timer, flags=os.TFD_TIMER_ABSTIME, initial=at_ns)
-    os.read(timer, 8)
-    os.close(timer)
+    try:
+        os.timerfd_settime_ns(timer, flags=os.TFD_TIMER_ABSTIME, initial=until_ns)
+        readable, _, _ = select.select([timer, *descriptors], [], [])
+    finally:
+        os.close(timer)
+    return [descriptor for descriptor in readable if descriptor != timer]

@@ -4,13 +4,15 @@
  *
  *   queue INTERFACE HANDLE FIRST_NS STOP_NS PERIOD_NS ORIGIN_NS     CSV on stdout
  *
- * HANDLE is the qdisc's major number in hexadecimal (10 for "10:"). Counters are cumulative. Exit status 0 or 1.
+ * HANDLE is the qdisc's major number in hexadecimal (10 for "10:"). Counters are cumulative. SIGTERM ends it before
+ * STOP_NS. Exit status 0 or 1.
  */
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,14 @@ struct request {
 	struct nlmsghdr header;
 	struct tcmsg qdisc;
 };
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal_number)
+{
+	(void)signal_number;
+	ended = 1;
+}
 
 static void die(const char *what)
 {
@@ -94,10 +104,13 @@ int main(int argc, char **argv)
 		die("netlink");
 	setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 	puts("time_ns,backlog_pkts,backlog_bytes,sent_pkts,sent_bytes,dropped_pkts");
+	signal(SIGTERM, end);
 	for (; at_ns < stop_ns; at_ns += period_ns) {
 		const struct timespec at = {at_ns / 1000000000, at_ns % 1000000000};
 
 		clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL);
+		if (ended)
+			break;
 		sample(netlink, &request, at_ns - origin_ns);
 	}
 	return 0;

@@ -42,9 +42,15 @@ def _flow_problems(
             yield document.problem(
                 (*path, "to"), f"found {flow['to']!r}, no host across from {flow['from']}", choices(across)
             )
-        if parse(flow["start"], "time") + jitter_ns >= end_ns:
-            found = f"found {flow['start']!r} plus start_jitter {filled['start_jitter']!r}, not before the end"
-            yield document.problem((*path, "start"), found, f"an instant before {filled['duration']}")
+        latest_ns = parse(flow["start"], "time") + jitter_ns
+        latest = f"{flow['start']!r} plus start_jitter {filled['start_jitter']!r}"
+        if latest_ns >= end_ns:
+            yield document.problem(
+                (*path, "start"), f"found {latest}, not before the end", f"an instant before {filled['duration']}"
+            )
+        if "stop" in flow and not latest_ns < parse(flow["stop"], "time") <= end_ns:
+            allowed = f"an instant after the start, {latest}, and not after the end, {filled['duration']}"
+            yield document.problem((*path, "stop"), f"found {flow['stop']!r}", allowed)
         if flow["implementation"] not in known:
             found = f"unknown implementation {flow['implementation']!r}"
             allowed = choices(sorted(known), flow["implementation"])

@@ -103,6 +103,8 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
     rules = schema.load_schema("scenario")
     data = schema.in_base_units(filled, rules, rules)
     for flow in data["flows"]:
+        flow.setdefault("stop_ns", data["duration_ns"])
+        flow.setdefault("bytes", None)
         declared = known[flow["implementation"]]["parameters"]
         flow["params"] = implementations.resolved_parameters(flow["params"], declared)
     data["events"].sort(key=lambda event: event["at_ns"])

@@ -64,7 +64,8 @@ def in_base_units(data: Any, schema: Schema, root: Schema) -> Any:
             field = _followed(schema.get("properties", {}).get(name, {}), root)
             if "unit" in field:
                 quantity = QUANTITIES[field["unit"]]
-                converted[f"{name}_{quantity.suffix}"] = quantity.parse(value)
+                named = name if name == quantity.suffix else f"{name}_{quantity.suffix}"
+                converted[named] = quantity.parse(value)
             else:
                 converted[name] = in_base_units(value, field, root)
         return converted

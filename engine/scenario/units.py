@@ -23,7 +23,8 @@ class Quantity:
     example: str
 
     def __str__(self) -> str:
-        return f"a {self.name} such as {self.example} (units: {', '.join(self.units)})"
+        article = "" if self.name.endswith("s") else "a "
+        return f"{article}{self.name} such as {self.example} (units: {', '.join(self.units)})"
 
     def parse(self, value: object) -> int:
         """Convert a value to base units.
@@ -56,7 +57,7 @@ QUANTITIES = {
         Quantity("time", "ns", {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}, "25ms"),
         Quantity("rate", "bps", {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}, "10mbit"),
         Quantity("packets", "pkts", {"p": 1}, "40p"),
-        Quantity("bytes", "bytes", {"B": 1, "kB": 10**3, "MB": 10**6}, "12kB"),
+        Quantity("bytes", "bytes", {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}, "12kB"),
         Quantity("share", "ppm", {"ppm": 1, "%": 10**4}, "0.1%"),
     )
 }

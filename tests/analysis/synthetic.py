@@ -151,7 +151,14 @@ def write(root: Path, made: Made) -> Path:
         rows = [f"{round(t * NS)},{pkts},10,50000,0,1,0,0,0,0,{delays}\n" for t, pkts in samples]
         (folder / "traces" / f"cwnd-{name}.csv").write_text(head + "".join(rows))
     (folder / "traces" / "events.csv").write_text("time_ns,what\n")
-    summary = {"status": made.status, "error": None, "virtual_s": made.duration, "wall_s": 0.5, "audit": {}}
+    summary = {
+        "status": made.status,
+        "error": None,
+        "virtual_s": made.duration,
+        "wall_s": 0.5,
+        "audit": {},
+        "flows": {name: {} for name in made.flows},
+    }
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
 

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import polars as pl
@@ -6,7 +7,7 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
-from analysis.series import NotMeasuredError
+from analysis.series import NeverHappenedError, NotMeasuredError
 from tests.analysis.synthetic import ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, write
 
 
@@ -163,3 +164,19 @@ def test_missing_pieces_are_named(tmp_path: Path) -> None:
     (folder / "traces" / "queue.csv").write_text("time_ns,backlog_pkts\n0,0\n")
     with pytest.raises(BadInputError, match="the header lacks backlog_bytes"):
         write_columns(folder)
+
+
+def test_completion_and_length_of_a_run_that_ended_with_its_flows(tmp_path: Path) -> None:
+    folder = write(tmp_path, plain())
+    summary = json.loads((folder / "summary.json").read_text())
+    flows = {"tcp": {"completed_ns": 7_500_000_000}, "ledbat": {"completed_ns": None}}
+    (folder / "summary.json").write_text(json.dumps(summary | {"ended_ns": 8_000_000_000, "flows": flows}))
+    assert Run(folder).duration == 8
+    assert Run(folder).completed("tcp") == 7.5
+    with pytest.raises(NeverHappenedError):
+        Run(folder).completed("ledbat")
+
+
+def test_a_flow_without_end_is_never_asked_when_it_was_done(run: Run) -> None:
+    with pytest.raises(BadInputError, match="flow tcp has no bytes"):
+        run.completed("tcp")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,49 @@ def test_loss_and_jitter_events_are_applied_to_their_path_and_direction(scenario
     assert interfaces["s2-eth0"]["received_pkts"] == interfaces["d2-eth0"]["sent_pkts"]  # nothing lost on the way back
 
 
+def _rewritten(scenario: Path, **lines: str) -> Cell:
+    """The scenario with the flow lines `tcp`, `ledbat` and the line `duration` extended by the words given."""
+    text = scenario.read_text()
+    for name, words in lines.items():
+        text = re.sub(rf"(name: {name}, .*start: 0s)", rf"\1, {words}", text)
+    scenario.write_text(text)
+    return expand(scenario, "full")[0]
+
+
+def test_flows_with_bytes_end_when_delivered_and_the_run_with_the_last(scenario: Path, tmp_path: Path) -> None:
+    cell = _rewritten(scenario, tcp="bytes: 1MB", ledbat="bytes: 100kB")
+    summary = execute(cell, 1, tmp_path)
+    flows = summary["flows"]
+    assert [flows[name]["received_bytes"] for name in ("tcp", "ledbat")] == [1_000_000, 100_000]
+    assert 0 < flows["ledbat"]["completed_ns"] < flows["tcp"]["completed_ns"] <= summary["ended_ns"]
+    assert summary["ended_ns"] - flows["tcp"]["completed_ns"] < 1_000_000
+    # the last ACK is what completes a flow
+    rows = list(_rows(run_folder(tmp_path, cell, 1), "cwnd-tcp.csv"))
+    assert flows["tcp"]["completed_ns"] - 20_000_000 < rows[-1] <= flows["tcp"]["completed_ns"]
+
+
+def test_a_flow_that_is_not_done_in_time_is_named(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = _rewritten(scenario, tcp="bytes: 100MB", ledbat="bytes: 100kB")
+    assert main(["run", str(scenario), "--seed", "1", "--into", str(tmp_path)]) == 0
+    assert "5 s in" in (words := capsys.readouterr().out) and "not done in time: tcp" in words
+    summary = json.loads((run_folder(tmp_path, cell, 1) / "summary.json").read_text())
+    assert summary["flows"]["tcp"]["completed_ns"] is None
+    assert summary["flows"]["ledbat"]["completed_ns"] < summary["ended_ns"] == 5_000_000_000
+
+
+def test_a_flow_stops_at_its_instant(scenario: Path, tmp_path: Path) -> None:
+    cell = _rewritten(scenario, tcp="stop: 1s")
+    summary = execute(cell, 1, tmp_path)
+    assert "completed_ns" not in summary["flows"]["tcp"]
+    queue = _rows(run_folder(tmp_path, cell, 1), "queue.csv")
+    assert int(queue[990_000_000]["backlog_pkts"]) > 0
+    assert max(_rows(run_folder(tmp_path, cell, 1), "cwnd-tcp.csv")) == 990_000_000
+    assert 100_000 < summary["flows"]["tcp"]["received_bytes"] < 1_250_000
+    assert summary["ended_ns"] == 5_000_000_000
+
+
 def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
     leftover = run_folder(tmp_path, cell, 1).with_name(".seed-1.4194305.partial")  # beyond the largest process number
     leftover.mkdir(parents=True)
@@ -112,7 +156,7 @@ def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: 
     # the router stops forwarding for a moment
     switch = "net['r1'].set_sysctl('net/ipv4/conf/r1-s1/forwarding', '{}')"
     pause = f"{switch.format(0)}; sleep_until(ORIGIN_NS + at_ns + 50_000_000); {switch.format(1)}"
-    sabotage("engine/guest/agent.py", "topology.reshape(net, event)", pause)
+    sabotage("engine/guest/agent.py", "topology.reshape(net, what)", pause)
     with pytest.raises(EngineError, match=r"audit: \d+ packets came to the bottleneck, \d+ left it"):
         execute(cell, 1, tmp_path)
 
@@ -127,7 +171,7 @@ def test_the_watchdog_names_a_program_that_never_sleeps(
 
 
 def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", 'raise RuntimeError("on purpose")\n')
+    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", 'raise RuntimeError("on purpose")\n')
     with pytest.raises(EngineError, match=r"on purpose .*logs in"):
         execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
@@ -136,7 +180,7 @@ def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path,
 
 
 def test_a_guest_that_panics_is_told_from_one_that_ends(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", "open('/proc/sysrq-trigger', 'w').write('c')\n")
+    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", "open('/proc/sysrq-trigger', 'w').write('c')\n")
     with pytest.raises(EngineError):
         execute(cell, 1, tmp_path)
 
@@ -153,7 +197,7 @@ def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Pat
     attempts = "; ".join(
         f"os.system('echo x > {place}/testbed-canary')" for place in ("/opt/tools", "/opt/testbed", "/opt/modules")
     )
-    sabotage("engine/guest/agent.py", "_scenario(net, run)\n", f"{attempts}; _scenario(net, run)\n")
+    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", f"{attempts}; _scenario(net, run, senders)\n")
     execute(cell, 1, tmp_path)
     assert not list((tmp_path / "code").rglob("testbed-canary"))
 

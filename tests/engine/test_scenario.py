@@ -63,6 +63,8 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
                 "from": "s1",
                 "to": "d1",
                 "start_ns": 0,
+                "stop_ns": 20_000_000_000,
+                "bytes": None,
                 "params": {},
             },
             {
@@ -71,6 +73,8 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
                 "from": "s2",
                 "to": "d2",
                 "start_ns": 2_000_000_000,
+                "stop_ns": 20_000_000_000,
+                "bytes": None,
                 "params": {"target_ns": 50_000_000, "slow_start": False, "pacing": True, "base_history": 10},
             },
         ],
@@ -217,6 +221,22 @@ def test_a_mistake_is_told_with_its_line_and_field(
         ("{name: tcp, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'tcp' again"),
         ("{name: b, implementation: tcp-reno, from: s2, to: s1}", "flows[1].to: found 's1', no host across from s2"),
         ("{name: b, implementation: tcp-reno, from: s2}", "flows[1].to: missing; allowed: the receiving host"),
+        (
+            "{name: b, implementation: tcp-reno, from: s2, to: d2, bytes: 100}",
+            "flows[1].bytes: found 100, a number without a unit; allowed: bytes such as 12kB",
+        ),
+        (
+            "{name: b, implementation: tcp-reno, from: s2, to: d2, bytes: 0B}",
+            "flows[1].bytes: found '0B', too small; allowed: 1B or more",
+        ),
+        (
+            "{name: b, implementation: tcp-reno, from: s2, to: d2, start: 3s, stop: 3s}",
+            "flows[1].stop: found '3s'; allowed: an instant after the start, '3s' plus start_jitter '0s', and not after",
+        ),
+        (
+            "{name: b, implementation: tcp-reno, from: s2, to: d2, stop: 21s}",
+            "flows[1].stop: found '21s'; allowed: an instant after the start, '0s' plus start_jitter '0s', and not after",
+        ),
         ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
