@@ -12,7 +12,9 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Claim, Experiment, Extra, Study
+from analysis.documents import Document
 from analysis.errors import BadInputError
+from analysis.figures.numbers import numbers_of
 from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Runs
@@ -44,7 +46,9 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
     writer.writerow(METRICS_HEADER)
     writer.writerows(rows)
     write_text(folder / "metrics.csv", table.getvalue())
-    result = _result(study, experiment, own, judged, extras) | {"figure": _figure(experiment, ask)}
+    declared = Document(claims, experiment.figure, f"{experiment_id}.figure") if experiment.figure else None
+    figure = numbers_of(declared, ask) if declared else None
+    result = _result(study, experiment, own, judged, extras) | {"figure": figure}
     write_text(folder / "verdicts.json", json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return folder
 
@@ -117,17 +121,6 @@ def _result(
         "claims": judged,
         "also_measured": extras,
     }
-
-
-def _figure(experiment: Experiment, ask: Question) -> dict[str, Any] | None:
-    """Give the declared figure, with the numbers of its `values` (each with a `label` and a `measure`) by seed."""
-    if experiment.figure is None or "values" not in experiment.figure:
-        return experiment.figure
-    values = [
-        {"label": one["label"], "by_seed": ask.numbers(one["measure"], one.get("cell"))[0]}
-        for one in experiment.figure["values"]
-    ]
-    return experiment.figure | {"values": values}
 
 
 def _settings(runs: list[Run]) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ class Run:
         self.summary: Document = read_json(folder / "summary.json")
         self.status = self.summary.get("status", str)
         self._series: dict[tuple[str, str], Series] = {}
+        self._tables: dict[str, pl.DataFrame] = {}
 
     @property
     def duration(self) -> float:
@@ -73,6 +74,10 @@ class Run:
     def queuing_delay_ms(self, flow: str) -> Series:
         """Estimate of the queuing delay that the controller acts on, ms."""
         return self._traced(flow, "queuing_delay_us", 1e-3)
+
+    def srtt_ms(self, flow: str) -> Series:
+        """Round-trip time, smoothed by the sender, ms."""
+        return self._traced(flow, "srtt_us", 1e-3)
 
     # The bottleneck's queue
 
@@ -144,7 +149,9 @@ class Run:
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s."""
         left = self._left.filter(pl.col("flow") == self.flow(flow).name)
         edges = np.arange(0.0, self.duration + step / 2, step)
-        sums, _ = np.histogram(left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].to_numpy())
+        sums, _ = np.histogram(
+            left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].cast(pl.Float64).to_numpy()
+        )
         return Series(edges[:-1], sums * 8 / step, self.duration)
 
     def share(self, flow: str, t0: float, t1: float) -> float:
@@ -232,10 +239,12 @@ class Run:
         return Series(table["time_ns"].to_numpy() / NS, values, self.duration)
 
     def _table(self, name: str) -> pl.DataFrame:
-        path = self.folder / "columns" / f"{name}.parquet"
-        if not path.exists():
-            raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
-        return pl.read_parquet(path)
+        if name not in self._tables:
+            path = self.folder / "columns" / f"{name}.parquet"
+            if not path.exists():
+                raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
+            self._tables[name] = pl.read_parquet(path)
+        return self._tables[name]
 
     def _ns(self, t0: float, t1: float) -> tuple[int, int]:
         if not (math.isfinite(t0) and math.isfinite(t1)):

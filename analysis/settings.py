@@ -34,6 +34,7 @@ class Settings:
     study: str
     experiment: str
     cell: str
+    cell_values: dict[str, Any]  # of the matrix and the case, by name
     seed: int
     title: str
     size: str  # of the reproduction the run belongs to: full or quick
@@ -70,6 +71,7 @@ def load(folder: Path) -> Settings:
         study=document.get("study", str),
         experiment=document.get("experiment", str),
         cell=document.get("cell", str),
+        cell_values=document.maybe("cell_values", dict) or {},
         seed=document.get("seed", int),
         title=document.get("title", str),
         size=document.maybe("size", str) or "full",

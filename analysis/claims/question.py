@@ -9,7 +9,7 @@ from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.runs import Runs
-from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.series import NeverHappenedError, NotMeasuredError, Series
 
 SINGLE: Final = "single"  # the cell of a scenario without a matrix
 
@@ -45,6 +45,19 @@ class Question:
             if not isinstance(value, bool):
                 raise self._wrong(expression, value, "true or false")
         return values, unknown
+
+    def series(self, expression: str, run: Run) -> Series:
+        """Ask one run for a series."""
+        value = expressions.evaluate(expression, self._vocabulary(run.settings.cell, run.settings.seed))
+        if not isinstance(value, Series):
+            raise self._wrong(expression, value, "a series")
+        return value
+
+    def cells(self) -> dict[str, dict[str, Any]]:
+        """List the cells that ran, with the values that their scenario's matrix gives them."""
+        return {
+            cell: run.settings.cell_values for (cell, _), run in self.runs.by_cell_and_seed(self.experiment).items()
+        }
 
     def _ask(self, expression: str, cell: str | None, never: Any) -> tuple[dict[int, Any], dict[int, str]]:
         values: dict[int, Any] = {}

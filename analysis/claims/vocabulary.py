@@ -29,6 +29,10 @@ class Words:
         """Give the controller's estimate of the queuing delay, ms."""
         return self._run.queuing_delay_ms(flow)
 
+    def srtt_ms(self, flow: str) -> Series:
+        """Round-trip time, smoothed by the sender, ms."""
+        return self._run.srtt_ms(flow)
+
     def waited_ms(self, flow: str) -> Series:
         """Give waiting time of each packet, when it left the queue."""
         return self._run.waited_ms(flow)

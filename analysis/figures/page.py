@@ -1,11 +1,16 @@
-"""The interactive page of a figure: one file that carries everything it needs, so it works from a disk, offline."""
+"""The interactive page of a figure: it and the viewer beside it need no network."""
 
 import html
 import json
-from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 import vl_convert
+
+from analysis.files import write_text
+
+VIEWER: Final = "viewer.js"  # Vega, Vega-Lite and Vega-Embed in one file, one folder above the pages
 
 # Vega's menu can save the picture; its links to an editor on the web are left out.
 OPTIONS: Final = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
@@ -19,14 +24,13 @@ _PAGE: Final = """<!doctype html>
 <title>{title}</title>
 <style>body {{ font: 15px/1.5 Helvetica, Arial, sans-serif; margin: 1rem auto; max-width: 62rem; padding: 0 1rem }}
 #figure {{ overflow-x: auto }}</style>
+<script src="../{viewer}"></script>
 </head>
 <body>
 <h1>{title}</h1>
 <div id="figure"></div>
 <p>{caption}</p>
-<script type="module">
-{bundle}
-</script>
+<script>vegaEmbed("#figure", {specification}, {options})</script>
 </body>
 </html>
 """
@@ -37,14 +41,21 @@ def interactive(specification: dict[str, Any], title: str, caption: str) -> str:
     return _PAGE.format(
         title=html.escape(title),
         caption=html.escape(caption),
-        bundle=_bundle().replace("SPECIFICATION", _script(specification)),
+        viewer=VIEWER,
+        specification=_script(specification),
+        options=json.dumps(OPTIONS),
     )
 
 
-@cache
-def _bundle() -> str:
-    code = f"vegaEmbed('#figure', SPECIFICATION, {json.dumps(OPTIONS)});"
-    return vl_convert.javascript_bundle(code)
+def write_viewer(folder: Path) -> None:
+    """Write what all interactive pages below a folder share, once: making it takes seconds."""
+    path = folder / VIEWER
+    head = f"// for vl-convert {version('vl-convert-python')}\n"
+    if path.exists() and path.read_text(encoding="utf-8").startswith(head):
+        return
+    # a script of its own instead of a module: browsers load no modules from a disk
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    write_text(path, f"{head}(() => {{\n{bundle}\n}})();\n")
 
 
 def _script(specification: dict[str, Any]) -> str:

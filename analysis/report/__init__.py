@@ -13,7 +13,7 @@ from analysis.report.results import Result, collect
 from analysis.verdicts.rules import Outcome
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
-FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html")
+FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "../viewer.js")
 CAPTION: Final = "figure.txt"
 
 

@@ -48,7 +48,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "artefact": "Fig. 1",
         "what": HOSTILE,
         "scenario": "workflows/studies/made/hand.yaml",
-        "figure": {"kind": "windows-and-queue", "interval": [0, 8], "marks": [{"at": 2, "text": HOSTILE}]},
+        "figure": {
+            "kind": "time-series",
+            "panels": ["window", "queue", "rate"],
+            "interval": [0, 8],
+            "marks": [{"at": 2, "text": HOSTILE}],
+        },
         "also_measured": [{"metric": "drops", "unit": "packets", "measure": "drops().count()"}],
         "expected": expected,
         "ambiguities": [HOSTILE],
@@ -121,7 +126,7 @@ def test_the_page_says_how_to_run_it_again(results: Path) -> None:
 
 def test_the_interactive_figure_cannot_be_broken_out_of(results: Path) -> None:
     text = (results / "report/figures/made-by-hand/figure.html").read_text()
-    assert text.count("</script>") == 1
+    assert text.count("</script>") == 2  # the viewer's and the specification's
     assert len(text) < 2_000_000
 
 

@@ -1,0 +1,108 @@
+"""What a panel of a time series figure can show: its axis, its lines, and the levels drawn across it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.claims.question import Question
+from analysis.documents import Document
+from analysis.run import Run
+from analysis.series import NotMeasuredError, Series
+
+SUM: Final = "sum"
+QUEUE: Final = "queue"
+Lines = dict[str, Series]
+Levels = list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """`lines` by name: those of flows have the flow's name. `levels` are names with a value on the axis."""
+
+    axis: str
+    says: str  # for the caption
+    lines: Callable[[Run], Lines]
+    levels: Callable[[Run], Levels] = lambda _: []
+
+
+def panel(declared: object, figure: Document, step_s: float, ask: Question) -> Panel:
+    """Find a panel by its name, or make one of expressions: `{axis: text, lines: {name: expression}}`."""
+    named = _named(step_s)
+    if isinstance(declared, str):
+        if declared not in named:
+            raise figure.error(figure.name("panels"), declared, f"one of {', '.join(named)}, or axis and lines")
+        return named[declared]
+    own = Document(figure.path, declared, figure.name("panels"))
+    lines, axis = own.child("lines"), own.get("axis", str)
+
+    def evaluate(run: Run) -> Lines:
+        return {name: ask.series(lines.get(name, str), run) for name in lines.data}
+
+    return Panel(axis, axis, evaluate)
+
+
+def _named(step_s: float) -> dict[str, Panel]:
+    rate = f"rate behind the bottleneck, in steps of {step_s:g} s"
+    return {
+        "rate": Panel("rate [Mbit/s]", rate, lambda run: _each(run, lambda flow: _rate(run, flow, step_s))),
+        "window": Panel("window [packets]", "congestion window of each sender", _windows),
+        "queue": Panel(
+            "queue [packets]",
+            "packets waiting in the bottleneck's FIFO at router r1; the packet being sent is not counted",
+            lambda run: {QUEUE: run.queue_pkts},
+            lambda run: [("buffer", float(run.settings.buffer_pkts)), *_targets(run, 1 / run.packet_ms)],
+        ),
+        "queue-ms": Panel(
+            "queue [ms]",
+            "time that the bytes waiting in the bottleneck's FIFO take to leave",
+            lambda run: {QUEUE: run.queue_ms},
+            lambda run: _targets(run, 1),
+        ),
+        "waited-ms": Panel(
+            "waited [ms]", "time each packet waited in the queue", lambda run: _each(run, run.waited_ms), _targets_ms
+        ),
+        "estimate-ms": Panel(
+            "estimated queuing delay [ms]",
+            "queuing delay as the controller estimates it",
+            lambda run: _each(run, run.queuing_delay_ms),
+            _targets_ms,
+        ),
+        "rtt-ms": Panel(
+            "smoothed RTT [ms]", "round-trip time, smoothed by the sender", lambda run: _each(run, run.srtt_ms)
+        ),
+    }
+
+
+def _each(run: Run, series: Callable[[str], Series]) -> Lines:
+    """Series of those flows that have it."""
+    lines: Lines = {}
+    for flow in run.settings.flows:
+        try:
+            lines[flow.name] = series(flow.name)
+        except NotMeasuredError:
+            continue
+    return lines
+
+
+def _rate(run: Run, flow: str, step_s: float) -> Series:
+    return run.throughput_series(flow, step_s).scaled(1e-6)
+
+
+def _windows(run: Run) -> Lines:
+    windows = _each(run, run.cwnd)
+    if len(windows) > 1:
+        total, *others = windows.values()
+        for other in others:
+            total = total.plus(other)
+        windows[SUM] = total
+    return windows
+
+
+def _targets(run: Run, factor: float) -> Levels:
+    """Targets of the flows that have one, each once; `factor` from milliseconds to the axis."""
+    targets = {flow.params["target_ns"] for flow in run.settings.flows if flow.params.get("target_ns") is not None}
+    return [("target", target / 1e6 * factor) for target in sorted(targets)]
+
+
+def _targets_ms(run: Run) -> Levels:
+    return _targets(run, 1)

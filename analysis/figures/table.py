@@ -1,0 +1,107 @@
+"""A table as the paper prints it: in each field the paper's value and below it what was measured, with its verdict."""
+
+from typing import Any, Final
+
+from analysis.documents import Document
+from analysis.figures import style
+from analysis.figures.style import Specification
+
+HEAD: Final = 44  # pixels
+ROW: Final = 46
+NARROWEST: Final = 100  # a column; what does not fit beside goes below
+SYMBOLS: Final = {"reproduced": "✓", "near": "≈", "not reproduced": "✗", "not testable": "\N{EN DASH}"}
+NO_VALUE: Final = "\N{EN DASH}"
+
+
+class Table:
+    """A figure of kind `table`.
+
+    Its declaration has `columns` (their heads) and `rows`, each with a `label` and, for each column, the last part of a
+    claim's id, or null for an empty field.
+    """
+
+    def __init__(self, figure: Document, claims: list[Document]) -> None:
+        by_name = {claim.get("id", str).rpartition("/")[2]: claim.data for claim in claims}
+        self._columns = [str(column) for column in figure.get("columns", list)]
+        self._rows: list[tuple[str, list[dict[str, Any] | None]]] = []
+        for row in figure.children("rows"):
+            names = row.get("claims", list)
+            if len(names) != len(self._columns):
+                raise row.error(
+                    row.name("claims"), names, f"one claim or null for each of {len(self._columns)} columns"
+                )
+            for name in names:
+                if name is not None and name not in by_name:
+                    raise row.error(row.name("claims"), name, "the last part of the id of a claim of this experiment")
+            self._rows.append((row.get("label", str), [by_name[name] if name else None for name in names]))
+
+    def caption(self) -> str:
+        """Say what the reader has to know to read the table."""
+        return (
+            "In each field, above: the paper's value; below: the mean over the seeds, ± their standard deviation, "
+            "marked as reproduced ✓, near ≈, not reproduced ✗."
+        )
+
+    def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
+        """Give the Vega-Lite specification for a page of `width` pixels."""
+        labels = max(60, min(width // 3, 7 * max((len(label) for label, _ in self._rows), default=0) + 10))
+        beside = min(len(self._columns), max(1, (width - labels) // NARROWEST))
+        each = (width - labels) / beside
+        texts: list[dict[str, Any]] = []
+        rules: list[dict[str, float]] = []
+        y = 0.0
+        for first in range(0, len(self._columns), beside):
+            for index, column in enumerate(self._columns[first : first + beside]):
+                for line, part in enumerate(column.split("\n")):
+                    at = {"x": labels + each * (index + 1) - 8, "y": y + 14 + 15 * line}
+                    texts.append({**at, "text": part, "colour": style.VERDICTS["not testable"], "align": "right"})
+            y += HEAD
+            for label, claims in self._rows:
+                rules.append({"y": y - 4, "x": 0, "x2": width})
+                texts.append({"x": 0, "y": y + 10, "text": label, "colour": style.QUEUE, "align": "left"})
+                for index, claim in enumerate(claims[first : first + beside]):
+                    if claim is not None:
+                        texts += _field(claim, labels + each * (index + 1) - 8, y)
+                y += ROW
+            y += 12
+        pixels = {"type": "quantitative", "axis": None}
+        place = {
+            "x": {**pixels, "field": "x", "scale": {"domain": [0, width], "nice": False}},
+            "y": {**pixels, "field": "y", "scale": {"domain": [y, 0], "nice": False}},
+        }
+        colour = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
+        layers: list[Specification] = [
+            {
+                "data": {"values": rules},
+                "mark": {"type": "rule", "color": "#dddddd"},
+                "encoding": {**place, "x2": {"field": "x2"}},
+            }
+        ]
+        layers += [
+            {
+                "data": {"values": [text for text in texts if text["align"] == align]},
+                "mark": {"type": "text", "align": align, "fontSize": 12},
+                "encoding": {**place, "text": {"field": "text"}, "color": colour},
+            }
+            for align in ("left", "right")
+        ]
+        return style.specification({"width": width, "height": y, "view": {"stroke": None}, "layer": layers})
+
+
+def _rounded(std: float, mean: float) -> str:
+    """Write a deviation with one digit; 0 where the mean's three digits do not show it."""
+    return f"{std:.1g}" if std > 1e-3 * abs(mean) else "0"
+
+
+def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
+    paper = NO_VALUE if claim.get("value") is None else f"{claim['value']:g}" + ("?" if claim.get("uncertain") else "")
+    measured = claim.get("measured")
+    below = SYMBOLS[claim["verdict"]]
+    if measured and measured["mean"] is not None:
+        spread = f" ±{_rounded(measured['std'], measured['mean'])}" if measured["std"] is not None else ""
+        below = f"{measured['mean']:.3g}{spread} {below}"
+    common = {"x": right, "align": "right"}
+    return [
+        {**common, "y": y + 10, "text": paper, "colour": style.QUEUE},
+        {**common, "y": y + 26, "text": below, "colour": style.VERDICTS[claim["verdict"]]},
+    ]

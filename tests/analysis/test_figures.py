@@ -1,0 +1,112 @@
+"""Each kind of figure from runs made by hand, by the command lines: what is drawn, what a mistake says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.__main__ import main
+from tests.analysis.synthetic import plain, write
+
+CLAIM = {"where": {}, "source": "sec. 1", "kind": "exact-number", "unit": "1", "metric": "share"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    for buffer in (20, 40):
+        for seed in (1, 2, 3):
+            made = plain()
+            made.cell, made.seed = f"buffer={buffer}p", seed
+            made.changes = {"cell_values": {"buffer": f"{buffer}p"}}
+            made.cwnd = {name: [(t / 10, 1 + t % buffer) for t in range(100)] for name in made.flows}
+            assert main(["columns", str(write(root, made))]) == 0
+    return root
+
+
+def draw(runs: Path, folder: Path, figure: dict[str, Any]) -> int:
+    expected = [
+        {"id": "made-by-hand/e01", "value": 0.2, "measure": "share('ledbat', 1, 5)", "cell": "buffer=20p", **CLAIM},
+        {"id": "made-by-hand/e02", "value": 0.9, "measure": "share('ledbat', 1, 5)", "cell": "buffer=40p", **CLAIM},
+    ]
+    experiment = {"id": "made-by-hand", "artefact": "Fig. 1", "what": "made", "figure": figure, "expected": expected}
+    study = {"study": "made", "paper": {"title": "T"}, "experiments": [experiment]}
+    (folder / "claims.yaml").write_text(yaml.safe_dump(study))
+    options = ["--runs", str(runs), "--out", str(folder)]
+    done = main(["measure", "made-by-hand", "--claims", str(folder / "claims.yaml"), *options])
+    return done or main(["figure", "made-by-hand", *options])
+
+
+def svg_of(folder: Path) -> str:
+    for name in ("figure-narrow.svg", "figure.png", "figure.html", "figure.txt"):
+        assert (folder / "made-by-hand" / name).stat().st_size > 0
+    return (folder / "made-by-hand" / "figure.svg").read_text()
+
+
+def test_time_series(runs: Path, tmp_path: Path) -> None:
+    own = {"axis": "twice the window", "lines": {"doubled": "cwnd('tcp').scaled(2)"}}
+    figure = {"kind": "time-series", "panels": ["rate", "window", "queue", "queue-ms", "waited-ms", own]}
+    assert draw(runs, tmp_path, figure) == 2  # `scaled` is no word of claims
+    own["lines"] = {"its window": "cwnd('tcp')"}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    for text in ("buffer=20p", "buffer=40p", "rate [Mbit/s]", "its window", "target", "time [s]"):
+        assert text in svg
+    assert "closest to the median of 3" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+
+
+def test_curves_are_means_over_seeds_beside_the_papers_values(runs: Path, tmp_path: Path) -> None:
+    plot = {"axis": "largest window", "measure": "cwnd('tcp').max()", "paper": {"": [[20, 21]]}}
+    assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer [packets]", "plots": [plot]}) == 0
+    assert "largest window" in svg_of(tmp_path)
+    measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())["figure"]["plots"][0]["points"]
+    assert measured == [
+        {"line": "", "x": 20, "by_seed": {"1": 20, "2": 20, "3": 20}},
+        {"line": "", "x": 40, "by_seed": {"1": 40, "2": 40, "3": 40}},
+    ]
+
+
+def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_path: Path) -> None:
+    rows = [{"label": "B = 20", "claims": ["e01", None]}, {"label": "B = 40", "claims": [None, "e02"]}]
+    assert draw(runs, tmp_path, {"kind": "table", "columns": ["share", "other"], "rows": rows}) == 0
+    svg = svg_of(tmp_path)
+    for text in ("B = 20", ">0.9<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
+        assert text in svg
+
+
+def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
+    values = [{"label": "B = 20", "measure": "buffer_pkts + 2", "cell": "buffer=20p", "paper": 30}]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "packets", "values": values}) == 0
+    assert ">42<" in svg_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"),
+    [
+        ({"kind": "pie"}, "figure.kind: found 'pie', allowed is time-series, curves, table or values-by-seed"),
+        (
+            {"kind": "time-series", "panels": ["wind"]},
+            "figure.panels: found 'wind', allowed is one of rate, window, queue",
+        ),
+        (
+            {"kind": "time-series", "panels": ["rate"], "cells": ["x"]},
+            "figure.cells: found 'x', allowed is one of buffer=",
+        ),
+        ({"kind": "time-series", "panels": ["rate"], "interval": [5]}, "allowed is two instants in seconds"),
+        ({"kind": "curves", "over": "rate", "axis": "x", "plots": [{"measure": "1"}]}, "a name of the matrix: buffer"),
+        (
+            {"kind": "table", "columns": ["a"], "rows": [{"label": "r", "claims": ["e99"]}]},
+            "found 'e99', allowed is the",
+        ),
+        ({"kind": "table", "columns": ["a"], "rows": [{"label": "r", "claims": []}]}, "for each of 1 columns"),
+    ],
+)
+def test_a_wrong_declaration_is_one_sentence(
+    runs: Path, tmp_path: Path, figure: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert draw(runs, tmp_path, figure) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
