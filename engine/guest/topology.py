@@ -18,6 +18,9 @@ _TCP_SYSCTLS = {
     "net/ipv4/tcp_wmem": "4096 131072 33554432",
 }
 
+# What the names of quantities end in, in run.json; a sysctl takes the number as it is, but for a time in microseconds.
+_SUFFIXES = {"time": "_ns", "rate": "_bps", "packets": "_pkts", "bytes": "_bytes", "share": "_ppm"}
+
 
 def load_modules(run: dict[str, Any]) -> None:
     """Load the kernel modules of the run's implementations."""
@@ -92,9 +95,8 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
-    if parameter["type"] == "time" and parameter["sysctl"].endswith("_us"):
-        return int(params[f"{name}_ns"]) // 1000
-    return int(params[name])
+    value = int(params[name + _SUFFIXES.get(parameter["type"], "")])
+    return value // 1000 if parameter["type"] == "time" and parameter["sysctl"].endswith("_us") else value
 
 
 def _parameters(run: dict[str, Any]) -> list[tuple[dict[str, Any], str, dict[str, Any]]]:

@@ -17,7 +17,7 @@ bottleneck: {rate: 10mbit, buffer: 40p}
 delay: {forward: 25ms, backward: 25ms}
 flows:
   - {name: tcp, implementation: tcp-aimd, from: s1, to: d1, start: 0s}
-  - {name: ledbat, implementation: tcp-ledbat, from: s2, to: d2, start: 0s}
+  - {name: ledbat, implementation: tcp-ledbat-draft00, from: s2, to: d2, start: 0s}
 events:
   - {at: 2s, on: bottleneck, rate: 5mbit}
   - {at: 3s, on: path, delay: {forward: 40ms}}

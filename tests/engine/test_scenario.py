@@ -75,7 +75,16 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
                 "start_ns": 2_000_000_000,
                 "stop_ns": 20_000_000_000,
                 "bytes": None,
-                "params": {"target_ns": 50_000_000, "slow_start": False, "pacing": True, "base_history": 10},
+                "params": {
+                    "target_ns": 50_000_000,
+                    "slow_start": False,
+                    "pacing": False,
+                    "base_history": 10,
+                    "current_filter": 4,
+                    "min_window_pkts": 2,
+                    "gain_ppm": 1_000_000,
+                    "allowed_increase_pkts": 1,
+                },
             },
         ],
         "events": [],
@@ -240,7 +249,8 @@ def test_a_mistake_is_told_with_its_line_and_field(
         ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
-            "flows[1].params.tagret: unknown parameter; allowed: target, slow_start, pacing, base_history (did you",
+            "flows[1].params.tagret: unknown parameter; allowed: target, slow_start, pacing, base_history, "
+            "current_filter, min_window, gain, allowed_increase (did you",
         ),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 25}}",

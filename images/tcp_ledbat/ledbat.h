@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the parts of the module share: a socket's state, the variants and their settings. */
+#ifndef LEDBAT_H
+#define LEDBAT_H
+
+#include <net/tcp.h>
+
+#include "delay.h"
+#include "window.h"
+
+enum ledbat_setting {
+	LEDBAT_TARGET_US,
+	LEDBAT_BASE_HISTORY,		/* minutes */
+	LEDBAT_CURRENT_FILTER,		/* samples */
+	LEDBAT_MIN_WINDOW,		/* packets */
+	LEDBAT_SLOW_START,		/* 0: additive increase from the start */
+	LEDBAT_PACING,			/* 0: packets leave when ACKs arrive */
+	LEDBAT_GAIN_PPM,
+	LEDBAT_ALLOWED_INCREASE,	/* packets */
+	LEDBAT_BETA_PPM,
+	LEDBAT_MIN_DECREASE,		/* packets per RTT and ms of excess */
+	LEDBAT_ZETA_PPM,
+	LEDBAT_SETTINGS
+};
+
+enum ledbat_name {
+	LEDBAT_RFC6817,
+	LEDBAT_DRAFT00,
+	LEDBAT_LD,
+	LEDBAT_LDMIN,
+	LEDBAT_MD,
+	LEDBAT_MDVAR,
+	LEDBAT_AINA,
+	LEDBAT_PLUS_PLUS,
+	LEDBAT_FAIR,
+	LEDBAT_VARIANTS
+};
+
+struct ledbat_settings {
+	unsigned int value[LEDBAT_SETTINGS];
+};
+
+/* A congestion control of this module; its settings are those in the mask. */
+struct ledbat_variant {
+	struct tcp_congestion_ops	ops;
+	u32				mask;
+	struct ledbat_settings		defaults;	/* of network namespaces to come */
+};
+
+extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
+
+/* What a socket remembers; ICSK_CA_PRIV_SIZE bounds it. */
+struct ledbat {
+	struct ledbat_delay	delay;
+	s64	credit_us;			/* see window.h */
+	u32	target_us	: 20,
+		min_window	: 6,
+		step		: 6;		/* ALLOWED_INCREASE or the minimal decrease, packets */
+	u32	factor_ppm	: 24,		/* GAIN, beta or zeta */
+		slow_start	: 1,
+		phase		: 3;		/* ledbatpp.c */
+	union {
+		struct {
+			u32	round_end;	/* snd_nxt when the current RTT began */
+			union {
+				u32	rtt_us;	/* ledbat_mdvar: of the newest ACK */
+				u32	since;	/* ledbatpp.c, jiffies */
+			};
+		};
+		u16	taken[LEDBAT_MAX_FILTER];	/* ledbat: when recent_us were, in 1.024 ms */
+	};
+};
+
+/* settings.c */
+int ledbat_settings_register(void);
+void ledbat_settings_unregister(void);
+const struct ledbat_settings *ledbat_settings_of(const struct sock *sk, const struct ledbat_variant *variant);
+
+/* main.c */
+const struct ledbat_variant *ledbat_variant_of(const struct sock *sk);
+void ledbat_init(struct sock *sk);
+u32 ledbat_ssthresh(struct sock *sk);
+bool ledbat_delay_sample(const struct sock *sk, struct ledbat_delay *delay, s32 *sample_us);
+void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
+void ledbat_add_credit(struct sock *sk, s64 credit_us);
+void ledbat_set_window(struct sock *sk, u64 window);
+size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+
+/* ledbatpp.c */
+void ledbatpp_init(struct sock *sk);
+void ledbatpp_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Controller steps, as arithmetic on the window: what an ACK adds or takes, in integers and without loss.
+ *
+ * A window is cwnd whole packets and a credit below one packet. A whole packet costs cwnd * target, because the
+ * controllers add (target - queuing delay) / target / cwnd for a packet acknowledged: in this unit that is just
+ * target - queuing delay, and nothing is rounded however long a flow runs.
+ */
+#ifndef LEDBAT_WINDOW_H
+#define LEDBAT_WINDOW_H
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+#define LEDBAT_PPM	1000000
+
+/* Turn credit into packets; the window stays at or above `floor`. */
+static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u32 floor)
+{
+	while (*credit_us >= (s64)cwnd * target_us) {
+		*credit_us -= (s64)cwnd * target_us;
+		cwnd++;
+	}
+	while (*credit_us < 0) {
+		if (cwnd <= floor) {
+			*credit_us = 0;
+			return floor;
+		}
+		cwnd--;
+		*credit_us += (s64)cwnd * target_us;
+	}
+	return max(cwnd, floor);
+}
+
+/* The window in 1/target of a packet, its fraction included, and back. */
+static inline u64 ledbat_exact_window(s64 credit_us, u32 cwnd, u32 target_us)
+{
+	return (u64)cwnd * target_us + div_u64(max(credit_us, 0LL), cwnd);
+}
+
+static inline u32 ledbat_set_exact_window(s64 *credit_us, u64 window, u32 target_us, u32 floor)
+{
+	u32 fraction;
+	const u64 cwnd = div_u64_rem(window, target_us, &fraction);
+
+	if (cwnd < floor) {
+		*credit_us = 0;
+		return floor;
+	}
+	*credit_us = (s64)cwnd * fraction;
+	return cwnd;
+}
+
+/* Draft-00, RFC 6817 with GAIN 1: +1 packet per RTT without a queue, -1 at twice the target. */
+static inline s64 ledbat_linear_us(u32 target_us, u32 queuing_us)
+{
+	return (s64)target_us - queuing_us;
+}
+
+/* RFC 6817 section 2.4.2: the same, scaled. */
+static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm, u32 acked)
+{
+	return div_s64(ledbat_linear_us(target_us, queuing_us) * gain_ppm * acked, LEDBAT_PPM);
+}
+
+/*
+ * EUNICE 2011 section 3.2: above the target GAIN = TARGET * N, which gives N packets per RTT for each millisecond of
+ * excess. The paper's stamps ticked in milliseconds, so that any excess was at least one.
+ */
+static inline s64 ledbat_min_decrease_us(u32 target_us, u32 queuing_us, u32 packets)
+{
+	if (queuing_us <= target_us)
+		return ledbat_linear_us(target_us, queuing_us);
+	return -div_s64((s64)max_t(u32, queuing_us - target_us, USEC_PER_MSEC) * packets * target_us, USEC_PER_MSEC);
+}
+
+/* Fair LEDBAT: alpha / w for a packet acknowledged, less zeta * (queuing delay - target) / target above the target. */
+static inline s64 ledbat_fair_us(u32 target_us, u32 queuing_us, u32 zeta_ppm, u32 cwnd)
+{
+	if (queuing_us <= target_us)
+		return target_us;
+	return target_us - (s64)div_u64((u64)(queuing_us - target_us) * zeta_ppm, LEDBAT_PPM) * cwnd;
+}
+
+/* EUNICE 2011 section 3.2, MD: w = beta * w. */
+static inline u64 ledbat_multiplied(u64 window, u32 beta_ppm)
+{
+	return mul_u64_u32_div(window, beta_ppm, LEDBAT_PPM);
+}
+
+/* EUNICE 2011 section 3.2 in its erratum's form, MDvar: w = (1 - TARGET / current RTT) * w - 3 packets. */
+#define LEDBAT_MDVAR_PACKETS	3
+
+static inline u64 ledbat_drained(u64 window, u32 target_us, u32 rtt_us)
+{
+	const u64 extra = (u64)LEDBAT_MDVAR_PACKETS * target_us;
+	u64 kept = 0;
+
+	if (rtt_us > target_us)
+		kept = mul_u64_u32_div(window, rtt_us - target_us, rtt_us);
+	return kept > extra ? kept - extra : 0;
+}
+
+/* LEDBAT++ section 4.2: GAIN is one over this, so that a short path does not make the flow grow faster than others. */
+#define LEDBATPP_MAX_DIVISOR	16
+
+static inline u32 ledbatpp_gain_divisor(u32 target_us, u32 base_us)
+{
+	if (!base_us)
+		return LEDBATPP_MAX_DIVISOR;
+	return clamp_t(u32, DIV_ROUND_UP(2 * target_us, base_us), 1, LEDBATPP_MAX_DIVISOR);
+}
+
+/* LEDBAT++: W += max(GAIN - W * (queuing delay / target - 1), -W / 2), once per RTT above the target. */
+static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us, u32 divisor)
+{
+	const u64 fall = mul_u64_u32_div(window, queuing_us - target_us, target_us);
+	const u64 gain = target_us / divisor;
+
+	return max(window + gain - min(fall, window + gain), window / 2);
+}
+
+/* Once per RTT: a round is over with the first ACK of something that was sent after it began. */
+static inline bool ledbat_round_over(u32 snd_una, u32 round_end)
+{
+	return (s32)(snd_una - round_end) > 0;
+}
+
+#endif
