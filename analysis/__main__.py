@@ -1,4 +1,4 @@
-"""Command lines of the analysis: `python -m analysis columns|measure|figure|report|summary`."""
+"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|summary`."""
 
 import argparse
 import sys
@@ -33,6 +33,15 @@ def _columns(options: argparse.Namespace) -> None:
             print(f"analysis: {warning}", file=sys.stderr)
 
 
+def _observe(options: argparse.Namespace) -> None:
+    from analysis.observer.observe import observe
+
+    for run in options.runs:
+        for warning in observe(run):
+            print(f"analysis: {warning}", file=sys.stderr)
+        print(run / "observation.svg")
+
+
 def _measure(options: argparse.Namespace) -> None:
     from analysis.measure import measure
 
@@ -57,7 +66,14 @@ def _summary(options: argparse.Namespace) -> None:
     print_summary(options.results)
 
 
-_COMMANDS = {"columns": _columns, "measure": _measure, "figure": _figure, "report": _report, "summary": _summary}
+_COMMANDS = {
+    "columns": _columns,
+    "observe": _observe,
+    "measure": _measure,
+    "figure": _figure,
+    "report": _report,
+    "summary": _summary,
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
+
+    observe = commands.add_parser("observe", help="what captures tell of each sender, as numbers and one picture")
+    observe.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
     measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
     measure.add_argument("experiment", metavar="EXPERIMENT_ID")

@@ -15,9 +15,13 @@ import polars as pl
 from analysis import settings
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
+from analysis.observer import conversation, delay, sizes
+from analysis.observer.conversation import Samples
+from analysis.observer.flight import Flight
 from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, PACKET_BYTES, Flow
 
+UDP: Final = 17
 BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
 
 # What makes a packet itself at both sides of the queue: routing changes none of these.
@@ -34,6 +38,7 @@ class Run:
         self.status = self.summary.get("status", str)
         self._series: dict[tuple[str, str], Series] = {}
         self._tables: dict[str, pl.DataFrame] = {}
+        self._flights: dict[str, Flight] = {}
 
     @property
     def duration(self) -> float:
@@ -78,6 +83,49 @@ class Run:
     def srtt_ms(self, flow: str) -> Series:
         """Round-trip time, smoothed by the sender, ms."""
         return self._traced(flow, "srtt_us", 1e-3)
+
+    # The same as captures tell them, for flows over TCP and uTP alike
+
+    def flight(self, flow: str) -> Flight:
+        """Everything on its way of a flow, from its captures."""
+        if flow not in self._flights:
+            packets = self._table("packets")
+            udp = len(packets.filter((pl.col("flow") == flow) & (pl.col("proto") == UDP))) > 0
+            utp = self._table("utp") if udp else None
+            self._flights[flow] = Flight(conversation.load(self.settings, packets, utp, self.flow(flow), self.duration))
+        return self._flights[flow]
+
+    def in_flight(self, flow: str) -> Series:
+        """Packets sent and not yet acknowledged: the window of a sender that its window limits."""
+        return self.flight(flow).packets
+
+    def receive_window_bytes(self, flow: str) -> Series:
+        """What the receiver lets the sender have in flight, bytes."""
+        return self.flight(flow).receive_window
+
+    def rtt_ms(self, flow: str) -> Series:
+        """Round-trip times, ms, at the instants they were known."""
+        return self._sampled(self.flight(flow).round_trips)
+
+    def seen_delay_ms(self, flow: str) -> Series:
+        """Queuing delay as the flow's sender can see it, ms: one-way delay less the smallest in ten minutes."""
+        return self._sampled(delay.queuing(self.flight(flow).conversation.forward))
+
+    def packet_bytes(self, flow: str) -> Series:
+        """IP length of each packet with new data, when it was sent."""
+        return sizes.sizes(self.flight(flow).conversation)
+
+    def retransmissions(self, flow: str) -> Instants:
+        """Instants at which a packet was sent again."""
+        return Instants(self.flight(flow).retransmissions.times, self.duration)
+
+    def header_share(self, flow: str) -> float:
+        """Part of a flow's sent IP bytes that is no data of its application."""
+        return sizes.header_share(self.flight(flow).conversation)
+
+    def sent_packets(self, flow: str) -> Instants:
+        """Instants at which a packet with data was sent, retransmissions included."""
+        return Instants(self.flight(flow).conversation.sent.times, self.duration)
 
     # The bottleneck's queue
 
@@ -226,6 +274,10 @@ class Run:
                 raise NotMeasuredError(f"the controller of flow {flow} reports no {column.rpartition('_')[0]}")
             self._series[key] = self._as_series(table, column, factor)
         return self._series[key]
+
+    def _sampled(self, samples: Samples) -> Series:
+        inside = samples.times <= self.duration
+        return Series(samples.times[inside], 1e3 * samples.values[inside], self.duration)
 
     def _queue(self, column: str) -> Series:
         table = self._table("queue")

@@ -44,6 +44,7 @@ class Settings:
     backward_s: float
     flows: tuple[Flow, ...]
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
+    backward_changes: bool  # whether an event changes the delay of the way back
     duration_s: float
     sample_s: float
     captures: tuple[str, ...]
@@ -86,6 +87,12 @@ def load(folder: Path) -> Settings:
                 for event in document.children("events")
                 if event.data.get("on") == "bottleneck" and event.data.get("rate_bps") is not None
             )
+        ),
+        backward_changes=any(
+            event.child(field).data.get("backward_ns") is not None
+            for event in document.children("events")
+            for field in ("delay", "jitter")
+            if event.data.get(field) is not None
         ),
         duration_s=document.get("duration_ns", int) / NS,
         sample_s=document.get("sample_ns", int) / NS,

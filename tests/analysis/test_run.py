@@ -26,6 +26,10 @@ def test_shares_and_fairness(run: Run) -> None:
     assert run.throughput("ledbat", 1, 5) == pytest.approx(500 * 12000 / 4)
 
 
+def test_throughput_over_time(run: Run) -> None:
+    assert run.throughput_series("tcp", 0.5).at(2) == pytest.approx(500 * 12000)
+
+
 def test_utilization_counts_ip_bytes(run: Run) -> None:
     # 625 packets a second of the 1000 that fit
     assert run.utilization(1, 5) == pytest.approx(0.625)

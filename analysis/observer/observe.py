@@ -1,0 +1,119 @@
+"""`python -m analysis observe RUN`: observation.json and observation.svg of a run, from its captures alone."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.capture.columns import write_columns
+from analysis.files import write_text
+from analysis.observer import control, delay, limits, sizes
+from analysis.observer.conversation import Conversation, Samples
+from analysis.observer.flight import Cause, Flight
+from analysis.observer.limits import Limit
+from analysis.run import Run
+from analysis.series import Floats, NotMeasuredError
+
+FORMAT: Final = 1
+PERCENTILES: Final = {"min": 0, "p5": 5, "median": 50, "p95": 95, "max": 100}
+
+
+def observe(folder: Path) -> list[str]:
+    """Write what a run's captures tell of each flow, and one picture of it; returns warnings, one sentence each."""
+    # the picture needs the drawing library, which takes long to load
+    from analysis.observer.picture import picture
+
+    warnings = write_columns(folder)
+    run = Run(folder)
+    flows = {flow.name: _flow(run, flow.name) for flow in run.settings.flows}
+    result = {"format": FORMAT, "study": run.settings.study, "experiment": run.settings.experiment}
+    result |= {"cell": run.settings.cell, "seed": run.settings.seed, "flows": flows}
+    write_text(folder / "observation.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
+    write_text(folder / "observation.svg", picture(run))
+    return warnings
+
+
+def _flow(run: Run, name: str) -> dict[str, Any]:
+    try:
+        flight = run.flight(name)
+    except NotMeasuredError as error:
+        return {"not_observed": str(error)}
+    seen = flight.conversation
+    again = flight.retransmissions
+    return {
+        "transport": seen.protocol,
+        "utp_version": seen.version,
+        "seen_at": seen.place,
+        "connections": seen.connections,
+        "sent_pkts": len(seen.sent.times),
+        "payload_bytes": int(flight.payload.sum()),
+        "first_s": round(float(seen.sent.times[0]), 6),
+        "last_s": round(float(seen.sent.times[-1]), 6),
+        "rtt_ms": _spread(1e3 * flight.round_trips.values),
+        "one_way_delay_ms": {"forward": _delays(seen.forward), "backward": _delays(seen.backward)},
+        "in_flight_pkts": {"mean": round(flight.packets.mean(), 3), "max": int(flight.packets.max())},
+        "receive_window_bytes": _spread(flight.window_bytes),
+        "retransmitted_pkts": {cause.value: again.count(cause) for cause in Cause},
+        "packet_sizes": _sizes(seen),
+        "limited_by": _limits(flight),
+        "control": _control(flight),
+    }
+
+
+def _spread(values: Floats) -> dict[str, float] | None:
+    if not len(values):
+        return None
+    return {name: round(float(value), 4) for name, value in _percentiles(values).items()}
+
+
+def _percentiles(values: Floats) -> dict[str, float]:
+    return dict(zip(PERCENTILES, np.percentile(values, list(PERCENTILES.values())), strict=True))
+
+
+def _delays(samples: Samples) -> dict[str, Any] | None:
+    """The queuing delay, and the base that it is counted from, which holds the offset of the two clocks."""
+    if not len(samples.values):
+        return None
+    base = delay.base(samples)
+    return {
+        "samples": len(samples.values),
+        "base_with_clock_offset": round(1e3 * float(base[-1]), 4),
+        "queuing": _spread(1e3 * (samples.values - base)),
+    }
+
+
+def _sizes(seen: Conversation) -> dict[str, Any]:
+    return {
+        "ladder": [{"at_s": round(at, 6), "ip_bytes": size} for at, size in sizes.ladder(seen)],
+        "counts": {str(size): count for size, count in sizes.counts(seen).items()},
+        "header_share": round(sizes.header_share(seen), 5),
+    }
+
+
+def _limits(flight: Flight) -> dict[str, Any]:
+    try:
+        found = limits.limits(flight)
+    except NotMeasuredError as error:
+        return {"not_observed": str(error)}
+    stretches = [[round(begin, 3), round(end, 3), limit.value] for begin, end, limit in found.stretches()]
+    return {**{limit.value: round(found.share(limit), 4) for limit in Limit}, "intervals": stretches}
+
+
+def _control(flight: Flight) -> dict[str, Any]:
+    try:
+        found = control.infer(flight, limits.limits(flight))
+    except NotMeasuredError as error:
+        return {"not_observed": str(error)}
+    return {
+        "estimator": "growth of the window per round against queuing delay; see analysis/observer/control.py",
+        "rounds": found.rounds,
+        "falls": found.falls,
+        "target_ms": _estimate(found.target_ms),
+        "gain_pkts_per_rtt": _estimate(found.gain_pkts_per_rtt),
+    }
+
+
+def _estimate(found: control.Estimate | None) -> dict[str, float] | None:
+    return None if found is None else {name: round(value, 3) for name, value in asdict(found).items()}
