@@ -89,12 +89,17 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
     known = implementations.known()
     run["origin_ns"] = ORIGIN_NS
     run["implementations"] = {name: known[name] for name in sorted({flow["implementation"] for flow in run["flows"]})}
-    run["provenance"] = provenance.of(boot, arguments)
+    used = {
+        name: images.program(name)
+        for name, implementation in run["implementations"].items()
+        if implementation["kind"] == "program"
+    }
+    run["provenance"] = provenance.of(boot, used, arguments)
     (folder / "run.json").write_text(json.dumps(run, indent=1))
 
     with free_cpu() as cpu:
         started = time.monotonic()
-        status = watch.run(launch.command(boot, folder, cpu, arguments), folder)
+        status = watch.run(launch.command(boot, folder, cpu, arguments, programs=used), folder)
         wall_s = time.monotonic() - started
 
     outcome = _outcome(folder, status)

@@ -24,6 +24,33 @@ class Images:
     provenance: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Program:
+    """A built program under test: what its endpoints see as /opt/implementation, and its root (None: the guest's)."""
+
+    files: Path
+    root: Path | None
+    provenance: dict[str, Any]
+
+
+@cache
+def program(name: str) -> Program:
+    """The program of an implementation.
+
+    Raises:
+        EngineError: it has not been built.
+    """
+    index = _cache() / "programs" / f"{name}.json"
+    try:
+        entry = json.loads(index.read_text())
+        root = entry.get("root")
+        return Program(Path(entry["files"]), Path(root) if root else None, _without_paths(entry))
+    except FileNotFoundError:
+        raise EngineError(f"{name} has not been built: `python -m images {name}` does that") from None
+    except (KeyError, ValueError) as error:
+        raise EngineError(f"{index} is not what `python -m images` writes ({error}): run it again") from None
+
+
 @cache
 def load() -> Images:
     """The images of this checkout (or of $TESTBED_CACHE).
@@ -31,7 +58,7 @@ def load() -> Images:
     Raises:
         EngineError: they have not been built.
     """
-    index = Path(os.environ.get("TESTBED_CACHE", PROJECT / "cache")) / "images.json"
+    index = _cache() / "images.json"
     try:
         entries = json.loads(index.read_text())
         return Images(
@@ -53,4 +80,8 @@ def load() -> Images:
 
 
 def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name not in ("path", "packages")}
+    return {name: value for name, value in entry.items() if name not in ("path", "packages", "files", "root")}
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("TESTBED_CACHE", PROJECT / "cache"))

@@ -1,10 +1,11 @@
 """The command that boots a guest."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine import sandbox
 from engine.guest.timeline import BOOT_NS
-from engine.images import Images
+from engine.images import Images, Program
 
 _MEMORY = "512M"  # fixed: TCP's memory limits scale with it
 
@@ -37,7 +38,15 @@ def boot_arguments(images: Images, seed: int, program: str, real_time: bool = Fa
     ]
 
 
-def command(images: Images, run_folder: Path, cpu: int, arguments: list[str], interactive: bool = False) -> list[str]:
-    """The whole command, pinned to `cpu` and inside the sandbox."""
-    inside = sandbox.command(images, run_folder, interactive)
+def command(
+    images: Images,
+    run_folder: Path,
+    cpu: int,
+    arguments: list[str],
+    *,
+    programs: Mapping[str, Program] | None = None,
+    interactive: bool = False,
+) -> list[str]:
+    """The whole command, pinned to `cpu` and inside the sandbox, where only the programs of the run are seen."""
+    inside = sandbox.command(images, programs or {}, run_folder, interactive)
     return ["taskset", "-c", str(cpu), *inside, sandbox.KERNEL, *arguments]

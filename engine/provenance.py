@@ -2,10 +2,11 @@
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from engine.images import PROJECT, Images
+from engine.images import PROJECT, Images, Program
 
 
 @cache
@@ -16,11 +17,12 @@ def commit() -> str:
     return described.stdout.strip() or "unknown"
 
 
-def of(images: Images, arguments: list[str]) -> dict[str, Any]:
+def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) -> dict[str, Any]:
     """Provenance for run.json; holds no path of this host."""
     return {
         "commit": commit(),
         **images.provenance,
+        **{f"program:{name}": program.provenance for name, program in programs.items()},
         "boot_arguments": " ".join(arguments),
         "host": {"machine": platform.machine(), "python": platform.python_version()},
     }

@@ -7,11 +7,13 @@ namespaces of its own (user, mount, pid, network, ipc), no capabilities and a fi
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.images import PROJECT, Images
+from engine.guest.programs import PROGRAMS
+from engine.images import PROJECT, Images, Program
 
 KERNEL = "/guest/linux"
 MEMORY_FOLDER = "/dev/shm"  # noqa: S108  guest memory: a tmpfs of the sandbox's own
@@ -41,7 +43,7 @@ def bubblewrap() -> str:
     return path
 
 
-def command(images: Images, run_folder: Path, interactive: bool) -> list[str]:
+def command(images: Images, programs: Mapping[str, Program], run_folder: Path, interactive: bool) -> list[str]:
     """The words before the kernel's own: everything the guest may see, at paths that are the same on every host."""
     words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"]
     words += ["--setenv", "TMPDIR", MEMORY_FOLDER, "--hostname", "guest"]
@@ -57,6 +59,12 @@ def command(images: Images, run_folder: Path, interactive: bool) -> list[str]:
         PROJECT / "engine": f"{FOLDERS['TESTBED_CODE']}/engine",
         PROJECT / "topologies": f"{FOLDERS['TESTBED_CODE']}/topologies",
     }
-    for source, place in read_only.items():
+    binds = [*read_only.items()]
+    for name, program in programs.items():
+        binds += [
+            (program.files, f"{PROGRAMS}/{name}/files"),
+            (program.root or images.rootfs, f"{PROGRAMS}/{name}/root"),
+        ]
+    for source, place in binds:
         words += ["--ro-bind", os.fspath(source), place]
     return [*words, "--bind", os.fspath(run_folder), FOLDERS["TESTBED_RUN"], "--chdir", FOLDERS["TESTBED_RUN"]]

@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from images import module
+from engine.scenario import ScenarioError
+from images import module, programs
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.kernel import build as kernel
@@ -23,8 +24,12 @@ from images.tools import build as tools
 def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     parser = argparse.ArgumentParser(prog="python -m images", description="Build everything that boots in a guest.")
+    parser.add_argument(
+        "program", nargs="*", help="programs under test to build as well; those built before are renewed"
+    )
+    parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
-    debug: bool = parser.parse_args().debug
+    options = parser.parse_args()
     # as if interrupted at the keyboard: what was started ends too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
@@ -33,11 +38,15 @@ def main() -> int:
         print(f"[{time.monotonic() - start:4.0f} s] {step}", flush=True)
 
     try:
-        index = build_all(Store(default_root(), say), say, debug=debug)
+        store = Store(default_root(), say)
+        index = build_all(store, say, debug=options.debug)
+        wanted = programs.names() if options.all else [*options.program, *programs.built(store.root)]
+        for name in dict.fromkeys(wanted):
+            programs.build(store, say, name)
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
-    except (ImageError, OSError) as error:
+    except (ImageError, ScenarioError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     say(f"all images are ready: {index}")

@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -83,13 +84,15 @@ class BatchNode(Node):  # type: ignore[misc]
         self._shell()
         return super().popen(*args, **kwargs)
 
-    def spawn(self, arguments: list[str], output: int, errors: int) -> int:
+    def spawn(
+        self, arguments: list[str], output: int, errors: int, environment: Mapping[str, str] | None = None
+    ) -> int:
         """Start a program in this node's namespace without a shell; returns its process number."""
         with entered(self.namespace):
             return os.posix_spawnp(
                 arguments[0],
                 arguments,
-                os.environ,
+                os.environ if environment is None else environment,
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, output, 1),

@@ -10,9 +10,9 @@ import subprocess
 import traceback
 from typing import Any
 
-from engine.guest import audit, captures, flows, probe, queue_trace, topology
+from engine.guest import audit, captures, flows, probe, programs, queue_trace, topology
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import BOOT_NS, DRAIN_NS, ENDPOINTS_NS, ORIGIN_NS, PROBE_NS
+from engine.guest.timeline import BOOT_NS, DRAIN_NS, ENDPOINTS_NS, ORIGIN_NS, PROBE_NS, RECEIVERS_NS
 
 RESULTS = "/results"
 HEARTBEATS = 100
@@ -38,8 +38,7 @@ def main() -> None:
 def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     topology.load_modules(run)
     outcome["versions"] = {
-        name: subprocess.check_output(implementation["version_command"], text=True).strip()
-        for name, implementation in run["implementations"].items()
+        name: _version(name, implementation) for name, implementation in run["implementations"].items()
     }
     net = topology.build(run)
 
@@ -50,18 +49,18 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     queue_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
     capturing = captures.start(net, run["captures"], RESULTS)
     sampler = queue_trace.start(net, run, RESULTS)
-    endpoints = flows.start(net, run, RESULTS)
+    running = flows.Flows(net, run, RESULTS)
 
-    senders = flows.Senders(endpoints, run)
-
-    _scenario(net, run, senders)
+    _scenario(net, run, running)
 
     outcome["ended_ns"] = ended_ns = min(now_ns() - ORIGIN_NS, run["duration_ns"])
-    senders.stop()
+    running.end("sender")
     os.kill(sampler, signal.SIGTERM)
     os.waitpid(sampler, 0)
-    sleep_until(ORIGIN_NS + ended_ns + DRAIN_NS)
-    outcome["flows"] = flows.collect(endpoints, senders)
+    running.settle(ORIGIN_NS + ended_ns + RECEIVERS_NS)
+    running.end("receiver")
+    running.settle(ORIGIN_NS + ended_ns + DRAIN_NS)
+    outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
     queue_after = queue_trace.read(net, RESULTS)
@@ -69,15 +68,21 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
         name: count if name == "backlog_pkts" else count - queue_before[name] for name, count in queue_after.items()
     }
     outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "bottleneck_queue": queue}
-    sentence = flows.failed(outcome["flows"], endpoints)
-    if sentence:
-        raise RuntimeError(sentence)
+    if running.failure:
+        raise RuntimeError(running.failure)
     audit.check_captures(capturing, written, counters)
     audit.check_bottleneck(net.topo, queue, counters)
     outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
 
 
-def _scenario(net: Any, run: dict[str, Any], senders: flows.Senders) -> None:
+def _version(name: str, implementation: dict[str, Any]) -> str:
+    command = implementation["version_command"]
+    if implementation["kind"] == "program":
+        return programs.version(name, command)
+    return subprocess.check_output(command, text=True).strip()
+
+
+def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:
     """Let the scenario's time pass, applying its events, stopping flows and giving the host signs of life."""
     moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
     moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
@@ -85,14 +90,14 @@ def _scenario(net: Any, run: dict[str, Any], senders: flows.Senders) -> None:
     with open(f"{RESULTS}/traces/events.csv", "w") as log, open(f"{RESULTS}/heartbeat", "w") as heartbeat:
         print("time_ns,what", file=log)
         for at_ns, kind, what in sorted(moments, key=lambda moment: (moment[0], moment[1] == "sign")):
-            if not senders.wait_until(ORIGIN_NS + at_ns):
+            if not running.wait_until(ORIGIN_NS + at_ns):
                 return
             if kind == "event":
                 topology.reshape(net, what)
                 words = " ".join(f"{name}={value}" for name, value in what.items() if name != "at_ns")
                 print(f"{at_ns},{words}", file=log, flush=True)
             elif kind == "stop":
-                senders.stop(what)
+                running.end("sender", what)
             else:
                 heartbeat.seek(0)
                 heartbeat.write(str(at_ns))

@@ -2,7 +2,7 @@
 /*
  * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
  *
- *   bulk receive PORT                       accepts one connection, discards, prints the bytes received
+ *   bulk receive PORT                       accepts one connection, discards, prints the bytes received; SIGTERM ends it
  *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
  *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
  *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
@@ -68,14 +68,25 @@ static void sleep_until(long long at_ns)
 		;
 }
 
+static volatile sig_atomic_t ended;
+
+/* without SA_RESTART: what a receiver waits in returns */
+static void end_receiver(int signal_number)
+{
+	(void)signal_number;
+	ended = 1;
+}
+
 static int receive(int port)
 {
+	const struct sigaction on_end = {.sa_handler = end_receiver};
 	const int one = 1, low_water = LOW_WATER_BYTES, buffer = RECEIVE_BUFFER_BYTES;
 	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 	unsigned long long received = 0;
 	ssize_t got;
 	int listener, connection;
 
+	sigaction(SIGTERM, &on_end, NULL);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	if (listener < 0)
 		die("socket");
@@ -85,14 +96,14 @@ static int receive(int port)
 	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) || listen(listener, 1))
 		die("listen");
 	connection = accept(listener, NULL, NULL);
-	if (connection < 0)
+	if (connection < 0 && !ended)
 		die("accept");
-	if (setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
+	if (!ended && setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
 		die("low-water mark");
 	/* MSG_TRUNC on TCP: discard in the kernel, nothing is copied */
-	while ((got = recv(connection, NULL, BLOCK_BYTES, MSG_TRUNC)) > 0)
+	while (!ended && (got = recv(connection, NULL, BLOCK_BYTES, MSG_TRUNC)) > 0)
 		received += got;
-	if (got < 0 && errno != ECONNRESET)
+	if (!ended && got < 0 && errno != ECONNRESET)
 		die("recv");
 	printf("%llu\n", received);
 	return 0;

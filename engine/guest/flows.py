@@ -1,110 +1,154 @@
-"""Flows over the kernel's TCP, driven by the bulk sender and receiver."""
+"""The flows of a run: both sides of each are started, watched and ended here."""
 
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from engine.guest import kernel_tcp, programs
 from engine.guest.clock import now_ns, wait_for
-from engine.guest.timeline import ORIGIN_NS
+from engine.guest.timeline import GRACE_NS, ORIGIN_NS
 
 FIRST_PORT = 5001
-_BULK = "/opt/tools/bulk"
+_KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Endpoint:
-    """A running side of a flow."""
+    """One side of a flow: a process, ended when `exit_code` is known (negative: by a signal).
 
-    flow: str
+    `deadline_ns` (CLOCK_REALTIME) is there once it was told to end: from then on it must not run.
+    """
+
+    flow: dict[str, Any]
     role: str
+    kind: str
     process: int
     log: str
+    deadline_ns: int | None = None
+    exit_code: int | None = None
+
+    def tell_to_end(self) -> None:
+        """SIGTERM; it has some virtual time to obey."""
+        os.kill(self.process, signal.SIGTERM)
+        self.deadline_ns = now_ns() + GRACE_NS
+
+    def kill(self) -> None:
+        """End it and whatever it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+
+    def complaint(self, over: bool) -> str | None:
+        """What is wrong with how it ended, now, or None; `over` tells whether its flow has an end or had it."""
+        if self.exit_code == 0:
+            at_s = (now_ns() - ORIGIN_NS) / 1e9
+            return None if over else f"ended by itself at {at_s:.3f} s, before its flow's end"
+        if self.exit_code == -signal.SIGTERM and self.deadline_ns is not None:
+            return None
+        if self.exit_code == -signal.SIGXFSZ:
+            return f"wrote more than {programs.FILE_LIMIT_BYTES >> 30} GiB into one file"
+        with open(f"{self.log}.err", errors="replace") as file:
+            return f"exited with {self.exit_code}: {file.read().strip()[-500:]}"
 
 
-def start(net: Any, run: dict[str, Any], results: str) -> list[Endpoint]:
-    """Start every receiver and sender; senders wait for their flow's own instant."""
-    endpoints = []
-    for index, flow in enumerate(run["flows"]):
-        port = FIRST_PORT + index
-        receiver = net[flow["to"]]
-        endpoints.append(_start(receiver, flow["name"], "receiver", ["receive", str(port)], results))
-        control = run["implementations"][flow["implementation"]]["congestion_control"]
-        start_ns, stop_ns = ORIGIN_NS + flow["start_ns"], ORIGIN_NS + flow["stop_ns"]
-        arguments = ["send", receiver.IP(), port, control, flow["bytes"] or 0]
-        arguments += [start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
-        arguments.append(f"{results}/traces/cwnd-{flow['name']}.csv")
-        endpoints.append(_start(net[flow["from"]], flow["name"], "sender", [str(a) for a in arguments], results))
-    return endpoints
+class Flows:
+    """The flows of a run. A flow with bytes is done at the instant its sender ends by itself.
 
+    `failure` is the sentence about the first endpoint that did not do what it should.
+    """
 
-class Senders:
-    """The senders of a run, watched: a flow with bytes is done at the instant its sender ends by itself."""
-
-    def __init__(self, endpoints: list[Endpoint], run: dict[str, Any]) -> None:
-        self._running = {os.pidfd_open(one.process): one for one in endpoints if one.role == "sender"}
-        self._with_bytes = {flow["name"] for flow in run["flows"] if flow["bytes"]}
-        self._endless = len(self._with_bytes) < len(run["flows"])
-        self.completed_ns: dict[str, int | None] = dict.fromkeys(self._with_bytes)
+    def __init__(self, net: Any, run: dict[str, Any], results: str) -> None:
+        """Start every receiver and sender; senders wait for their flow's own instant."""
+        self._results = results
+        self._endpoints: list[Endpoint] = []
+        for index, flow in enumerate(run["flows"]):
+            for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
+                log = f"{results}/logs/{flow['name']}.{role}"
+                kind = run["implementations"][flow["implementation"]]["kind"]
+                peer = net[flow[other]].IP()
+                process = _KINDS[kind].start(role, net[flow[place]], peer, FIRST_PORT + index, run, flow, log)
+                self._endpoints.append(Endpoint(flow, role, kind, process, log))
+        self._running = {os.pidfd_open(endpoint.process): endpoint for endpoint in self._endpoints}
+        self._completed_ns: dict[str, int | None] = {flow["name"]: None for flow in run["flows"] if flow["bytes"]}
+        self._endless = len(self._completed_ns) < len(run["flows"])
+        self.failure: str | None = None
 
     def wait_until(self, at_ns: int) -> bool:
         """Let time pass until `at_ns` (CLOCK_REALTIME, ns).
 
-        Returns False when there is nothing left to wait for: all flows have bytes and are done, or a sender failed.
+        Returns False when there is nothing left to wait for: all flows have bytes and are done, or an endpoint failed.
         """
-        while self._running or self._endless:
-            ended = wait_for(self._running, at_ns)
-            if not ended:
+        while not self.failure and (self._endless or None in self._completed_ns.values()):
+            if self._advance(at_ns):
                 return True
-            for descriptor in ended:
-                flow = self._running.pop(descriptor).flow
-                outcome = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOWAIT)
-                os.close(descriptor)
-                if outcome is None or outcome.si_status:
-                    return False
-                if flow in self._with_bytes:
-                    self.completed_ns[flow] = now_ns() - ORIGIN_NS
         return False
 
-    def stop(self, flow: str | None = None) -> None:
-        """End a flow, or all: a sender that is told to stop resets its connection."""
-        for descriptor, endpoint in list(self._running.items()):
-            if flow in (None, endpoint.flow):
-                os.kill(endpoint.process, signal.SIGTERM)
-                os.close(descriptor)
-                del self._running[descriptor]
+    def settle(self, at_ns: int) -> None:
+        """Let time pass until `at_ns` whatever happens."""
+        while not self._advance(at_ns):
+            pass
 
+    def end(self, role: str, flow: str | None = None) -> None:
+        """Tell the senders or receivers of a flow, or of all, to end; a sender's flow is cut off."""
+        for endpoint in self._running.values():
+            if endpoint.role == role and endpoint.deadline_ns is None and flow in (None, endpoint.flow["name"]):
+                endpoint.tell_to_end()
 
-def collect(endpoints: list[Endpoint], senders: Senders) -> dict[str, dict[str, Any]]:
-    """Per flow the bytes its receiver got and both exit statuses; ends receivers that nobody ever connected to.
+    def collect(self) -> dict[str, dict[str, Any]]:
+        """Per flow the bytes its receiver got and both exit statuses.
 
-    A flow with bytes has `completed_ns` (scenario time), None if it was not done in time.
-    """
-    flows: dict[str, dict[str, Any]] = {flow: {"completed_ns": at} for flow, at in senders.completed_ns.items()}
-    for endpoint in endpoints:
-        os.kill(endpoint.process, signal.SIGTERM)
+        A flow with bytes has `completed_ns` (scenario time), None if it was not done in time.
+        """
+        flows: dict[str, dict[str, Any]] = {flow: {"completed_ns": at} for flow, at in self._completed_ns.items()}
+        for endpoint in self._endpoints:
+            name = endpoint.flow["name"]
+            flow = flows.setdefault(name, {})
+            flow[f"{endpoint.role}_exit"] = endpoint.exit_code
+            if endpoint.role == "receiver":
+                flow["received_bytes"] = _KINDS[endpoint.kind].received_bytes(endpoint.log)
+                if endpoint.kind == "program":
+                    self._check_received(name, flow["received_bytes"], endpoint.flow["bytes"])
+            elif endpoint.kind == "program":
+                programs.keep_window(endpoint.log, f"{self._results}/traces/cwnd-{name}.csv")
+        return flows
+
+    def _check_received(self, flow: str, received: int, expected: int | None) -> None:
+        if not received:
+            self._fail(f"flow {flow}: never connected: its receiver got no byte")
+        elif expected and self._completed_ns[flow] is not None and received != expected:
+            self._fail(f"flow {flow}: is done, but its receiver has {received} of {expected} bytes")
+
+    def _advance(self, at_ns: int) -> bool:
+        """Wait for the next end of an endpoint, but not beyond `at_ns`; whether that was reached."""
+        deadlines = {fd: one.deadline_ns for fd, one in self._running.items() if one.deadline_ns is not None}
+        until_ns = min([at_ns, *deadlines.values()])
+        ended = wait_for(self._running, until_ns)
+        # a sender that fails leaves its receiver waiting: the sender's words come first
+        for descriptor in sorted(ended, key=lambda descriptor: self._running[descriptor].role, reverse=True):
+            self._note_end(descriptor)
+        if not ended and until_ns < at_ns:
+            for descriptor in [fd for fd, deadline_ns in deadlines.items() if deadline_ns == until_ns]:
+                endpoint = self._running[descriptor]
+                name = endpoint.flow["name"]
+                self._fail(f"flow {name}: {endpoint.role} still ran {GRACE_NS / 1e9:g} s after SIGTERM")
+                endpoint.kill()
+                self._note_end(descriptor)
+        return not ended and until_ns == at_ns
+
+    def _note_end(self, descriptor: int) -> None:
+        endpoint = self._running.pop(descriptor)
+        os.close(descriptor)
         _, status = os.waitpid(endpoint.process, 0)
-        flow = flows.setdefault(endpoint.flow, {})
-        flow[f"{endpoint.role}_exit"] = os.waitstatus_to_exitcode(status)
-        if endpoint.role == "receiver":
-            with open(f"{endpoint.log}.out") as file:
-                flow["received_bytes"] = int(file.read() or 0)
-    return flows
+        endpoint.kill()
+        endpoint.exit_code = os.waitstatus_to_exitcode(status)
+        name = endpoint.flow["name"]
+        [sender] = [one for one in self._endpoints if one.flow is endpoint.flow and one.role == "sender"]
+        complaint = endpoint.complaint(over=bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None)
+        if complaint:
+            self._fail(f"flow {name}: {endpoint.role} {complaint}")
+        elif endpoint is sender and endpoint.flow["bytes"] and endpoint.deadline_ns is None:
+            self._completed_ns[name] = now_ns() - ORIGIN_NS
 
-
-def failed(flows: dict[str, dict[str, Any]], endpoints: list[Endpoint]) -> str | None:
-    """A sentence about the first endpoint that failed, or None."""
-    # a sender that fails leaves its receiver waiting: the sender's words come first
-    for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.role, reverse=True):
-        code = flows[endpoint.flow][f"{endpoint.role}_exit"]
-        if code:
-            with open(f"{endpoint.log}.err") as file:
-                return f"flow {endpoint.flow}: {endpoint.role} exited with {code}: {file.read().strip()}"
-    return None
-
-
-def _start(node: Any, flow: str, role: str, arguments: list[str], results: str) -> Endpoint:
-    log = f"{results}/logs/{flow}.{role}"
-    with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
-        process = node.spawn([_BULK, *arguments], output.fileno(), errors.fileno())
-    return Endpoint(flow, role, process, log)
+    def _fail(self, sentence: str) -> None:
+        self.failure = self.failure or sentence

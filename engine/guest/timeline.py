@@ -14,5 +14,11 @@ ENDPOINTS_NS = BOOT_NS + 25 * SECOND_NS
 ORIGIN_NS = BOOT_NS + 30 * SECOND_NS
 """Zero of the scenario's clock."""
 
+GRACE_NS = SECOND_NS
+"""An endpoint that was told to end may still run so long."""
+
+RECEIVERS_NS = 7 * SECOND_NS
+"""Between the end of the flows and that of receivers that still run."""
+
 DRAIN_NS = 10 * SECOND_NS
 """Between the end of the flows and the counting, so that no packet is under way."""

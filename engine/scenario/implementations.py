@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,45 @@ IMPLEMENTATIONS = Path(__file__).parents[2] / "images" / "implementations"
 Implementation = dict[str, Any]
 
 
-def known(folder: Path = IMPLEMENTATIONS) -> dict[str, Implementation]:
-    """Every implementation by its name, as its file describes it, defaults filled in.
+def known(folder: Path | None = None) -> dict[str, Implementation]:
+    """Every implementation of `folder` (the project's own) by its name: its file with defaults and what it extends.
 
     Raises ScenarioError for a file that departs from the schema.
     """
+    rules = schema.load_schema("implementation")
+    files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
+    documents = {file.parent.name: load.read(file) for file in files}
     found: dict[str, Implementation] = {}
-    for file in sorted(folder.glob("*/implementation.yaml")):
-        document = load.read(file)
-        rules = schema.load_schema("implementation")
-        wrong = schema.problems(document, rules)
+    for name, document in documents.items():
+        whole = document
+        for base in ancestors(name, documents):
+            whole = replace(document, data=_merged(documents[base].data, whole.data))
+        wrong = schema.problems(whole, rules)
         if wrong:
             raise ScenarioError(wrong)
-        found[file.parent.name] = schema.with_defaults(document.data, rules, rules)
+        found[name] = schema.with_defaults(whole.data, rules, rules)
     return found
+
+
+def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
+    """What `name` extends, what that extends, and so on.
+
+    Raises ScenarioError where one does not exist or extends itself in the end.
+    """
+    line: list[str] = []
+    while (base := documents[line[-1] if line else name].data.get("extends")) is not None:
+        if base not in documents or base in (name, *line):
+            allowed = choices(sorted(set(documents) - {name, *line}), base)
+            raise ScenarioError([documents[name].problem(("extends",), f"found {base!r}", allowed)])
+        line.append(base)
+    return line
+
+
+def _merged(base: Any, changes: Any) -> Any:
+    """Change `base` by the fields of `changes`: mappings field by field, anything else replaced."""
+    if not (isinstance(base, dict) and isinstance(changes, dict)):
+        return changes
+    return base | {name: _merged(base.get(name), value) for name, value in changes.items()}
 
 
 def parameter_problems(document: Document, path: FieldPath, declared: Mapping[str, Any]) -> Iterator[Problem]:

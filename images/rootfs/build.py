@@ -8,6 +8,7 @@ An entry of the store (`rootfs/<digest>/`) holds `root/`, `packages.txt` (name a
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,36 +65,41 @@ def build(store: Store, say: Say) -> RootFileSystem:
 
     def make(folder: Path) -> None:
         say(f"root file system: installing Debian {SUITE} (1 minute)")
-        tar = folder / "root.tar"
         log = store.root / "logs" / "rootfs.log"
-        command = [
-            "mmdebstrap",
-            f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
-            "--variant=minbase",
-            f"--include={','.join(inputs['packages'])}",
-            *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
-            f"--customize-hook={CUSTOMIZE}",
-            SUITE,
-            str(tar),
-            "-",
-        ]
-        text = debian.source_lines([SUITE])
-        logged(command, log, "Building the root file system", environment={"SOURCE_DATE_EPOCH": EPOCH}, text=text)
-        say("root file system: unpacking")
-        (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
-        _unpack(tar, folder / "root", log)
-        tar.unlink()
-        (folder / "root" / "packages.txt").rename(folder / "packages.txt")
+        install_debian(folder, SUITE, inputs["packages"], [str(CUSTOMIZE)], log, "Building the root file system")
 
     return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
 
 
-def _unpack(tar: Path, root: Path, log: Path) -> None:
-    """Extract as the invoking user, who must be able to read all of it: the guest opens files with that user's rights.
+def install_debian(
+    folder: Path, suite: str, packages: Sequence[str], hooks: Sequence[str], log: Path, what: str
+) -> None:
+    """Install a trimmed Debian release into `folder/root`, as described in the module.
 
-    Times of last change are kept, since programs in the guest see them.
+    `hooks` are mmdebstrap's customize hooks, each given the root as $1; the last one writes /packages.txt there. `what`
+    names the step when it fails, with ImageError.
     """
+    tar = folder / "root.tar"
+    command = [
+        "mmdebstrap",
+        f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+        "--variant=minbase",
+        *([f"--include={','.join(packages)}"] if packages else []),
+        *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
+        *(f"--customize-hook={hook}" for hook in hooks),
+        suite,
+        str(tar),
+        "-",
+    ]
+    text = debian.source_lines([suite])
+    logged(command, log, what, environment={"SOURCE_DATE_EPOCH": EPOCH}, text=text)
+    (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
+    root = folder / "root"
     root.mkdir()
+    # as the invoking user, who must be able to read all of it: the guest opens files with that user's rights; times of
+    # last change are kept, since programs in the guest see them
     options = ["--no-same-owner", "--preserve-permissions", "--exclude=./dev/*", "--delay-directory-restore"]
-    logged(["tar", "-xf", str(tar), "-C", str(root), *options], log, "Unpacking the root file system")
-    logged(["chmod", "-R", "u+rX", str(root)], log, "Making the root file system readable")
+    logged(["tar", "-xf", str(tar), "-C", str(root), *options], log, what)
+    logged(["chmod", "-R", "u+rX", str(root)], log, what)
+    tar.unlink()
+    (root / "packages.txt").rename(folder / "packages.txt")

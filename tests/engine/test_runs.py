@@ -165,13 +165,13 @@ def test_the_watchdog_names_a_program_that_never_sleeps(
     cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "STANDSTILL_S", 3.0)
-    sabotage("engine/guest/flows.py", "[_BULK, *arguments]", '["bash", "-c", "while :; do :; done"]')
+    sabotage("engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]", '["bash", "-c", "while :; do :; done"]')
     with pytest.raises(EngineError, match=r"no progress for 3 s before .* bash .* computes without ever sleeping"):
         execute(cell, 1, tmp_path)
 
 
 def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", 'raise RuntimeError("on purpose")\n')
+    sabotage("engine/guest/agent.py", "_scenario(net, run, running)\n", 'raise RuntimeError("on purpose")\n')
     with pytest.raises(EngineError, match=r"on purpose .*logs in"):
         execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
@@ -180,14 +180,14 @@ def test_a_failed_run_keeps_its_logs_beside_its_name(cell: Cell, tmp_path: Path,
 
 
 def test_a_guest_that_panics_is_told_from_one_that_ends(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", "open('/proc/sysrq-trigger', 'w').write('c')\n")
+    sabotage("engine/guest/agent.py", "_scenario(net, run, running)\n", "open('/proc/sysrq-trigger', 'w').write('c')\n")
     with pytest.raises(EngineError):
         execute(cell, 1, tmp_path)
 
 
 def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     sabotage(
-        "engine/guest/flows.py", 'run["implementations"][flow["implementation"]]["congestion_control"]', '"nosuch"'
+        "engine/guest/kernel_tcp.py", 'run["implementations"][flow["implementation"]]["congestion_control"]', '"nosuch"'
     )
     with pytest.raises(EngineError, match=r"flow tcp: sender exited with 127: bulk: congestion control nosuch"):
         execute(cell, 1, tmp_path)
@@ -197,7 +197,7 @@ def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Pat
     attempts = "; ".join(
         f"os.system('echo x > {place}/testbed-canary')" for place in ("/opt/tools", "/opt/testbed", "/opt/modules")
     )
-    sabotage("engine/guest/agent.py", "_scenario(net, run, senders)\n", f"{attempts}; _scenario(net, run, senders)\n")
+    sabotage("engine/guest/agent.py", "_scenario(net, run, running)\n", f"{attempts}; _scenario(net, run, running)\n")
     execute(cell, 1, tmp_path)
     assert not list((tmp_path / "code").rglob("testbed-canary"))
 

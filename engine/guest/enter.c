@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Starts a program under test in a root of its own, on the host of the topology that it is called on.
+ *
+ *   enter ROOT FILES LOGDIR START_NS PROGRAM [ARGUMENT...]
+ *
+ * ROOT and FILES are folders of the machine outside the guest. The program sees ROOT as / (under an overlay in memory),
+ * FILES as /opt/implementation, LOGDIR of the guest as /logs, an empty /tmp, and of the rest of the guest only devices.
+ * It is started at START_NS (CLOCK_REALTIME; 0: at once) in place of this one: same process, same descriptors.
+ *
+ * Exit status of its own: 1, with one line on stderr.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* a program that writes without end must not fill the disk */
+#define FILE_LIMIT_BYTES (1 << 30)
+
+static void __attribute__((noreturn)) die(const char *what, const char *on)
+{
+	fprintf(stderr, "enter: %s %s: %s\n", what, on, strerror(errno));
+	exit(1);
+}
+
+static void folder(const char *path)
+{
+	if (mkdir(path, 0755) && errno != EEXIST)
+		die("mkdir", path);
+}
+
+static void attach(const char *source, const char *on, const char *type, unsigned long flags, const char *options)
+{
+	folder(on);
+	if (mount(source, on, type, flags, options))
+		die("mount", on);
+}
+
+static void make_root(const char *root, const char *files, const char *logs)
+{
+	/* mounts of this program's own, which no one else sees */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		die("unshare", "mounts");
+	attach("tmpfs", "/mnt", "tmpfs", 0, "mode=755");
+	attach("root", "/mnt/lower", "hostfs", MS_RDONLY, root);
+	folder("/mnt/upper");
+	folder("/mnt/work");
+	attach("overlay", "/mnt/root", "overlay", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work");
+	if (chdir("/mnt/root"))
+		die("chdir", "/mnt/root");
+	attach("proc", "proc", "proc", 0, NULL);
+	attach("sysfs", "sys", "sysfs", MS_RDONLY, NULL);
+	attach("/dev", "dev", NULL, MS_BIND | MS_REC, NULL);
+	attach("tmpfs", "dev/shm", "tmpfs", 0, NULL);
+	attach("tmpfs", "run", "tmpfs", 0, "mode=755");
+	attach("tmpfs", "tmp", "tmpfs", 0, NULL);
+	folder("opt");
+	attach("files", "opt/implementation", "hostfs", MS_RDONLY, files);
+	attach(logs, "logs", NULL, MS_BIND, NULL);
+	if (chroot(".") || chdir("/tmp"))
+		die("chroot", root);
+}
+
+int main(int argc, char **argv)
+{
+	const struct rlimit file_limit = {FILE_LIMIT_BYTES, FILE_LIMIT_BYTES};
+	long long start_ns;
+
+	if (argc < 6) {
+		fprintf(stderr, "usage: enter ROOT FILES LOGDIR START_NS PROGRAM [ARGUMENT...]\n");
+		return 1;
+	}
+	make_root(argv[1], argv[2], argv[3]);
+	if (setrlimit(RLIMIT_FSIZE, &file_limit))
+		die("limit", "files");
+	start_ns = atoll(argv[4]);
+	if (start_ns) {
+		const struct timespec at = {start_ns / 1000000000, start_ns % 1000000000};
+
+		clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL);
+	}
+	execvp(argv[5], argv + 5);
+	die("cannot run", argv[5]);
+}

@@ -1,0 +1,28 @@
+"""Flows over the kernel's TCP, driven by the bulk sender and receiver."""
+
+from typing import Any
+
+from engine.guest.timeline import ORIGIN_NS
+
+_BULK = "/opt/tools/bulk"
+
+
+def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
+    """Start one side of a flow; a sender waits for the flow's instant. Returns its process.
+
+    Its standard output and errors go to the files `log`.out and `log`.err.
+    """
+    words: list[object] = ["receive", port]
+    if role == "sender":
+        control = run["implementations"][flow["implementation"]]["congestion_control"]
+        start_ns, stop_ns = ORIGIN_NS + flow["start_ns"], ORIGIN_NS + flow["stop_ns"]
+        words = ["send", peer, port, control, flow["bytes"] or 0, start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
+        words.append(f"/results/traces/cwnd-{flow['name']}.csv")
+    with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
+        return int(node.spawn([_BULK, *map(str, words)], output.fileno(), errors.fileno()))
+
+
+def received_bytes(log: str) -> int:
+    """What a receiver says it got."""
+    with open(f"{log}.out") as file:
+        return int(file.read() or 0)

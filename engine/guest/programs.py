@@ -1,0 +1,74 @@
+"""Flows of programs under test: each side is its implementation's `endpoint` (docs/implementations.md)."""
+
+import json
+import os
+import subprocess
+from typing import Any
+
+from engine.guest.timeline import ORIGIN_NS
+
+PROGRAMS = "/guest/programs"
+"""Outside the guest, as its sandbox shows it: a folder for each program of the run, with its `files` and its `root`."""
+
+FILE_LIMIT_BYTES = 1 << 30
+"""As enter.c sets it."""
+
+_ENTER = "/opt/tools/enter"
+_ENDPOINT = "/opt/implementation/endpoint"
+_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",  # noqa: S108  the program's own
+    "LANG": "C.UTF-8",
+    "LOGDIR": "/logs",
+}
+
+
+def enter(implementation: str, logs: str, start_ns: int) -> list[str]:
+    """The words before those of a program: it starts at `start_ns` (0: at once) in its root, `logs` as its /logs."""
+    return [_ENTER, f"{PROGRAMS}/{implementation}/root", f"{PROGRAMS}/{implementation}/files", logs, str(start_ns)]
+
+
+def version(implementation: str, command: list[str]) -> str:
+    """What the program says about itself."""
+    words = [*enter(implementation, "/tmp", 0), *command]  # noqa: S108  the guest's own
+    return subprocess.check_output(words, text=True, env=_ENVIRONMENT).strip()
+
+
+def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
+    """Start one side of a flow; a sender waits for the flow's instant. Returns its process.
+
+    What it writes goes to the folder `log` (its LOGDIR) and, for standard output and errors, to files beside it.
+    """
+    os.mkdir(log)
+    environment = _ENVIRONMENT | {
+        "ROLE": role,
+        "PEER": peer,
+        "PORT": str(port),
+        "SEED": str(run["seed"]),
+        "PARAMS": json.dumps(flow["params"]),
+        "ORIGIN_NS": str(ORIGIN_NS),
+        "SAMPLE_NS": str(run["sample_ns"]),
+    }
+    if flow["bytes"] is None:
+        environment["DURATION"] = f"{(flow['stop_ns'] - flow['start_ns']) / 1e9:.9f}"
+    else:
+        environment["BYTES"] = str(flow["bytes"])
+    start_ns = ORIGIN_NS + flow["start_ns"] if role == "sender" else 0
+    words = [*enter(flow["implementation"], log, start_ns), _ENDPOINT]
+    with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
+        return int(node.spawn(words, output.fileno(), errors.fileno(), environment))
+
+
+def received_bytes(log: str) -> int:
+    """What a receiver says it got; 0 when it says nothing."""
+    try:
+        with open(f"{log}/received_bytes") as file:
+            return int(file.read())
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def keep_window(log: str, trace: str) -> None:
+    """Put the samples that a sender wrote among the run's traces."""
+    if os.path.exists(f"{log}/cwnd.csv"):
+        os.rename(f"{log}/cwnd.csv", trace)

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sender and receiver over libutp, as docs/implementations.md asks of an endpoint.
+ *
+ * Two system calls per packet and side: a blocking recvmsg that brings the packet's arrival time along, and the sendto
+ * of the answer. The clock is read once per wake-up; all that libutp does until the next one happens at that instant.
+ */
+#include <arpa/inet.h>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <netinet/in.h>
+#include <string>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "inspect.h"
+
+namespace {
+
+constexpr uint64_t NS = 1000000000;
+constexpr long TICK_US = 500000;	/* libutp looks at its timers this often */
+constexpr size_t BLOCK_BYTES = 64 << 10;
+
+struct options {
+	bool sends;
+	sockaddr_in peer;
+	uint16_t port;
+	uint64_t bytes;			/* 0: no end */
+	uint64_t origin_ns, sample_ns;
+	std::string logs;
+	const char *payload;		/* where a receiver puts what arrived; NULL: nowhere */
+	int target_us, send_buffer_bytes, receive_buffer_bytes;
+};
+
+struct connection {
+	options how;
+	int udp;
+	uint64_t now_ns;
+	utp_socket *socket;
+	uint64_t moved_bytes;		/* written to or read from libutp */
+	FILE *trace, *payload;
+	uint64_t next_sample_ns;
+	bool connected, closing, done;
+};
+
+volatile sig_atomic_t told_to_end;
+
+[[noreturn]] void fail(const char *format, ...)
+{
+	va_list words;
+
+	va_start(words, format);
+	vfprintf(stderr, format, words);
+	va_end(words);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+[[noreturn]] void fail_errno(const char *what)
+{
+	fail("%s: %s", what, strerror(errno));
+}
+
+[[noreturn]] void not_supported(const char *what, const std::string &found)
+{
+	fprintf(stderr, "%s: not supported: %s\n", what, found.c_str());
+	exit(127);
+}
+
+/* What is sent, everywhere: the numbers 0, 1, 2, ... as 64-bit big-endian integers. */
+void fill(unsigned char *block, uint64_t offset, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		block[i] = (offset + i) / 8 >> (56 - (offset + i) % 8 * 8);
+}
+
+void check(const unsigned char *data, uint64_t offset, size_t length)
+{
+	unsigned char expected[BLOCK_BYTES];
+
+	if (length > sizeof(expected))
+		fail("a packet of %zu bytes", length);
+	fill(expected, offset, length);
+	for (size_t i = 0; i < length; i++)
+		if (data[i] != expected[i])
+			fail("wrong byte at offset %llu: 0x%02x, not 0x%02x", (unsigned long long)(offset + i), data[i],
+			     expected[i]);
+}
+
+/* --- the settings --- */
+
+const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+uint64_t number(const char *name)
+{
+	const char *text = setting(name);
+	char *end;
+
+	errno = 0;
+	const unsigned long long value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-')
+		not_supported(name, text);
+	return value;
+}
+
+/* PARAMS: a flat object of whole numbers, {"target_ns": 100000000, ...} */
+void read_parameters(options &how)
+{
+	const std::string text = setting("PARAMS");
+	char name[32];
+	long long value;
+	int length = 0;
+	const char *at = text.c_str();
+
+	for (char before = '{'; sscanf(at, " %c \"%31[a-z_]\" : %lld%n", &before, name, &value, &length) == 3;) {
+		const std::string parameter = name;
+
+		at += length;
+		if (value < 0 || value / 1000 > INT_MAX)
+			not_supported("PARAMS", text);
+		if (parameter == "target_ns")
+			how.target_us = value / 1000;
+		else if (parameter == "send_buffer_bytes" && value <= INT_MAX)
+			how.send_buffer_bytes = value;
+		else if (parameter == "receive_buffer_bytes" && value <= INT_MAX)
+			how.receive_buffer_bytes = value;
+		else
+			not_supported("PARAMS", text);
+	}
+	const bool empty = sscanf(at, " { }%n", &length) == 0 && at == text.c_str() && length;
+	length = 0;
+	sscanf(at, " }%n", &length);
+	if (!empty && (!length || at[length] || at == text.c_str()))
+		not_supported("PARAMS", text);
+}
+
+options read_settings()
+{
+	options how = {};
+	const std::string role = setting("ROLE");
+
+	if (role != "sender" && role != "receiver")
+		not_supported("ROLE", role);
+	how.sends = role == "sender";
+	how.peer.sin_family = AF_INET;
+	how.port = number("PORT");
+	how.peer.sin_port = htons(how.port);
+	if (inet_pton(AF_INET, setting("PEER"), &how.peer.sin_addr) != 1)
+		not_supported("PEER", setting("PEER"));
+	how.bytes = *setting("BYTES") ? number("BYTES") : 0;
+	how.origin_ns = number("ORIGIN_NS");
+	how.sample_ns = number("SAMPLE_NS");
+	how.logs = setting("LOGDIR");
+	how.payload = *setting("PAYLOAD") ? setting("PAYLOAD") : nullptr;
+	read_parameters(how);
+	return how;
+}
+
+/* --- what libutp calls --- */
+
+connection &of(utp_callback_arguments *a)
+{
+	return *static_cast<connection *>(utp_context_get_userdata(a->context));
+}
+
+/* what was written is still delivered */
+void close(connection &c, utp_socket *socket)
+{
+	if (!c.closing)
+		utp_close(socket);
+	c.closing = true;
+}
+
+void write_all(connection &c)
+{
+	unsigned char block[BLOCK_BYTES];
+
+	while (!c.closing && (!c.how.bytes || c.moved_bytes < c.how.bytes)) {
+		const uint64_t left = c.how.bytes ? c.how.bytes - c.moved_bytes : sizeof(block);
+		const size_t length = left < sizeof(block) ? left : sizeof(block);
+
+		fill(block, c.moved_bytes, length);
+		const ssize_t taken = utp_write(c.socket, block, length);
+		if (taken < 0)
+			fail("utp_write failed");
+		if (!taken)
+			return;
+		c.moved_bytes += taken;
+	}
+	close(c, c.socket);
+}
+
+uint64 on_state(utp_callback_arguments *a)
+{
+	connection &c = of(a);
+
+	switch (a->state) {
+	case UTP_STATE_CONNECT:
+	case UTP_STATE_WRITABLE:
+		c.connected = true;
+		if (c.how.sends)
+			write_all(c);
+		break;
+	case UTP_STATE_EOF:
+		close(c, a->socket);
+		break;
+	case UTP_STATE_DESTROYING:
+		if (a->socket == c.socket) {
+			c.socket = nullptr;
+			c.done = true;
+		}
+		break;
+	}
+	return 0;
+}
+
+uint64 on_accept(utp_callback_arguments *a)
+{
+	connection &c = of(a);
+
+	if (!c.socket)
+		c.socket = a->socket;
+	return 0;
+}
+
+uint64 on_read(utp_callback_arguments *a)
+{
+	connection &c = of(a);
+
+	check(a->buf, c.moved_bytes, a->len);
+	if (c.payload && fwrite(a->buf, 1, a->len, c.payload) != a->len)
+		fail_errno("payload");
+	c.moved_bytes += a->len;
+	utp_read_drained(a->socket);
+	return 0;
+}
+
+uint64 on_error(utp_callback_arguments *a)
+{
+	connection &c = of(a);
+
+	if (c.how.sends || a->error_code != UTP_ECONNRESET)
+		fail("%s after %llu bytes", utp_error_code_names[a->error_code], (unsigned long long)c.moved_bytes);
+	/* the sender of a flow without end stops like this */
+	close(c, a->socket);
+	return 0;
+}
+
+uint64 on_send(utp_callback_arguments *a)
+{
+	if (sendto(of(a).udp, a->buf, a->len, 0, a->address, a->address_len) < 0)
+		fail_errno("sendto");
+	return 0;
+}
+
+uint64 clock_us(utp_callback_arguments *a)
+{
+	return of(a).now_ns / 1000;
+}
+
+uint64 clock_ms(utp_callback_arguments *a)
+{
+	return of(a).now_ns / 1000000;
+}
+
+uint64 random_number(utp_callback_arguments *)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		fail_errno("getrandom");
+	return number;
+}
+
+/* --- time and packets --- */
+
+/* Nothing changes between two wake-ups: samples are written late, before what the next one brings. */
+void sample(connection &c)
+{
+	for (; c.next_sample_ns < c.now_ns; c.next_sample_ns += c.how.sample_ns) {
+		if (!c.trace || !c.socket || !c.connected)
+			continue;
+		const utp_inside now = utp_inspect(c.socket);
+
+		fprintf(c.trace, "%llu,%.3f,%.3f,%u,%u,%.3f,,%u,%llu,,",
+			(unsigned long long)(c.next_sample_ns - c.how.origin_ns), now.window_bytes / now.packet_bytes,
+			now.ssthresh_bytes / now.packet_bytes, 1000 * now.rtt_ms, 1000 * now.rtt_var_ms,
+			now.in_flight_bytes / now.packet_bytes, now.retransmitted_pkts,
+			(unsigned long long)(c.moved_bytes - now.queued_bytes));
+		if (now.has_delays)
+			fprintf(c.trace, "%u,%u,%u\n", now.base_delay_us, now.base_delay_us + now.queuing_delay_us,
+				now.queuing_delay_us);
+		else
+			fputs(",,\n", c.trace);
+	}
+}
+
+void read_clock(connection &c)
+{
+	timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	c.now_ns = now.tv_sec * NS + now.tv_nsec;
+}
+
+/* Waits for a packet or for libutp's timers. */
+void wake_up(connection &c, utp_context *context)
+{
+	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
+	unsigned char packet[BLOCK_BYTES];
+	sockaddr_in from;
+	iovec data = {packet, sizeof(packet)};
+	msghdr message = {};
+
+	message.msg_name = &from;
+	message.msg_namelen = sizeof(from);
+	message.msg_iov = &data;
+	message.msg_iovlen = 1;
+	message.msg_control = control;
+	message.msg_controllen = sizeof(control);
+	const ssize_t length = recvmsg(c.udp, &message, 0);
+	if (length < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			fail_errno("recvmsg");
+		read_clock(c);
+	} else {
+		const cmsghdr *stamp = CMSG_FIRSTHDR(&message);
+		timespec arrival;
+
+		if (!stamp || stamp->cmsg_type != SCM_TIMESTAMPNS)
+			fail("a packet without its time of arrival");
+		memcpy(&arrival, CMSG_DATA(stamp), sizeof(arrival));
+		const uint64_t arrival_ns = arrival.tv_sec * NS + arrival.tv_nsec;
+		if (arrival_ns > c.now_ns)
+			c.now_ns = arrival_ns;
+	}
+	sample(c);
+	if (length >= 0) {
+		utp_process_udp(context, packet, length, reinterpret_cast<sockaddr *>(&from), message.msg_namelen);
+		utp_issue_deferred_acks(context);
+	}
+	utp_check_timeouts(context);
+}
+
+int open_udp(const options &how)
+{
+	const int one = 1, never_fragment = IP_PMTUDISC_DO;
+	const timeval tick = {0, TICK_US};
+	sockaddr_in here = {};
+	const int udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+	here.sin_family = AF_INET;
+	here.sin_port = htons(how.sends ? 0 : how.port);
+	if (udp < 0 || setsockopt(udp, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
+	    setsockopt(udp, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) ||
+	    setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment)) ||
+	    bind(udp, reinterpret_cast<sockaddr *>(&here), sizeof(here)))
+		fail_errno("UDP socket");
+	return udp;
+}
+
+utp_context *start_libutp(connection &c)
+{
+	utp_context *context = utp_init(2);
+
+	utp_context_set_userdata(context, &c);
+	utp_set_callback(context, UTP_SENDTO, on_send);
+	utp_set_callback(context, UTP_ON_STATE_CHANGE, on_state);
+	utp_set_callback(context, UTP_ON_ERROR, on_error);
+	utp_set_callback(context, UTP_ON_READ, on_read);
+	if (!c.how.sends)
+		utp_set_callback(context, UTP_ON_ACCEPT, on_accept);
+	utp_set_callback(context, UTP_GET_MICROSECONDS, clock_us);
+	utp_set_callback(context, UTP_GET_MILLISECONDS, clock_ms);
+	utp_set_callback(context, UTP_GET_RANDOM, random_number);
+	const std::pair<int, int> chosen[] = {{UTP_TARGET_DELAY, c.how.target_us},
+					      {UTP_SNDBUF, c.how.send_buffer_bytes},
+					      {UTP_RCVBUF, c.how.receive_buffer_bytes}};
+	for (const auto &[option, value] : chosen)
+		if (value && utp_context_set_option(context, option, value))
+			fail("libutp refuses option %d", option);
+	return context;
+}
+
+FILE *open_file(const std::string &path)
+{
+	FILE *file = fopen(path.c_str(), "w");
+
+	if (!file)
+		fail_errno(path.c_str());
+	setvbuf(file, nullptr, _IOFBF, 1 << 16);
+	return file;
+}
+
+void close_file(FILE *file)
+{
+	if (file && fclose(file))
+		fail_errno("output");
+}
+
+void end(int)
+{
+	told_to_end = 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts(VERSION);
+		return 0;
+	}
+	connection c = {};
+	struct sigaction on_end = {};
+
+	on_end.sa_handler = end;	/* without SA_RESTART: recvmsg returns */
+	sigaction(SIGTERM, &on_end, nullptr);
+	c.how = read_settings();
+	c.udp = open_udp(c.how);
+	read_clock(c);
+	c.next_sample_ns = c.how.origin_ns;
+	utp_context *context = start_libutp(c);
+	if (c.how.sends) {
+		c.trace = open_file(c.how.logs + "/cwnd.csv");
+		fputs("time_ns,cwnd_pkts,ssthresh_pkts,srtt_us,rttvar_us,unacked_pkts,lost_pkts,retransmitted_pkts,"
+		      "bytes_acked,ca_state,base_delay_us,current_delay_us,queuing_delay_us\n", c.trace);
+		c.socket = utp_create_socket(context);
+		utp_connect(c.socket, reinterpret_cast<sockaddr *>(&c.how.peer), sizeof(c.how.peer));
+	} else if (c.how.payload) {
+		c.payload = open_file(c.how.payload);
+	}
+
+	while (!c.done && !told_to_end)
+		wake_up(c, context);
+
+	if (told_to_end && c.how.sends && c.socket)
+		utp_reset(c.socket);
+	if (!c.how.sends) {
+		FILE *received = open_file(c.how.logs + "/received_bytes");
+
+		fprintf(received, "%llu\n", (unsigned long long)c.moved_bytes);
+		close_file(received);
+	}
+	close_file(c.trace);
+	close_file(c.payload);
+	if (!c.how.sends && c.how.bytes && c.moved_bytes != c.how.bytes)
+		fail("got %llu of %llu bytes", (unsigned long long)c.moved_bytes, (unsigned long long)c.how.bytes);
+	return 0;
+}
