@@ -16,8 +16,10 @@ from analysis import settings
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
 from analysis.observer import conversation, delay, sizes
+from analysis.observer.control import Control, infer
 from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
+from analysis.observer.limits import Limit, limits
 from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, PACKET_BYTES, Flow
 
@@ -115,17 +117,35 @@ class Run:
         """IP length of each packet with new data, when it was sent."""
         return sizes.sizes(self.flight(flow).conversation)
 
-    def retransmissions(self, flow: str) -> Instants:
-        """Instants at which a packet was sent again."""
-        return Instants(self.flight(flow).retransmissions.times, self.duration)
+    def packet_sizes(self, flow: str, t0: float, t1: float) -> dict[int, int]:
+        """Different IP lengths of packets with new data, the smallest first, and how many packets had each."""
+        self._ns(t0, t1)
+        return sizes.counts(self.packet_bytes(flow), t0, t1)
 
     def header_share(self, flow: str) -> float:
         """Part of a flow's sent IP bytes that is no data of its application."""
         return sizes.header_share(self.flight(flow).conversation)
 
-    def sent_packets(self, flow: str) -> Instants:
-        """Instants at which a packet with data was sent, retransmissions included."""
-        return Instants(self.flight(flow).conversation.sent.times, self.duration)
+    def retransmissions(self, flow: str) -> Instants:
+        """Instants at which a packet was sent again."""
+        return Instants(self.flight(flow).retransmissions.times, self.duration)
+
+    def retransmission_rate(self, flow: str, t0: float, t1: float) -> float:
+        """Packets sent again over all packets sent."""
+        sent = Instants(self.flight(flow).conversation.sent.times, self.duration).count(t0, t1)
+        if not sent:
+            raise NotMeasuredError(f"flow {flow} sent nothing from {t0:g} s to {t1:g} s")
+        return self.retransmissions(flow).count(t0, t1) / sent
+
+    def limited_by(self, flow: str, limit: Limit, t0: float, t1: float) -> float:
+        """Part of the time in which a sender was held back by its congestion or receive window, or its application."""
+        self._ns(t0, t1)
+        return limits(self.flight(flow)).share(limit, t0, t1)
+
+    def control(self, flow: str) -> Control:
+        """Target and gain, inferred from the window's reaction to delay."""
+        flight = self.flight(flow)
+        return infer(flight, limits(flight))
 
     # The bottleneck's queue
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, Final
 
+from analysis.observer.limits import Limit
 from analysis.run import Run
 from analysis.series import Instants, NotMeasuredError, Series
 
@@ -32,6 +33,67 @@ class Words:
     def srtt_ms(self, flow: str) -> Series:
         """Round-trip time, smoothed by the sender, ms."""
         return self._run.srtt_ms(flow)
+
+    def in_flight(self, flow: str) -> Series:
+        """Give the packets sent and not yet acknowledged, from captures."""
+        return self._run.in_flight(flow)
+
+    def rtt_ms(self, flow: str) -> Series:
+        """Round-trip times, from captures."""
+        return self._run.rtt_ms(flow)
+
+    def seen_delay_ms(self, flow: str) -> Series:
+        """Queuing delay that the sender can see, from captures."""
+        return self._run.seen_delay_ms(flow)
+
+    def receive_window_bytes(self, flow: str) -> Series:
+        """Give the window that the receiver advertises, bytes."""
+        return self._run.receive_window_bytes(flow)
+
+    def packet_bytes(self, flow: str) -> Series:
+        """Give the IP length of each packet with new data."""
+        return self._run.packet_bytes(flow)
+
+    def packet_sizes(self, flow: str, t0: float = 0.0, t1: float | None = None) -> list[int]:
+        """Different IP lengths of packets with new data, the smallest first."""
+        return list(self._run.packet_sizes(flow, t0, self._end(t1)))
+
+    def size_share(self, flow: str, at_least: float, t0: float = 0.0, t1: float | None = None) -> float:
+        """Give the part of the packets with new data whose IP length is at least so many bytes."""
+        counts = self._run.packet_sizes(flow, t0, self._end(t1))
+        if not counts:
+            raise NotMeasuredError(f"flow {flow} sent no data from {t0:g} s to {self._end(t1):g} s")
+        return sum(count for size, count in counts.items() if size >= at_least) / sum(counts.values())
+
+    def header_share(self, flow: str) -> float:
+        """Give the part of the sent IP bytes that is no data of the application."""
+        return self._run.header_share(flow)
+
+    def retransmissions(self, flow: str) -> Instants:
+        """Give the packets sent again."""
+        return self._run.retransmissions(flow)
+
+    def retransmission_rate(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Packets sent again over all packets sent."""
+        return self._run.retransmission_rate(flow, t0, self._end(t1))
+
+    def limited_by(self, flow: str, limit: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Give the part of the time in which that held the sender back."""
+        return self._run.limited_by(flow, Limit(limit), t0, self._end(t1))
+
+    def inferred_target_ms(self, flow: str) -> float:
+        """Give the target that the window's reaction to delay tells."""
+        found = self._run.control(flow).target_ms
+        if found is None:
+            raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
+        return found.value
+
+    def inferred_gain(self, flow: str) -> float:
+        """Give the growth without a queue, packets a round-trip time, that the window's reaction to delay tells."""
+        found = self._run.control(flow).gain_pkts_per_rtt
+        if found is None:
+            raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
+        return found.value
 
     def waited_ms(self, flow: str) -> Series:
         """Give waiting time of each packet, when it left the queue."""
@@ -66,6 +128,10 @@ class Words:
     def throughput(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Mean rate behind the bottleneck, bit/s."""
         return self._run.throughput(flow, t0, self._end(t1))
+
+    def rate(self, flow: str, step: float = 1.0) -> Series:
+        """Rate behind the bottleneck in steps, bit/s."""
+        return self._run.throughput_series(flow, step)
 
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Give a flow's part in the bytes of all flows."""

@@ -33,9 +33,13 @@ class Limits:
     edges: Floats
     limits: list[Limit]
 
-    def share(self, limit: Limit) -> float:
-        """Part of the time."""
-        return self.limits.count(limit) / len(self.limits)
+    def share(self, limit: Limit, t0: float = 0.0, t1: float = np.inf) -> float:
+        """Part of the time between two instants, by the middles of the intervals."""
+        middles = (self.edges[:-1] + self.edges[1:]) / 2
+        chosen = [one for one, at in zip(self.limits, middles, strict=True) if t0 <= at <= t1]
+        if not chosen:
+            raise NotMeasuredError(f"nothing was sent from {t0:g} s to {t1:g} s")
+        return chosen.count(limit) / len(chosen)
 
     def at(self, times: Floats) -> list[Limit]:
         """What limited the sender at instants within the edges."""

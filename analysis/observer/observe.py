@@ -87,7 +87,7 @@ def _delays(samples: Samples) -> dict[str, Any] | None:
 def _sizes(seen: Conversation) -> dict[str, Any]:
     return {
         "ladder": [{"at_s": round(at, 6), "ip_bytes": size} for at, size in sizes.ladder(seen)],
-        "counts": {str(size): count for size, count in sizes.counts(seen).items()},
+        "counts": {str(size): count for size, count in sizes.counts(sizes.sizes(seen), 0, seen.end).items()},
         "header_share": round(sizes.header_share(seen), 5),
     }
 

@@ -6,6 +6,9 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.capture.columns import write_columns
+from analysis.claims.expressions import evaluate
+from analysis.claims.vocabulary import Vocabulary
+from analysis.errors import BadInputError
 from analysis.observer import control, delay, limits, sizes
 from analysis.observer.conversation import Answers, Conversation, Samples, Sent, unwrapped
 from analysis.observer.flight import Cause, Flight
@@ -14,6 +17,14 @@ from analysis.run import Run
 from analysis.series import NotMeasuredError
 from tests.analysis.synthetic import plain, write
 from tests.analysis.utp_model import PAYLOAD, Model
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that lost two packets."""
+    folder = Model(duration=8.0, lost=(3000, 4000)).run(tmp_path_factory.mktemp("busy"))
+    write_columns(folder)
+    return Run(folder)
 
 
 def observed(tmp_path: Path, model: Model) -> Flight:
@@ -107,7 +118,7 @@ def test_packet_sizes() -> None:
     sent = [(float(n), n, 300 if n < 5 else 1400) for n in range(10)] + [(9.5, 2, 300)]
     seen = conversation(sent, [(10.0, 10)])
     assert sizes.ladder(seen) == [(0.0, 348), (5.0, 1448)]
-    assert sizes.counts(seen) == {348: 5, 1448: 5}
+    assert sizes.counts(sizes.sizes(seen), 0, 10) == {348: 5, 1448: 5}
     assert sizes.header_share(seen) == pytest.approx(11 * 48 / (11 * 48 + 6 * 300 + 5 * 1400))
 
 
@@ -143,3 +154,32 @@ def test_where_nothing_was_captured_is_said(tmp_path: Path) -> None:
     write_columns(folder)
     with pytest.raises(NotMeasuredError, match="the sender of flow tcp sees needs a capture at its host"):
         Run(folder).in_flight("tcp")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('packet_sizes("utp")', [1430]),
+        ('size_share("utp", 1430)', 1),
+        ('size_share("utp", 1431, 1, 2)', 0),
+        ('packet_bytes("utp").max()', 1430),
+        ('header_share("utp")', pytest.approx(48 / 1430)),
+        ('retransmissions("utp").count()', 2),
+        ('0 < retransmission_rate("utp") < 0.001', True),
+        ('receive_window_bytes("utp").min()', 1 << 20),
+        ('rtt_ms("utp").min()', pytest.approx(50)),
+        ('seen_delay_ms("utp").min()', 0),
+        ('limited_by("utp", "receive-window")', 0),
+        ('limited_by("utp", "congestion-window", 2, 7) > 0.9', True),
+        ('58 < inferred_target_ms("utp") < 62', True),
+        ('1.6 < inferred_gain("utp") < 2.4', True),
+    ],
+)
+def test_words_of_claims(busy: Run, expression: str, value: object) -> None:
+    vocabulary = Vocabulary(busy, "made-by-hand", lambda *_: busy, {})
+    assert evaluate(expression, vocabulary) == value
+
+
+def test_a_limit_that_is_none_is_named(busy: Run) -> None:
+    with pytest.raises(BadInputError, match="'moon' is not a valid Limit"):
+        evaluate('limited_by("utp", "moon")', Vocabulary(busy, "made-by-hand", lambda *_: busy, {}))
