@@ -1,7 +1,8 @@
 """One run, loaded from its folder: series, counts and the metrics as the papers define them.
 
 Times are seconds of scenario time, windows and queues count packets. The queue is the FIFO of the bottleneck at router
-r1 and counts waiting packets; throughput and utilization count the bytes of IP packets that leave it.
+r1 and counts waiting packets; throughput and utilization count the bytes of IP packets that leave it. A way back
+that is limited, too, has a queue of its own.
 """
 
 import math
@@ -21,10 +22,9 @@ from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, limits
 from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
-from analysis.settings import NS, PACKET_BYTES, Flow
+from analysis.settings import BEHIND_BOTTLENECK, NS, PACKET_BYTES, Flow
 
 UDP: Final = 17
-BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
 
 # What makes a packet itself at both sides of the queue: routing changes none of these.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
@@ -157,8 +157,17 @@ class Run:
     @cached_property
     def queue_ms(self) -> Series:
         """Time that the waiting bytes take to leave at the rate of the moment, ms."""
-        series = self._queue("backlog_bytes")
-        return Series(series.times, series.values * 8e3 / self._rate.sampled(series.times), series.end)
+        return self._milliseconds(self._queue("backlog_bytes"), self._rate)
+
+    @cached_property
+    def backward_queue_pkts(self) -> Series:
+        """Packets waiting in the queue of the way back."""
+        return self._queue("backlog_pkts", "queue-backward")
+
+    @cached_property
+    def backward_queue_ms(self) -> Series:
+        """Time that the bytes waiting in the queue of the way back take to leave, ms."""
+        return self._milliseconds(self._queue("backlog_bytes", "queue-backward"), self._backward_rate)
 
     def waited_ms(self, flow: str) -> Series:
         """Time that each packet of a flow waited in the queue, ms, at the instants they left it."""
@@ -203,8 +212,8 @@ class Run:
     # Throughput at the IP layer
 
     def bytes_of(self, flow: str, t0: float, t1: float) -> int:
-        """Bytes of a flow's IP packets that left the bottleneck in the interval."""
-        left = self._left.filter(
+        """Bytes of a flow's IP packets with data that left the bottleneck of their direction in the interval."""
+        left = self._delivered.filter(
             (pl.col("flow") == self.flow(flow).name) & pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left")
         )
         return int(left["ip_length"].sum())
@@ -215,7 +224,7 @@ class Run:
 
     def throughput_series(self, flow: str, step: float) -> Series:
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s."""
-        left = self._left.filter(pl.col("flow") == self.flow(flow).name)
+        left = self._delivered.filter(pl.col("flow") == self.flow(flow).name)
         edges = np.arange(0.0, self.duration + step / 2, step)
         sums, _ = np.histogram(
             left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].cast(pl.Float64).to_numpy()
@@ -223,15 +232,18 @@ class Run:
         return Series(edges[:-1], sums * 8 / step, self.duration)
 
     def share(self, flow: str, t0: float, t1: float) -> float:
-        """Part of a flow in the bytes of all flows."""
-        total = sum(self.bytes_of(one.name, t0, t1) for one in self.settings.flows)
+        """Part of a flow in the bytes of all flows of its direction."""
+        backward = self.flow(flow).backward
+        beside = [one for one in self.settings.flows if one.backward == backward]
+        total = sum(self.bytes_of(one.name, t0, t1) for one in beside)
         if not total:
             raise NotMeasuredError(f"no flow sent anything from {t0:g} s to {t1:g} s")
         return self.bytes_of(flow, t0, t1) / total
 
     def jain(self, t0: float, t1: float) -> float:
-        """Jain's fairness index of the flows' throughputs: (sum x)^2 / (n sum x^2)."""
-        sent = np.array([self.bytes_of(flow.name, t0, t1) for flow in self.settings.flows], float)
+        """Jain's fairness index of the forward flows' throughputs: (sum x)^2 / (n sum x^2)."""
+        forward = [flow for flow in self.settings.flows if not flow.backward]
+        sent = np.array([self.bytes_of(flow.name, t0, t1) for flow in forward], float)
         if not sent.any():
             raise NotMeasuredError(f"no flow sent anything from {t0:g} s to {t1:g} s")
         return float(sent.sum() ** 2 / (len(sent) * (sent**2).sum()))
@@ -252,9 +264,22 @@ class Run:
     @cached_property
     def _rate(self) -> Series:
         """Rate of the bottleneck, bit/s."""
-        steps = [(0.0, self.settings.rate_bps), *self.settings.rate_steps]
-        times, rates = np.array(steps, float).T
+        return self._steps(self.settings.rate_bps, self.settings.rate_steps)
+
+    @cached_property
+    def _backward_rate(self) -> Series:
+        """Rate of the way back, bit/s."""
+        if self.settings.backward_rate_bps is None:
+            raise NotMeasuredError("the way back has no limit, so no queue")
+        return self._steps(self.settings.backward_rate_bps, self.settings.backward_rate_steps)
+
+    def _steps(self, first: int, steps: tuple[tuple[float, int], ...]) -> Series:
+        times, rates = np.array([(0.0, first), *steps], float).T
         return Series(times, rates, self.duration)
+
+    @staticmethod
+    def _milliseconds(waiting: Series, rate: Series) -> Series:
+        return Series(waiting.times, waiting.values * 8e3 / rate.sampled(waiting.times), waiting.end)
 
     @cached_property
     def _crossing(self) -> pl.DataFrame:
@@ -262,10 +287,18 @@ class Run:
 
     @cached_property
     def _left(self) -> pl.DataFrame:
-        """Packets leaving the bottleneck's queue."""
+        """Packets leaving the bottleneck's queue, of whatever kind."""
+        return self._behind(self._crossing)
+
+    @cached_property
+    def _delivered(self) -> pl.DataFrame:
+        """Packets with data behind the bottleneck of their direction."""
+        return self._behind(self._table("packets").filter(pl.col("forward") & (pl.col("time_ns") >= 0)))
+
+    def _behind(self, packets: pl.DataFrame) -> pl.DataFrame:
         if "bottleneck-out" not in self.settings.captures:
             raise NotMeasuredError("throughput needs a capture behind the bottleneck (bottleneck-out)")
-        return self._crossing.filter(pl.col("tap") == "bottleneck-out").sort("time_ns")
+        return packets.filter(pl.col("tap") == "bottleneck-out").sort("time_ns")
 
     @cached_property
     def _passages(self) -> pl.DataFrame:
@@ -299,8 +332,8 @@ class Run:
         inside = samples.times <= self.duration
         return Series(samples.times[inside], 1e3 * samples.values[inside], self.duration)
 
-    def _queue(self, column: str) -> Series:
-        table = self._table("queue")
+    def _queue(self, column: str, trace: str = "queue") -> Series:
+        table = self._table(trace)
         if not len(table):
             raise NotMeasuredError("the trace of the queue is empty")
         return self._as_series(table, column, 1.0)

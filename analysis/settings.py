@@ -12,6 +12,7 @@ FORMAT: Final = 1
 FIRST_PORT: Final = 5001  # the receiver of flow k listens on FIRST_PORT + k
 NS: Final = 1_000_000_000
 PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
+BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Flow:
     params: dict[str, Any]
     address: int
     port: int
+
+    @property
+    def backward(self) -> bool:
+        """Whether its data goes from the d side to the s side."""
+        return self.address >> 16 != BEHIND_BOTTLENECK
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Settings:
     flows: tuple[Flow, ...]
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
     backward_changes: bool  # whether an event changes the delay of the way back
+    backward_rate_bps: int | None  # of the link back, None: it has no limit
+    backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
     sample_s: float
     captures: tuple[str, ...]
@@ -81,25 +89,31 @@ def load(folder: Path) -> Settings:
         forward_s=delay.get("forward_ns", int) / NS,
         backward_s=delay.get("backward_ns", int) / NS,
         flows=tuple(_flow(flow, index) for index, flow in enumerate(document.children("flows"))),
-        rate_steps=tuple(
-            sorted(
-                (event.get("at_ns", int) / NS, event.get("rate_bps", int))
-                for event in document.children("events")
-                if event.data.get("on") == "bottleneck" and event.data.get("rate_bps") is not None
-            )
-        ),
+        rate_steps=_rate_steps(document, "bottleneck"),
         backward_changes=any(
             event.child(field).data.get("backward_ns") is not None
             for event in document.children("events")
             for field in ("delay", "jitter")
             if event.data.get(field) is not None
         ),
+        backward_rate_bps=(document.maybe("backward_bottleneck", dict) or {}).get("rate_bps"),
+        backward_rate_steps=_rate_steps(document, "backward_bottleneck"),
         duration_s=document.get("duration_ns", int) / NS,
         sample_s=document.get("sample_ns", int) / NS,
         captures=tuple(str(name) for name in document.get("captures", list)),
         keep_captures=document.get("keep_captures", bool),
         origin_ns=document.get("origin_ns", int),
         provenance=document.maybe("provenance", dict) or {},
+    )
+
+
+def _rate_steps(document: Document, bottleneck: str) -> tuple[tuple[float, int], ...]:
+    return tuple(
+        sorted(
+            (event.get("at_ns", int) / NS, event.get("rate_bps", int))
+            for event in document.children("events")
+            if event.data.get("on") == bottleneck and event.data.get("rate_bps") is not None
+        )
     )
 
 

@@ -7,8 +7,9 @@
          |   bottleneck     |
     sN --+                  +-- dN
 
-Rate and queue sit on r1 towards r2, forward delay on r2 towards the destinations, backward delay on r1 towards the
-sources: queue and delay on different interfaces, and neither on an endpoint.
+Rate and queue sit on r1 towards r2 (for the way back, if that is limited, on r2 towards r1), forward delay on r2
+towards the destinations, backward delay on r1 towards the sources: queue and delay on different interfaces, and neither
+on an endpoint.
 """
 
 from typing import Any
@@ -41,6 +42,7 @@ class Dumbbell(Topo):  # type: ignore[misc]
         pairs: int,
         switches: str,
         bottleneck: Bottleneck,
+        backward_bottleneck: Bottleneck | None,
         forward: Propagation,
         backward: Propagation,
         route_options: dict[str, str],
@@ -48,7 +50,10 @@ class Dumbbell(Topo):  # type: ignore[misc]
     ) -> None:
         """Called by Mininet's Topo with the constructor's arguments."""
         self.pairs = pairs
-        self.bottleneck = ("r1", "r1-r2")
+        # the limited links, by the name that events use
+        self.bottlenecks = {"bottleneck": ("r1", "r1-r2")}
+        if backward_bottleneck:
+            self.bottlenecks["backward_bottleneck"] = ("r2", "r2-r1")
         # forward traffic leaves r2 towards the destinations, backward traffic leaves r1 towards the sources
         self.access: dict[str, list[tuple[str, str]]] = {"r1": [], "r2": []}
         self.addHost("r1", cls=Router, routes=["10.1.0.0/16 via 10.2.0.2"])
@@ -65,7 +70,11 @@ class Dumbbell(Topo):  # type: ignore[misc]
                 "neighbours": [("10.2.0.2", _mac(2, 0, 2))],
                 "egress": bottleneck,
             },
-            params2={"addresses": ["10.2.0.2/30"], "neighbours": [("10.2.0.1", _mac(2, 0, 1))]},
+            params2={
+                "addresses": ["10.2.0.2/30"],
+                "neighbours": [("10.2.0.1", _mac(2, 0, 1))],
+                "egress": backward_bottleneck,
+            },
         )
         for side, prefix, router, delay in ((0, "s", "r1", backward), (1, "d", "r2", forward)):
             for pair in range(1, pairs + 1):
@@ -131,7 +140,8 @@ class Dumbbell(Topo):  # type: ignore[misc]
         hosts = range(1, self.pairs + 1)
         return {
             "bottleneck-in": [(node, interface, "in") for node, interface in self.access["r1"]],
-            "bottleneck-out": [(*self.bottleneck, "inout")],
+            "bottleneck-out": [(*self.bottlenecks["bottleneck"], "inout")],
+            "backward-in": [(node, interface, "in") for node, interface in self.access["r2"]],
             "sender": [(f"s{pair}", f"s{pair}-eth0", "inout") for pair in hosts],
             "receiver": [(f"d{pair}", f"d{pair}-eth0", "inout") for pair in hosts],
         }

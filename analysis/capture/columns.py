@@ -5,7 +5,7 @@
 packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
                  at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
 utp.parquet      a row a uTP packet: uTP's columns, and `packet`, its row in packets.parquet (from 0)
-queue.parquet    traces/queue.csv
+queue.parquet    traces/queue.csv; queue-backward.parquet the same for the way back (without rows if it has no limit)
 cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
 """
 
@@ -56,6 +56,9 @@ def write_columns(folder: Path) -> list[str]:
         _write(target / "utp.parquet", packets.select(of_utp.arg_true().alias("packet"), pl.col(UTP).filter(of_utp)))
         _write(target / "packets.parquet", packets.drop(UTP))
     _write(target / "queue.parquet", _trace(folder / "traces" / "queue.csv", QUEUE))
+    backward = folder / "traces" / "queue-backward.csv"
+    limited = run.backward_rate_bps is not None
+    _write(target / "queue-backward.parquet", _trace(backward, QUEUE) if limited else _empty_trace(QUEUE))
     flows = [
         _trace(folder / "traces" / f"cwnd-{flow.name}.csv", CWND).with_columns(flow=pl.lit(flow.name))
         for flow in run.flows

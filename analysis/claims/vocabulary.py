@@ -100,6 +100,16 @@ class Words:
         return self._run.waited_ms(flow)
 
     @property
+    def backward_queue_pkts(self) -> Series:
+        """Packets waiting in the queue of the way back."""
+        return self._run.backward_queue_pkts
+
+    @property
+    def backward_queue_ms(self) -> Series:
+        """Time that the bytes waiting in the queue of the way back take to leave, ms."""
+        return self._run.backward_queue_ms
+
+    @property
     def queue_pkts(self) -> Series:
         """Packets waiting in the bottleneck's queue."""
         return self._run.queue_pkts

@@ -4,8 +4,6 @@ The order is that of `timeline`: build, probe, captures and endpoints, scenario,
 """
 
 import json
-import os
-import signal
 import subprocess
 import traceback
 from typing import Any
@@ -46,32 +44,31 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     outcome["probe"] = probe.probe(net, run, PROBE_NS)
 
     sleep_until(ENDPOINTS_NS)
-    queue_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
+    queues_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
     capturing = captures.start(net, run["captures"], RESULTS)
-    sampler = queue_trace.start(net, run, RESULTS)
+    samplers = queue_trace.start(net, run, RESULTS)
     running = flows.Flows(net, run, RESULTS)
 
     _scenario(net, run, running)
 
     outcome["ended_ns"] = ended_ns = min(now_ns() - ORIGIN_NS, run["duration_ns"])
     running.end("sender")
-    os.kill(sampler, signal.SIGTERM)
-    os.waitpid(sampler, 0)
+    queue_trace.stop(samplers)
     running.settle(ORIGIN_NS + ended_ns + RECEIVERS_NS)
     running.end("receiver")
     running.settle(ORIGIN_NS + ended_ns + DRAIN_NS)
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
-    queue_after = queue_trace.read(net, RESULTS)
-    queue = {
-        name: count if name == "backlog_pkts" else count - queue_before[name] for name, count in queue_after.items()
+    queues = {
+        name: queue_trace.difference(after, queues_before[name])
+        for name, after in queue_trace.read(net, RESULTS).items()
     }
-    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "bottleneck_queue": queue}
+    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queues}
     if running.failure:
         raise RuntimeError(running.failure)
     audit.check_captures(capturing, written, counters)
-    audit.check_bottleneck(net.topo, queue, counters)
+    audit.check_bottlenecks(net.topo, queues, counters)
     outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
 
 

@@ -45,14 +45,16 @@ def check_captures(captures: list[Capture], written: dict[str, int], counters: C
             )
 
 
-def check_bottleneck(topo: Any, queue: dict[str, int], counters: Counters) -> None:
-    """Offered to the bottleneck = delivered + dropped, with an empty queue at the end."""
-    offered = sum(counters[interface]["received_pkts"] for _, interface in topo.access["r1"])
-    sent, dropped, waiting = queue["sent_pkts"], queue["dropped_pkts"], queue["backlog_pkts"]
-    if waiting or offered != sent + dropped:
-        raise AuditError(
-            f"audit: {offered} packets came to the bottleneck, {sent} left it, {dropped} were dropped, {waiting} wait"
-        )
-    interface = topo.bottleneck[1]
-    if sent != counters[interface]["sent_pkts"]:
-        raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
+def check_bottlenecks(topo: Any, queues: dict[str, dict[str, int]], counters: Counters) -> None:
+    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end."""
+    for name, queue in queues.items():
+        router, interface = topo.bottlenecks[name]
+        offered = sum(counters[access]["received_pkts"] for _, access in topo.access[router])
+        sent, dropped, waiting = queue["sent_pkts"], queue["dropped_pkts"], queue["backlog_pkts"]
+        where = name.replace("_", " ")
+        if waiting or offered != sent + dropped:
+            raise AuditError(
+                f"audit: {offered} packets came to the {where}, {sent} left it, {dropped} were dropped, {waiting} wait"
+            )
+        if sent != counters[interface]["sent_pkts"]:
+            raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")

@@ -33,6 +33,7 @@ class Path:
     forward_ns: int
     backward_ns: int
     capacity_bps: float
+    backward_capacity_bps: float | None  # None: nothing limits the way back
 
 
 def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
@@ -45,11 +46,14 @@ def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
     pairs = sorted({int(flow["from"][1:]) for flow in run["flows"]})
     for index, pair in enumerate(pairs):
         sleep_until(start_ns + index * 4_000_000_000 // len(pairs))
-        path = _measure(net, pair, run["bottleneck"]["buffer_pkts"])
+        path = _measure(net, pair, run)
         measured[f"s{pair}-d{pair}"] = asdict(path)
-        _compare(f"s{pair} to d{pair}", "forward delay", path.forward_ns, run["delay"]["forward_ns"])
-        _compare(f"d{pair} to s{pair}", "backward delay", path.backward_ns, run["delay"]["backward_ns"])
-        _compare(f"s{pair} to d{pair}", "capacity", path.capacity_bps, run["bottleneck"]["rate_bps"])
+        there, back = f"s{pair} to d{pair}", f"d{pair} to s{pair}"
+        _compare(there, "forward delay", path.forward_ns, run["delay"]["forward_ns"])
+        _compare(back, "backward delay", path.backward_ns, run["delay"]["backward_ns"])
+        _compare(there, "capacity", path.capacity_bps, run["bottleneck"]["rate_bps"])
+        if path.backward_capacity_bps is not None:
+            _compare(back, "capacity", path.backward_capacity_bps, run["backward_bottleneck"]["rate_bps"])
     return measured
 
 
@@ -59,25 +63,33 @@ def _compare(where: str, what: str, measured: float, expected: float) -> None:
         raise ProbeError(f"fidelity probe: {what} from {where} is {measured:.0f} {unit}, the scenario says {expected}")
 
 
-def _measure(net: Any, pair: int, buffer_pkts: int) -> Path:
-    # a train that fits: the first packet passes at once, the rest must wait in the buffer
-    train = min(_TRAIN_PKTS, buffer_pkts + 1)
+def _measure(net: Any, pair: int, run: dict[str, Any]) -> Path:
     source, destination = net[f"s{pair}"].namespace, net[f"d{pair}"].namespace
+    backward_bps = None
     with _udp(source) as sender, _udp(destination) as receiver:
         # one packet each way first: a switch asks its slow path about the first packet of a flow
         for end, other, address in ((sender, receiver, destination_ip(pair)), (receiver, sender, source_ip(pair))):
             end.sendto(b"", (address, _PORT))
             _arrival_ns(other)
-        payload = bytes(_PACKET_BYTES - _IP_UDP_HEADER_BYTES)
+        forward_ns, capacity_bps = _train(sender, receiver, destination_ip(pair), run["bottleneck"]["buffer_pkts"])
         sent_ns = now_ns()
-        for _ in range(train):
-            sender.sendto(payload, (destination_ip(pair), _PORT))
-        arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
-        returned_ns = now_ns()
         receiver.sendto(b"", (source_ip(pair), _PORT))
-        backward_ns = _arrival_ns(sender) - returned_ns
-    bits = 8 * _PACKET_BYTES * (train - 1)
-    return Path(arrivals_ns[0] - sent_ns, backward_ns, bits * 1e9 / (arrivals_ns[-1] - arrivals_ns[0]))
+        backward_ns = _arrival_ns(sender) - sent_ns
+        if run["backward_bottleneck"]:
+            _, backward_bps = _train(receiver, sender, source_ip(pair), run["backward_bottleneck"]["buffer_pkts"])
+    return Path(forward_ns, backward_ns, capacity_bps, backward_bps)
+
+
+def _train(sender: socket.socket, receiver: socket.socket, address: str, buffer_pkts: int) -> tuple[int, float]:
+    """Delay of the first of some packets that are sent at once, ns, and the rate at which they arrive, bit/s."""
+    # a train that fits: the first packet passes at once, the rest must wait in the buffer
+    train = min(_TRAIN_PKTS, buffer_pkts + 1)
+    payload = bytes(_PACKET_BYTES - _IP_UDP_HEADER_BYTES)
+    sent_ns = now_ns()
+    for _ in range(train):
+        sender.sendto(payload, (address, _PORT))
+    arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
+    return arrivals_ns[0] - sent_ns, 8 * _PACKET_BYTES * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
 
 
 def _udp(namespace: int) -> socket.socket:

@@ -1,31 +1,55 @@
-"""The trace of the bottleneck's queue, and its counters at one instant."""
+"""The traces of the queues at the bottlenecks, and their counters at one instant."""
 
 import os
+import signal
 from typing import Any
 
 from engine.guest.clock import now_ns
 from engine.guest.timeline import ORIGIN_NS
 from topologies.shaping import FIFO_HANDLE
 
+# by the bottleneck's name: what its trace is called
+_TRACES = {"bottleneck": "queue", "backward_bottleneck": "queue-backward"}
 
-def start(net: Any, run: dict[str, Any], results: str) -> int:
-    """Sample the queue over the whole scenario into traces/queue.csv; returns the process."""
+
+def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
+    """Sample every queue over the whole scenario into traces/queue*.csv; returns the processes."""
     stop_ns = ORIGIN_NS + run["duration_ns"]
-    return _spawn(net, f"{results}/traces/queue.csv", ORIGIN_NS, stop_ns, run["sample_ns"], results)
+    return [
+        _spawn(net, place, f"{results}/traces/{_TRACES[name]}.csv", ORIGIN_NS, stop_ns, run["sample_ns"], results)
+        for name, place in net.topo.bottlenecks.items()
+    ]
 
 
-def read(net: Any, results: str) -> dict[str, int]:
-    """The queue's counters now, by the names of the trace's columns."""
+def stop(samplers: list[int]) -> None:
+    """End the traces; each is whole by then."""
+    for process in samplers:
+        os.kill(process, signal.SIGTERM)
+        os.waitpid(process, 0)
+
+
+def read(net: Any, results: str) -> dict[str, dict[str, int]]:
+    """Every queue's counters now, by the bottleneck's name and the names of the trace's columns."""
     path = "/tmp/queue.csv"  # noqa: S108  the guest's own
-    at_ns = now_ns()
-    os.waitpid(_spawn(net, path, at_ns, at_ns + 1, 1, results), 0)
-    with open(path) as file:
-        names, values = (line.strip().split(",") for line in file)
-    return dict(zip(names, (int(value) for value in values), strict=True))
+    counters = {}
+    for name, place in net.topo.bottlenecks.items():
+        at_ns = now_ns()
+        os.waitpid(_spawn(net, place, path, at_ns, at_ns + 1, 1, results), 0)
+        with open(path) as file:
+            names, values = (line.strip().split(",") for line in file)
+        counters[name] = dict(zip(names, (int(value) for value in values), strict=True))
+    return counters
 
 
-def _spawn(net: Any, path: str, first_ns: int, stop_ns: int, period_ns: int, results: str) -> int:
-    node, interface = net.topo.bottleneck
+def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
+    """What a queue counted between two readings, and what waits in it at the second."""
+    return {name: count if name == "backlog_pkts" else count - before[name] for name, count in after.items()}
+
+
+def _spawn(
+    net: Any, place: tuple[str, str], path: str, first_ns: int, stop_ns: int, period_ns: int, results: str
+) -> int:
+    node, interface = place
     words = ["/opt/tools/queue", interface, FIFO_HANDLE, *map(str, (first_ns, stop_ns, period_ns, ORIGIN_NS))]
     with open(path, "w") as output, open(f"{results}/logs/queue.err", "a") as errors:
         return int(net[node].spawn(words, output.fileno(), errors.fileno()))

@@ -35,7 +35,8 @@ def build(run: dict[str, Any]) -> BatchMininet:
         Dumbbell(
             pairs=run["topology"]["pairs"],
             switches=run["topology"]["switches"],
-            bottleneck=Bottleneck(run["bottleneck"]["rate_bps"], run["bottleneck"]["buffer_pkts"]),
+            bottleneck=Bottleneck(**run["bottleneck"]),
+            backward_bottleneck=Bottleneck(**run["backward_bottleneck"]) if run["backward_bottleneck"] else None,
             forward=Propagation(run["delay"]["forward_ns"]),
             backward=Propagation(run["delay"]["backward_ns"]),
             route_options=_route_options(run),
@@ -47,9 +48,10 @@ def build(run: dict[str, Any]) -> BatchMininet:
 
 
 def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
-    """Apply an event of the scenario, now. It is on the bottleneck, on all paths, or on ``path:s1-d1``."""
-    if event["on"] == "bottleneck":
-        _change(net, net.topo.bottleneck, {name: event[name] for name in ("rate_bps", "buffer_pkts") if name in event})
+    """Apply an event of the scenario, now. It is on a bottleneck, on all paths, or on ``path:s1-d1``."""
+    if event["on"] in net.topo.bottlenecks:
+        queue: dict[str, Any] = {name: event[name] for name in ("rate_bps", "buffer_pkts") if name in event}
+        _change(net, net.topo.bottlenecks[event["on"]], queue)
         return
     source, _, destination = event["on"].removeprefix("path").removeprefix(":").partition("-")
     for direction, router, host in (("forward", "r2", destination), ("backward", "r1", source)):

@@ -12,7 +12,8 @@ from engine.scenario.load import Document
 from engine.scenario.units import parse
 
 # What an event may change, by what it is on.
-EVENT_FIELDS = {"bottleneck": ["rate", "buffer"], "path": ["delay", "jitter", "loss"]}
+_QUEUE, _PATH = ["rate", "buffer"], ["delay", "jitter", "loss"]
+EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH}
 
 
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
@@ -31,6 +32,7 @@ def _flow_problems(
     left, right = (_hosts(filled["topology"], side) for side in "sd")
     jitter_ns = parse(filled["start_jitter"], "time")
     names: set[str] = set()
+    senders: dict[tuple[str, str], dict[str, Any]] = {}  # a sysctl holds for all flows of a host
     for index, flow in enumerate(filled["flows"]):
         path: FieldPath = ("flows", index)
         if flow["name"] in names:
@@ -58,6 +60,10 @@ def _flow_problems(
         else:
             declared = known[flow["implementation"]]["parameters"]
             yield from implementations.parameter_problems(document, path, declared)
+            told = senders.setdefault((flow["from"], flow["implementation"]), flow)
+            if told["params"] != flow["params"] and any("sysctl" in parameter for parameter in declared.values()):
+                found = f"not those of flow {told['name']!r}, which also sends from {flow['from']}"
+                yield document.problem((*path, "params"), found, "one set per sending host, or another host")
             if "sender" not in known[flow["implementation"]]["roles"]:
                 yield document.problem((*path, "implementation"), "cannot send", "an implementation with role sender")
 
@@ -69,7 +75,8 @@ def _event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> 
         if parse(event["at"], "time") >= end_ns:
             found = f"found {event['at']!r}, not before the end"
             yield document.problem((*path, "at"), found, f"an instant before {filled['duration']}")
-        targets = ["bottleneck", "path", *pairs]
+        queues = [name for name in ("bottleneck", "backward_bottleneck") if name in filled]
+        targets = [*queues, "path", *pairs]
         if event["on"] not in targets:
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
             continue

@@ -102,13 +102,25 @@ def _start_jitter(cell: Cell, seed: int, flow: str) -> int:
 def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Any]) -> Cell:
     rules = schema.load_schema("scenario")
     data = schema.in_base_units(filled, rules, rules)
+    data.setdefault("backward_bottleneck", None)
     for flow in data["flows"]:
         flow.setdefault("stop_ns", data["duration_ns"])
         flow.setdefault("bytes", None)
         declared = known[flow["implementation"]]["parameters"]
         flow["params"] = implementations.resolved_parameters(flow["params"], declared)
     data["events"].sort(key=lambda event: event["at_ns"])
-    kept = ("title", "topology", "bottleneck", "delay", "tcp", "flows", "events", "duration_ns", "sample_ns")
+    kept = (
+        "title",
+        "topology",
+        "bottleneck",
+        "backward_bottleneck",
+        "delay",
+        "tcp",
+        "flows",
+        "events",
+        "duration_ns",
+        "sample_ns",
+    )
     return Cell(
         scenario=scenario,
         study=scenario.absolute().parent.name,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.capture.columns import write_columns
+from analysis.run import Run
 from engine import watch
 from engine.cli import main
 from engine.errors import EngineError
@@ -127,6 +129,51 @@ def test_a_flow_stops_at_its_instant(scenario: Path, tmp_path: Path) -> None:
     assert summary["ended_ns"] == 5_000_000_000
 
 
+ADSL = """\
+experiment: adsl
+title: Data both ways over an asymmetric line
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 1mbit, buffer: 20p}
+backward_bottleneck: {rate: 4mbit, buffer: 30p}
+delay: {forward: 20ms, backward: 10ms}
+flows:
+  - {name: up, implementation: tcp-aimd, from: s1, to: d1}
+  - {name: down, implementation: tcp-reno, from: d1, to: s1, start: 1s}
+events:
+  - {at: 4s, on: backward_bottleneck, rate: 2mbit}
+duration: 6s
+captures: [bottleneck-out, backward-in]
+"""
+
+
+def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(ADSL)
+    (cell,) = expand(scenario, "full")
+    summary = execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    probed = summary["probe"]["s1-d1"]
+    assert abs(probed["capacity_bps"] - 1e6) < 1e3
+    assert abs(probed["backward_capacity_bps"] - 4e6) < 4e3
+    queues = summary["counters"]["queues"]
+    assert queues["bottleneck"]["sent_pkts"] > 0
+    assert queues["backward_bottleneck"]["dropped_pkts"] > 0  # data fills it
+
+    run = Run(folder)
+    assert write_columns(folder) == []
+    assert run.settings.flows[1].backward
+    # while packets wait for the way back, its rate passes, before and after the event
+    trace = _rows(folder, "queue-backward.csv")
+    for start_ms, end_ms, rate_bps in ((2100, 2300, 4_000_000), (4100, 5500, 2_000_000)):
+        rows = [trace[at_ms * 1_000_000] for at_ms in range(start_ms, end_ms + 1, 10)]
+        assert min(int(row["backlog_pkts"]) for row in rows) > 0
+        sent_bits = 8 * (int(rows[-1]["sent_bytes"]) - int(rows[0]["sent_bytes"]))
+        assert abs(sent_bits - rate_bps * (end_ms - start_ms) / 1000) <= 2 * 8 * 1500
+    assert run.backward_queue_ms.at(5) == pytest.approx(float(trace[5_000_000_000]["backlog_bytes"]) * 8e3 / 2e6)
+    # the way there: data of one flow, ACKs of the other
+    assert run.throughput("up", 2, 4) < 1e6 * run.utilization(2, 4) - 20_000
+    assert run.share("up", 2, 6) == run.jain(2, 6) == 1
+
+
 def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
     leftover = run_folder(tmp_path, cell, 1).with_name(".seed-1.4194305.partial")  # beyond the largest process number
     leftover.mkdir(parents=True)
@@ -194,9 +241,8 @@ def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabota
 
 
 def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    attempts = "; ".join(
-        f"os.system('echo x > {place}/testbed-canary')" for place in ("/opt/tools", "/opt/testbed", "/opt/modules")
-    )
+    places = ("/opt/tools", "/opt/testbed", "/opt/modules")
+    attempts = "; ".join(f"__import__('os').system('echo x > {place}/testbed-canary')" for place in places)
     sabotage("engine/guest/agent.py", "_scenario(net, run, running)\n", f"{attempts}; _scenario(net, run, running)\n")
     execute(cell, 1, tmp_path)
     assert not list((tmp_path / "code").rglob("testbed-canary"))

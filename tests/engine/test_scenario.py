@@ -54,6 +54,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "title": "Two flows",
         "topology": {"name": "dumbbell", "pairs": 2, "switches": "none"},
         "bottleneck": {"rate_bps": 10_000_000, "buffer_pkts": 40},
+        "backward_bottleneck": None,
         "delay": {"forward_ns": 25_000_000, "backward_ns": 5_000_000},
         "tcp": {"ack": "delayed", "initial_window_pkts": 10},
         "flows": [
@@ -195,6 +196,12 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "captures: [bottleneck-on]\n", ":10: captures[0]: found 'bottleneck-on'; allowed: bottleneck-in, "),
         ({}, "events: [{at: 20s, on: bottleneck, rate: 1mbit}]\n", ":10: events[0].at: found '20s', not before the"),
         ({}, "events: [{at: 1s, on: bottelneck, rate: 1mbit}]\n", "(did you mean bottleneck?)"),
+        (
+            {},
+            "events: [{at: 1s, on: backward_bottleneck, rate: 1mbit}]\n",
+            "found 'backward_bottleneck'; allowed: bott",
+        ),
+        ({}, "backward_bottleneck: {rate: 1mbit}\n", ":10: backward_bottleneck.buffer: missing; allowed: packets"),
         ({}, "events: [{at: 1s, on: bottleneck, loss: {forward: 1%}}]\n", "events[0].loss: no field of bottleneck"),
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
@@ -246,6 +253,11 @@ def test_a_mistake_is_told_with_its_line_and_field(
             "{name: b, implementation: tcp-reno, from: s2, to: d2, stop: 21s}",
             "flows[1].stop: found '21s'; allowed: an instant after the start, '0s' plus",
         ),
+        (
+            "{name: b, implementation: tcp-ledbat, from: s1, to: d2}\n"
+            "  - {name: c, implementation: tcp-ledbat, from: s1, to: d1, params: {target: 1ms}}",
+            "flows[2].params: not those of flow 'b', which also sends from s1; allowed: one set per sending host, or",
+        ),
         ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
@@ -278,7 +290,7 @@ def test_a_mistake_in_a_flow(scenario: Any, flow: str, message: str) -> None:
     file.write_text("\n".join(lines))
     with pytest.raises(ScenarioError) as error:
         expand(file, "full")
-    assert f"{file}:8: flows[1]" in str(error.value)
+    assert str(error.value).startswith((f"{file}:8: flows[1]", f"{file}:9: flows[2]"))
     assert message in str(error.value)
 
 
