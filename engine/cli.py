@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.action(options))
     except (ScenarioError, EngineError) as error:
-        print(error, file=sys.stderr)
+        print(_printable(str(error)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; finished runs are kept", file=sys.stderr)
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
             try:
                 summary = execute(cell, seed, options.into)
             except EngineError as error:
-                print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
+                print(_printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
                 worst = 1
                 continue
             print(
@@ -109,3 +109,10 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
         names = ", ".join(cell.name for cell in cells)
         raise EngineError(f"{options.scenario}: no cell {options.cell!r}; it has: {names}")
     return chosen
+
+
+def _printable(words: str) -> str:
+    """Without what would move a terminal's cursor: words may come from a guest."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words
+    )

@@ -1,5 +1,6 @@
 """Carries out one run: run.json in, a whole run folder out, or a sentence why not."""
 
+import contextlib
 import errno
 import json
 import os
@@ -8,16 +9,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine import images, launch, provenance, watch
+from engine import handover, images, launch, provenance, watch
 from engine.errors import EngineError
 from engine.guest.timeline import ORIGIN_NS
 from engine.pin import free_cpu
+from engine.sandbox import STAGE, Limits
 from engine.scenario import Cell, implementations, resolve
 
 AGENT = "engine.guest.agent"
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
+_SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
+_QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not the disk
+_LONGEST_OUTCOME_BYTES = 16 << 20
+_TAIL_BYTES = 4096
 
 
 def run_folder(into: Path, cell: Cell, seed: int) -> Path:
@@ -40,9 +46,9 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
     run = resolve(cell, seed)
     try:
         _make_folders(partial, failed)
-        _check_space(partial, run)
-        summary = _run_guest(partial, run, seed)
-        shutil.rmtree(folder, ignore_errors=True)
+        limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
+        summary = _run_guest(partial, run, seed, limits)
+        handover.remove(folder)
         partial.rename(folder)
         return summary
     except EngineError as error:
@@ -57,7 +63,7 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
             ) from None
         raise
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        handover.remove(partial)
 
 
 def _make_folders(partial: Path, failed: Path) -> None:
@@ -69,21 +75,28 @@ def _make_folders(partial: Path, failed: Path) -> None:
         if folder == partial or not Path("/proc", folder.name.split(".")[-2]).exists()
     ]
     for leftover in (*dead, failed):
-        shutil.rmtree(leftover, ignore_errors=True)
+        handover.remove(leftover)
     for name in ("pcap", "traces", "logs"):
         (partial / name).mkdir(parents=True)
 
 
-def _check_space(folder: Path, run: dict[str, Any]) -> None:
-    """Captures are what fills a disk: both directions of a full link at every tap."""
-    packets = run["bottleneck"]["rate_bps"] / _PACKET_BITS * run["duration_ns"] / 1e9
-    needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES)
+def _check_space(folder: Path, run: dict[str, Any]) -> int:
+    """Bytes that the run may need, which must be free. Captures are what fills a disk: both directions at every tap.
+
+    Raises:
+        EngineError: there is less.
+    """
+    fastest_bps = max([run["bottleneck"]["rate_bps"], *(event.get("rate_bps", 0) for event in run["events"])])
+    packets = fastest_bps / _PACKET_BITS * run["duration_ns"] / 1e9
+    samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
+    needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(f"{folder.parent}: {free >> 20} MiB free, this run may need {needed >> 20} MiB")
+    return needed
 
 
-def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
+def _run_guest(folder: Path, run: dict[str, Any], seed: int, limits: Limits) -> dict[str, Any]:
     boot = images.load()
     arguments = launch.boot_arguments(boot, seed, AGENT)
     known = implementations.known()
@@ -95,13 +108,22 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
         if implementation["kind"] == "program"
     }
     run["provenance"] = provenance.of(boot, used, arguments)
-    (folder / "run.json").write_text(json.dumps(run, indent=1))
+    description = json.dumps(run, indent=1)
+    (folder / "run.json").write_text(description)
 
     with free_cpu() as cpu:
         started = time.monotonic()
-        status = watch.run(launch.command(boot, folder, cpu, arguments, programs=used), folder)
+        try:
+            status = watch.run(launch.command(boot, folder, cpu, arguments, limits, programs=used), folder, limits)
+        except EngineError:
+            with contextlib.suppress(EngineError):  # why it was ended comes first
+                handover.accept(folder, limits)
+            raise
+        handover.remove(folder / STAGE)
+        handover.accept(folder, limits)
         wall_s = time.monotonic() - started
 
+    (folder / "run.json").write_text(description)  # what this side knows, whatever the guest made of it
     outcome = _outcome(folder, status)
     summary = {
         "status": outcome["status"],
@@ -117,14 +139,27 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
+    """What the agent says about the run. A guest may have written anything there."""
     path = folder / "guest.json"
     try:
+        if path.stat().st_size > _LONGEST_OUTCOME_BYTES:
+            raise ValueError("too long")
         outcome: dict[str, Any] = json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
-        console = (folder / "logs" / "console.log").read_text(errors="replace").strip().splitlines()
-        words = [line for line in console if not line.startswith("reboot:")]
-        last = words[-1] if words else "its console says nothing"
-        raise EngineError(f"the guest ended with status {status} before its agent was done: {last}") from None
+        if outcome["status"] not in ("ok", "failed") or not isinstance(outcome["error"], str | None):
+            raise ValueError("no outcome")
+        outcome["virtual_ns"] = int(outcome["virtual_ns"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise EngineError(
+            f"the guest ended with status {status} before its agent was done: {_last_words(folder)}"
+        ) from None
     path.unlink()
     (folder / "heartbeat").unlink(missing_ok=True)
     return outcome
+
+
+def _last_words(folder: Path) -> str:
+    with (folder / "logs" / "console.log").open("rb") as console:
+        console.seek(max(0, console.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        lines = console.read().decode(errors="replace").strip().splitlines()
+    words = [line for line in lines if not line.startswith("reboot:")]
+    return words[-1] if words else "its console says nothing"

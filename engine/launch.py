@@ -6,8 +6,7 @@ from pathlib import Path
 from engine import sandbox
 from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
-
-_MEMORY = "512M"  # fixed: TCP's memory limits scale with it
+from engine.sandbox import Limits
 
 
 def boot_arguments(images: Images, seed: int, program: str, real_time: bool = False) -> list[str]:
@@ -19,7 +18,7 @@ def boot_arguments(images: Images, seed: int, program: str, real_time: bool = Fa
     )
     console = ["con0=fd:0,fd:1"] if real_time else []
     return [
-        f"mem={_MEMORY}",
+        f"mem={sandbox.GUEST_MEMORY_MIB}M",
         "root=/dev/root",
         "rootfstype=hostfs",
         f"rootflags={sandbox.FOLDERS['TESTBED_TOOLS']}",
@@ -43,10 +42,11 @@ def command(
     run_folder: Path,
     cpu: int,
     arguments: list[str],
+    limits: Limits,
     *,
     programs: Mapping[str, Program] | None = None,
     interactive: bool = False,
 ) -> list[str]:
     """The whole command, pinned to `cpu` and inside the sandbox, where only the programs of the run are seen."""
-    inside = sandbox.command(images, programs or {}, run_folder, interactive)
-    return ["taskset", "-c", str(cpu), *inside, sandbox.KERNEL, *arguments]
+    words = [sandbox.KERNEL, *arguments]
+    return ["taskset", "-c", str(cpu), *sandbox.command(images, programs or {}, run_folder, words, limits, interactive)]

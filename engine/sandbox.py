@@ -1,19 +1,30 @@
 """The walls around a guest: it sees its images read-only and can write in the run folder and nowhere else.
 
 User-Mode Linux is an ordinary process; whoever is root in the guest can make it run anything. bubblewrap gives it
-namespaces of its own (user, mount, pid, network, ipc), no capabilities and a file system made of the binds below.
+namespaces of its own (user, mount, pid, network, ipc), no capabilities and a file system made of the binds below;
+inside, `confine` (engine/guest/confine.c) adds limits and a system call filter. What no limit of the kernel bounds
+without root, all processes' memory and all files' bytes together, `engine.watch` measures while the guest runs.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT, Images, Program
+
+UNCONFINED = "TESTBED_UNCONFINED"
+"""Environment variable: set to 1, guests run without namespaces on hosts that forbid them."""
+STAGE = "unconfined"
+"""Folder in the run folder with what an unconfined guest cannot have bound."""
+GUEST_MEMORY_MIB = 512
+"""Fixed: TCP's memory limits scale with it."""
 
 KERNEL = "/guest/linux"
 MEMORY_FOLDER = "/dev/shm"  # noqa: S108  guest memory: a tmpfs of the sandbox's own
@@ -24,6 +35,31 @@ FOLDERS = {
     "TESTBED_CODE": "/guest/code",
     "TESTBED_RUN": "/guest/run",
 }
+_WALLS = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
+TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+TRIAL += ["--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"]
+"""Works where guests can be walled in."""
+_CONFINE = f"{FOLDERS['TESTBED_TOOLS']}/confine"
+_ENVIRONMENT = {
+    "TMPDIR": MEMORY_FOLDER,
+    # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
+}
+_MEMORY_FOLDER_BYTES = (GUEST_MEMORY_MIB + 64) << 20  # the guest's memory is one file there
+_ADDRESS_SPACE_BYTES = 4 << 30  # of a process; the guest's kernel maps its memory and little else
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one guest may take of its host, all its processes together.
+
+    `memory_bytes` is beyond the guest's own memory, which is a file of fixed size; `entries` are files and folders.
+    """
+
+    disk_bytes: int = 256 << 20
+    entries: int = 10_000
+    memory_bytes: int = 1 << 30
+    processes: int = 2048
 
 
 @cache
@@ -31,40 +67,80 @@ def bubblewrap() -> str:
     """Path of a bwrap that works here.
 
     Raises:
-        EngineError: it is not installed or the host forbids user namespaces.
+        EngineError: it is not installed, is too old or the host forbids user namespaces.
     """
     path = shutil.which("bwrap")
     if path is None:
         raise EngineError("bubblewrap is not installed, and no guest runs outside a sandbox: see `testbed doctor`")
-    test = [path, "--unshare-all", "--ro-bind", "/", "/", "true"]
-    tried = subprocess.run(test, capture_output=True, text=True, check=False)
+    tried = subprocess.run([path, *TRIAL[1:]], capture_output=True, text=True, check=False)
     if tried.returncode:
-        raise EngineError(f"bubblewrap does not work here ({tried.stderr.strip()}): see `testbed doctor`")
+        raise EngineError(
+            f"bubblewrap does not work here ({tried.stderr.strip()}), and no guest runs outside a sandbox: "
+            f"see `testbed doctor`"
+        )
     return path
 
 
-def command(images: Images, programs: Mapping[str, Program], run_folder: Path, interactive: bool) -> list[str]:
-    """The words before the kernel's own: everything the guest may see, at paths that are the same on every host."""
-    words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"]
-    words += ["--setenv", "TMPDIR", MEMORY_FOLDER, "--hostname", "guest"]
-    # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
-    words += ["--setenv", "GLIBC_TUNABLES", "glibc.pthread.rseq=0"]
-    words += [] if interactive else ["--new-session"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", MEMORY_FOLDER]
+def command(
+    images: Images,
+    programs: Mapping[str, Program],
+    run_folder: Path,
+    words: list[str],
+    limits: Limits,
+    interactive: bool = False,
+) -> list[str]:
+    """The command that runs `words` inside the walls; paths in them are the sandbox's, the same on every host."""
     read_only = {
-        images.kernel: KERNEL,
-        images.rootfs: FOLDERS["TESTBED_ROOTFS"],
-        images.tools: FOLDERS["TESTBED_TOOLS"],
-        **{path: f"{FOLDERS['TESTBED_MODULES']}/{name}.ko" for name, path in images.modules.items()},
-        PROJECT / "engine": f"{FOLDERS['TESTBED_CODE']}/engine",
-        PROJECT / "topologies": f"{FOLDERS['TESTBED_CODE']}/topologies",
+        KERNEL: images.kernel,
+        FOLDERS["TESTBED_ROOTFS"]: images.rootfs,
+        FOLDERS["TESTBED_TOOLS"]: images.tools,
+        **{f"{FOLDERS['TESTBED_MODULES']}/{name}.ko": path for name, path in images.modules.items()},
+        f"{FOLDERS['TESTBED_CODE']}/engine": PROJECT / "engine",
+        f"{FOLDERS['TESTBED_CODE']}/topologies": PROJECT / "topologies",
     }
-    binds = [*read_only.items()]
+    file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)
+    inside = [_CONFINE, str(_ADDRESS_SPACE_BYTES), str(file_bytes), str(limits.processes), *words]
+    if os.environ.get(UNCONFINED) == "1":
+        if programs:
+            raise EngineError(
+                f"{', '.join(programs)}: foreign programs never run without a sandbox ({UNCONFINED} is set)"
+            )
+        return _without_walls(read_only, run_folder, inside)
     for name, program in programs.items():
-        binds += [
-            (program.files, f"{PROGRAMS}/{name}/files"),
-            (program.root or images.rootfs, f"{PROGRAMS}/{name}/root"),
-        ]
-    for source, place in binds:
-        words += ["--ro-bind", os.fspath(source), place]
-    return [*words, "--bind", os.fspath(run_folder), FOLDERS["TESTBED_RUN"], "--chdir", FOLDERS["TESTBED_RUN"]]
+        read_only[f"{PROGRAMS}/{name}/files"] = program.files
+        read_only[f"{PROGRAMS}/{name}/root"] = program.root or images.rootfs
+    outside = [bubblewrap(), *_WALLS, "--clearenv"]
+    for name, value in _ENVIRONMENT.items():
+        outside += ["--setenv", name, value]
+    outside += ["--hostname", "guest", *([] if interactive else ["--new-session"])]
+    outside += ["--proc", "/proc", "--dev", "/dev"]
+    outside += ["--size", str(_MEMORY_FOLDER_BYTES), "--tmpfs", MEMORY_FOLDER]
+    for place, source in read_only.items():
+        outside += ["--ro-bind", os.fspath(source), place]
+    run = FOLDERS["TESTBED_RUN"]
+    outside += ["--bind", os.fspath(run_folder), run, "--chdir", run]
+    # these two are in memory and without a size: nobody writes there
+    return [*outside, "--remount-ro", "/dev", "--remount-ro", "/", *inside]
+
+
+def _without_walls(read_only: dict[str, Path], run_folder: Path, inside: list[str]) -> list[str]:
+    """The command for a host that forbids namespaces: limits and filter only, real paths instead of binds.
+
+    hostfs does not follow links out of its folder, so what several binds put together is copied together.
+    """
+    places = {FOLDERS["TESTBED_RUN"]: run_folder}
+    for place, source in read_only.items():
+        folder = str(Path(place).parent)
+        if folder == "/guest":
+            places[place] = source
+            continue
+        target = run_folder / STAGE / Path(place).relative_to("/guest")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target)
+        places[folder] = target.parent
+    real = {place: os.fspath(source.resolve()) for place, source in places.items()}
+    words = [re.sub(r"(?<![^=])/guest/\w+", lambda place: real[place[0]], word) for word in inside]
+    return ["env", "--ignore-environment", *(f"{name}={value}" for name, value in _ENVIRONMENT.items()), *words]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine import images, launch
 from engine.pin import free_cpu
+from engine.sandbox import Limits
 from engine.scenario import Cell, implementations, resolve
 
 
@@ -19,5 +20,5 @@ def shell(cell: Cell) -> int:
     arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True)
     with tempfile.TemporaryDirectory(prefix="testbed-shell-") as folder, free_cpu() as cpu:
         (Path(folder) / "run.json").write_text(json.dumps(run))
-        command = launch.command(boot, Path(folder), cpu, arguments, interactive=True)
+        command = launch.command(boot, Path(folder), cpu, arguments, Limits(), interactive=True)
         return subprocess.run(command, check=False).returncode

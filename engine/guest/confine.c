@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Last step before a guest's kernel, on the host and inside the sandbox: limits and a system call filter that hold for
+ * the kernel, for every process of the guest, and for whatever code root in the guest makes them run.
+ *
+ *   confine MEMORY FILE PROCESSES PROGRAM [ARGUMENT...]
+ *
+ * MEMORY: bytes of address space a process may have; FILE: bytes a file may grow to; PROCESSES: how many the sandbox's
+ * user may have (counted per user namespace; the kernel exempts the host's own root).
+ *
+ * The filter allows what User-Mode Linux calls: its memory, its stub processes, its clock, files of hostfs. Sockets are
+ * those of AF_UNIX, namespaces cannot be made, a terminal's input cannot be forged. Everything else fails with EPERM
+ * and does not kill: in seccomp mode UML traps the guest's own calls with a filter of the same processes, and of two
+ * filters' answers the kernel takes "trap" before "fail".
+ *
+ * As the sandbox's first process it stays and collects orphans; its end is the end of every process inside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#define NEW_NAMESPACES                                                                                                 \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+#define X32_CALLS 0x40000000
+
+/* frequent ones first: the kernel remembers answers that need no argument, older ones walk the list */
+static const int allowed[] = {
+	/* stub processes and signals */
+	SYS_futex, SYS_rt_sigreturn, SYS_mmap, SYS_munmap, SYS_sendmsg, SYS_recvmsg, SYS_close, SYS_mprotect, SYS_wait4,
+	SYS_kill, SYS_tkill, SYS_tgkill, SYS_ptrace, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigpending,
+	SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_rt_sigqueueinfo, SYS_sigaltstack, SYS_signalfd4, SYS_vfork, SYS_fork,
+	SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_prctl, SYS_arch_prctl, SYS_seccomp, SYS_personality,
+	SYS_set_tid_address, SYS_set_robust_list, SYS_rseq, SYS_getpid, SYS_getppid, SYS_gettid, SYS_setsid, SYS_setpgid,
+	SYS_getpgrp, SYS_getpgid, SYS_sched_yield, SYS_sched_getaffinity, SYS_prlimit64, SYS_getrlimit, SYS_setrlimit,
+	SYS_getrusage, SYS_close_range, SYS_waitid, SYS_restart_syscall, SYS_get_thread_area, SYS_set_thread_area,
+	/* memory */
+	SYS_brk, SYS_mremap, SYS_madvise, SYS_msync, SYS_mincore, SYS_mlock, SYS_munlock,
+	/* time */
+	SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_time,
+	SYS_timer_create, SYS_timer_settime, SYS_timer_gettime, SYS_timer_getoverrun, SYS_timer_delete, SYS_setitimer,
+	SYS_getitimer, SYS_times,
+	/* files of hostfs; a descriptor's input and output */
+	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_lseek, SYS_access, SYS_faccessat,
+	SYS_faccessat2, SYS_open, SYS_openat, SYS_creat, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx,
+	SYS_statfs, SYS_fstatfs, SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_fcntl, SYS_dup, SYS_dup2, SYS_dup3,
+	SYS_pipe, SYS_pipe2, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat,
+	SYS_renameat2, SYS_link, SYS_linkat, SYS_symlink, SYS_symlinkat, SYS_mknod, SYS_mknodat, SYS_chmod, SYS_fchmod,
+	SYS_fchmodat, SYS_chown, SYS_fchown, SYS_lchown, SYS_fchownat, SYS_truncate, SYS_ftruncate, SYS_fallocate,
+	SYS_utimensat, SYS_utimes, SYS_futimesat, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_flock, SYS_umask,
+	SYS_chdir, SYS_fchdir, SYS_getcwd, SYS_sendfile, SYS_copy_file_range,
+	/* waiting for descriptors; consoles */
+	SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_poll, SYS_ppoll,
+	SYS_select, SYS_pselect6, SYS_eventfd2, SYS_socketpair, SYS_bind, SYS_listen, SYS_accept4, SYS_connect,
+	SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_shutdown, SYS_recvfrom, SYS_sendto,
+	/* who one is */
+	SYS_uname, SYS_sysinfo, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_getrandom,
+};
+
+#define JUMP_IF_EQUAL(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, (what))
+#define FAIL(number) ANSWER(SECCOMP_RET_ERRNO | (number))
+#define ALLOW ANSWER(SECCOMP_RET_ALLOW)
+
+static const struct sock_filter by_argument[] = {
+	LOAD(arch),
+	JUMP_IF_EQUAL(AUDIT_ARCH_X86_64, 1, 0),
+	ANSWER(SECCOMP_RET_KILL_PROCESS),
+	LOAD(nr),
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1),
+	FAIL(EPERM),
+	JUMP_IF_EQUAL(SYS_socket, 0, 4),
+	LOAD(args[0]),
+	JUMP_IF_EQUAL(AF_UNIX, 0, 1),
+	ALLOW,
+	FAIL(EPERM),
+	JUMP_IF_EQUAL(SYS_clone, 0, 4),
+	LOAD(args[0]),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1),
+	FAIL(EPERM),
+	ALLOW,
+	/* its flags are in memory, where a filter cannot look; callers fall back to clone */
+	JUMP_IF_EQUAL(SYS_clone3, 0, 1),
+	FAIL(ENOSYS),
+	JUMP_IF_EQUAL(SYS_ioctl, 0, 5),
+	LOAD(args[1]),
+	JUMP_IF_EQUAL(TIOCSTI, 2, 0),
+	JUMP_IF_EQUAL(TIOCLINUX, 1, 0),
+	ALLOW,
+	FAIL(EPERM),
+};
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "confine: %s: %s\n", what, strerror(errno));
+	exit(125);
+}
+
+static void limit(int what, const char *bytes)
+{
+	const rlim_t value = strtoull(bytes, NULL, 10);
+	struct rlimit both;
+
+	/* never above what the host allows already */
+	if (getrlimit(what, &both))
+		fail("getrlimit");
+	if (both.rlim_max > value)
+		both.rlim_max = value;
+	if (both.rlim_cur > both.rlim_max)
+		both.rlim_cur = both.rlim_max;
+	if (setrlimit(what, &both))
+		fail("setrlimit");
+}
+
+/* When memory runs out on the host, guests are the first to go. */
+static void die_first(void)
+{
+	const int file = open("/proc/self/oom_score_adj", O_WRONLY);
+
+	if (file < 0 || write(file, "1000", 4) != 4)
+		fail("/proc/self/oom_score_adj");
+	close(file);
+}
+
+static void filter_calls(void)
+{
+	struct sock_filter code[LENGTH(by_argument) + 2 * LENGTH(allowed) + 1];
+	struct sock_fprog program = {.filter = code};
+	size_t length = LENGTH(by_argument);
+
+	memcpy(code, by_argument, sizeof(by_argument));
+	for (size_t i = 0; i < LENGTH(allowed); i++) {
+		code[length++] = (struct sock_filter)JUMP_IF_EQUAL(allowed[i], 0, 1);
+		code[length++] = (struct sock_filter)ALLOW;
+	}
+	code[length++] = (struct sock_filter)FAIL(EPERM);
+	program.len = length;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		fail("no new privileges");
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+		fail("seccomp filter");
+}
+
+int main(int argc, char **argv)
+{
+	pid_t guest, ended;
+	int status;
+
+	if (argc < 5) {
+		fputs("usage: confine MEMORY FILE PROCESSES PROGRAM [ARGUMENT...]\n", stderr);
+		return 125;
+	}
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+		fail("parent death signal");
+	die_first();
+	limit(RLIMIT_AS, argv[1]);
+	limit(RLIMIT_FSIZE, argv[2]);
+	limit(RLIMIT_NPROC, argv[3]);
+	limit(RLIMIT_CORE, "0");
+	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of the write, not the end of the kernel */
+	filter_calls();
+	if (getpid() == 1) {
+		guest = fork();
+		if (guest < 0)
+			fail("fork");
+		if (guest) {
+			do
+				ended = wait(&status);
+			while (ended != guest);
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		}
+	}
+	execv(argv[4], argv + 4);
+	fail(argv[4]);
+}

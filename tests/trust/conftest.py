@@ -1,0 +1,70 @@
+"""Guests whose root is hostile, and guests to which something happens."""
+
+import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import images, sandbox
+from engine.scenario import Cell, expand
+from tests.engine.conftest import sabotage  # noqa: F401  a fixture
+
+SHORT = """\
+experiment: short
+title: One TCP flow for a second
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 40p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: tcp, implementation: tcp-reno, from: s1, to: d1}
+duration: 1s
+captures: [bottleneck-out]
+keep_captures: true
+"""
+DONE = 'outcome["status"] = "ok"\n'  # of the agent: an attack stands before it
+INDENT = 8 * " "
+
+Sabotage = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "trial" / "short.yaml"
+    file.parent.mkdir()
+    file.write_text(SHORT)
+    return file
+
+
+@pytest.fixture
+def cell(scenario: Path) -> Cell:
+    return expand(scenario, "full")[0]
+
+
+@pytest.fixture(scope="session")
+def hostile_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """hostile/hostile.c, compiled for the guest's kernel."""
+    folder = tmp_path_factory.mktemp("module") / "hostile"
+    shutil.copytree(Path(__file__).parent / "hostile", folder)
+    tree = images.load().kernel.parent / "tree"
+    command = ["make", "-s", "-C", os.fspath(tree), f"M={folder}", "ARCH=um", "modules"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return folder / "hostile.ko"
+
+
+@pytest.fixture
+def attack(hostile_module: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:  # noqa: F811
+    """Let the guest load the hostile module, with the given parameters, once its scenario is carried out."""
+
+    def prepare(**parameters: object) -> None:
+        loaded = images.load()
+        more = dataclasses.replace(loaded, modules={**loaded.modules, "hostile": hostile_module})
+        monkeypatch.setattr(images, "load", lambda: more)
+        words = ["insmod", "/opt/modules/hostile.ko", *(f"{name}={value}" for name, value in parameters.items())]
+        sabotage("engine/guest/agent.py", DONE, f"subprocess.run({words}, check=True)\n{INDENT}{DONE}")
+        assert sandbox.PROJECT != images.PROJECT
+
+    return prepare

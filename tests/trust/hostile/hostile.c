@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What root in a guest can do at worst: a module whose code runs in the guest's kernel, which is a process of the host,
+ * and there makes system calls of the host. `attack` says which; each prints "attack NAME: RESULT", a negative errno
+ * when it failed.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/in.h>
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <linux/socket.h>
+#include <linux/string.h>
+#include <linux/un.h>
+
+/* of x86-64; a guest's headers name the same numbers, but not all of them to a module */
+enum {
+	SYS_write = 1, SYS_open = 2, SYS_close = 3, SYS_mmap = 9, SYS_ioctl = 16, SYS_nanosleep = 35, SYS_socket = 41,
+	SYS_connect = 42, SYS_clone = 56, SYS_kill = 62, SYS_unlink = 87, SYS_setsid = 112, SYS_prctl = 157,
+	SYS_mount = 165, SYS_add_key = 248, SYS_unshare = 272, SYS_setns = 308, SYS_memfd_create = 319, SYS_bpf = 321,
+	SYS_io_uring_setup = 425,
+};
+
+static char *attack, *canary, *abstract;
+static int port, victim;
+module_param(attack, charp, 0);
+module_param(canary, charp, 0);
+module_param(abstract, charp, 0);
+module_param(port, int, 0);
+module_param(victim, int, 0);
+
+static long host(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 asm("r10") = d;
+	register long r8 asm("r8") = e;
+	register long r9 asm("r9") = f;
+	long result;
+
+	asm volatile("syscall"
+		     : "=a"(result)
+		     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+		     : "rcx", "r11", "memory");
+	return result;
+}
+
+#define HOST3(nr, a, b, c) host(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+static void tell(const char *name, long result)
+{
+	pr_emerg("attack %s: %ld\n", name, result);
+}
+
+static long try_to_connect(int family, const void *address, long length)
+{
+	const long socket = HOST3(SYS_socket, family, SOCK_STREAM, 0);
+
+	return socket < 0 ? socket : HOST3(SYS_connect, socket, address, length);
+}
+
+static void reach_the_host(void)
+{
+	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_port = htons(port),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_un named = { .sun_family = AF_UNIX };
+	static const char *const places[] = { "/guest/rootfs/attacked", "/guest/tools/attacked",
+					      "/guest/code/engine/attacked", "/guest/attacked", "/attacked",
+					      "/dev/attacked", "/tmp/attacked" };
+	const struct { const char *name; int nr; } calls[] = {
+		{ "mount", SYS_mount }, { "unshare", SYS_unshare }, { "setns", SYS_setns }, { "bpf", SYS_bpf }, { "add_key", SYS_add_key },
+		{ "memfd_create", SYS_memfd_create }, { "io_uring_setup", SYS_io_uring_setup },
+	};
+
+	tell("canary", HOST3(SYS_open, canary, O_RDONLY, 0));
+	tell("loopback", try_to_connect(AF_INET, &loopback, sizeof(loopback)));
+	strscpy(named.sun_path + 1, abstract, sizeof(named.sun_path) - 1);
+	tell("abstract", try_to_connect(AF_UNIX, &named, offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract)));
+	for (int i = 0; i < ARRAY_SIZE(places); i++)
+		tell(places[i], HOST3(SYS_open, places[i], O_WRONLY | O_CREAT, 0666));
+	for (int i = 0; i < ARRAY_SIZE(calls); i++)
+		tell(calls[i].name, HOST3(calls[i].nr, 0, 0, 0));
+	tell("namespace", HOST3(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0));
+	tell("forged-input", HOST3(SYS_ioctl, 0, 0x5412 /* TIOCSTI */, "x"));
+	tell("signal", HOST3(SYS_kill, victim, SIGKILL, 0));
+}
+
+/* A process that runs on as "outlived", in a session of its own, whatever becomes of the guest. */
+static void outlive(void)
+{
+	const long seconds[2] = { 1, 0 };
+	const long child = HOST3(SYS_clone, 0, 0, 0);
+
+	if (child == 0) {
+		HOST3(SYS_setsid, 0, 0, 0);
+		HOST3(SYS_prctl, PR_SET_NAME, "outlived", 0);
+		for (;;)
+			HOST3(SYS_nanosleep, seconds, 0, 0);
+	}
+	tell("outlive", child);
+}
+
+static void fill_the_disk(bool unlinked)
+{
+	static char block[1 << 16];
+	char path[64];
+
+	memset(block, 'x', sizeof(block));
+	for (int i = 0; i < 100000; i++) {
+		long file, written;
+
+		snprintf(path, sizeof(path), "/guest/run/logs/filler-%d", i);
+		file = HOST3(SYS_open, path, O_WRONLY | O_CREAT, 0666);
+		if (unlinked)
+			HOST3(SYS_unlink, path, 0, 0);
+		for (int blocks = 0; blocks < 256; blocks++) {
+			written = HOST3(SYS_write, file, block, sizeof(block));
+			if (written < 0) {
+				tell("fill", written);
+				return;
+			}
+		}
+		if (!unlinked)
+			HOST3(SYS_close, file, 0, 0);
+	}
+}
+
+static void take_memory(void)
+{
+	for (;;) {
+		char *taken = (char *)host(SYS_mmap, 0, 1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (IS_ERR(taken)) {
+			tell("memory", PTR_ERR(taken));
+			return;
+		}
+		for (long i = 0; i < 1 << 24; i += 4096)
+			taken[i] = 1;
+	}
+}
+
+static void fork_without_end(void)
+{
+	const long hour[2] = { 3600, 0 };
+
+	for (;;) {
+		const long child = HOST3(SYS_clone, 0, 0, 0);
+
+		if (child == 0)
+			for (;;)
+				HOST3(SYS_nanosleep, hour, 0, 0);
+		if (child < 0) {
+			HOST3(SYS_nanosleep, hour, 0, 0);
+			return;
+		}
+	}
+}
+
+static int __init hostile_init(void)
+{
+	if (!strcmp(attack, "reach"))
+		reach_the_host();
+	else if (!strcmp(attack, "outlive"))
+		outlive();
+	else if (!strcmp(attack, "fill"))
+		fill_the_disk(false);
+	else if (!strcmp(attack, "fill-unlinked"))
+		fill_the_disk(true);
+	else if (!strcmp(attack, "memory"))
+		take_memory();
+	else if (!strcmp(attack, "fork"))
+		fork_without_end();
+	else if (!strcmp(attack, "kill-all"))
+		tell("kill-all", HOST3(SYS_kill, -1, SIGKILL, 0));
+	else
+		return -EINVAL;
+	return 0;
+}
+module_init(hostile_init);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Attacks on the host, for the tests of the sandbox");

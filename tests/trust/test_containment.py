@@ -1,0 +1,174 @@
+"""What root in a guest can do to its host: nothing, not even from the guest's kernel, a process of the host."""
+
+import errno
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import execute as execution
+from engine import sandbox
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import Cell
+from tests.trust.conftest import DONE, INDENT, Sabotage
+
+Attack = Callable[..., None]
+CONTENT = "the user's secret"
+
+
+@pytest.fixture
+def canary() -> Iterator[Path]:
+    """A file of the user's home."""
+    file = Path.home() / f".testbed-canary-{os.getpid()}"
+    file.write_text(CONTENT)
+    yield file
+    file.unlink()
+
+
+def results(folder: Path) -> dict[str, int]:
+    """What the hostile module printed: attack and result."""
+    console = (folder / "logs" / "console.log").read_text()
+    return {name: int(result) for name, result in re.findall(r"attack (\S+): (-?\d+)", console)}
+
+
+def names_of_processes() -> set[str]:
+    return {path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm") if path.exists()}
+
+
+def test_the_guests_kernel_reaches_nothing_of_the_host(
+    cell: Cell, tmp_path: Path, attack: Attack, canary: Path
+) -> None:
+    victim = subprocess.Popen(["sleep", "60"])
+    abstract = f"testbed-{os.getpid()}"
+    with socket.create_server(("127.0.0.1", 0)) as loopback, socket.socket(socket.AF_UNIX) as named:
+        named.bind(f"\0{abstract}")
+        named.listen()
+        port = loopback.getsockname()[1]
+        attack(attack="reach", canary=canary, port=port, abstract=abstract, victim=victim.pid)
+        execute(cell, 1, tmp_path)
+        for listener in (loopback, named):
+            listener.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+    assert victim.poll() is None
+    victim.kill()
+    victim.wait()
+
+    told = results(run_folder(tmp_path, cell, 1))
+    refused, absent, read_only = -errno.EPERM, -errno.ENOENT, -errno.EROFS
+    assert told.pop("canary") == absent
+    assert told.pop("abstract") == -errno.ECONNREFUSED
+    assert told.pop("signal") == -errno.ESRCH
+    for place in [name for name in told if name.startswith("/")]:
+        assert told.pop(place) in (read_only, absent), place
+    assert told.pop("loopback") == refused
+    assert set(told) == {
+        *("mount", "unshare", "setns", "bpf", "add_key", "memfd_create", "io_uring_setup"),
+        *("namespace", "forged-input"),
+    }
+    assert set(told.values()) == {refused}
+
+
+def test_the_attacks_are_real(
+    cell: Cell, tmp_path: Path, attack: Attack, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without walls, on explicit demand only, the same module does read the user's files; the filter still holds."""
+    monkeypatch.setenv(sandbox.UNCONFINED, "1")
+    with socket.create_server(("127.0.0.1", 0)) as loopback:
+        attack(attack="reach", canary=canary, port=loopback.getsockname()[1], abstract="nobody", victim=2**22 + 1)
+        execute(cell, 1, tmp_path)
+    told = results(run_folder(tmp_path, cell, 1))
+    assert told["canary"] >= 0
+    assert told["loopback"] == told["bpf"] == told["forged-input"] == -errno.EPERM
+
+
+def test_nothing_outlives_the_run(cell: Cell, tmp_path: Path, attack: Attack) -> None:
+    attack(attack="outlive")
+    execute(cell, 1, tmp_path)
+    assert results(run_folder(tmp_path, cell, 1))["outlive"] > 0
+    assert "outlived" not in names_of_processes()
+
+
+def test_signals_to_everybody_end_the_guest_only(cell: Cell, tmp_path: Path, attack: Attack) -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    attack(attack="kill-all")
+    with pytest.raises(EngineError, match="before its agent was done"):
+        execute(cell, 1, tmp_path)
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+@pytest.mark.parametrize("how", ["fill", "fill-unlinked"])
+def test_the_disk_has_a_quota(
+    cell: Cell, tmp_path: Path, attack: Attack, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "_SPARE_BYTES", 4 << 20)
+    attack(attack=how)
+    with pytest.raises(EngineError, match=r"the guest was ended: its run folder takes \d+ MiB, this run may take"):
+        execute(cell, 1, tmp_path)
+    left = sum(file.stat().st_blocks * 512 for file in tmp_path.rglob("*"))
+    assert left < 16 << 20
+
+
+def test_memory_is_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes, memory_bytes=256 << 20))
+    attack(attack="memory")
+    with pytest.raises(EngineError, match=r"its processes take \d+ MiB of memory, allowed are 256 MiB"):
+        execute(cell, 1, tmp_path)
+
+
+def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes, processes=100))
+    attack(attack="fork")
+    with pytest.raises(EngineError, match=r"the guest (was ended: it has \d+ processes, allowed are 100|made no pro)"):
+        execute(cell, 1, tmp_path)
+
+
+LEFT_BEHIND = {
+    "a link": "os.symlink('{secret}', '/results/summary.json')",
+    "a link in place of a capture": "os.remove('/results/pcap/bottleneck-out.pcap'); "
+    "os.symlink('{secret}', '/results/pcap/bottleneck-out.pcap')",
+    "a pipe": "os.mkfifo('/results/logs/pipe')",
+    "a pipe for a sign of life": "os.remove('/results/heartbeat'); os.mkfifo('/results/heartbeat')",
+    "tables of its own": "os.mkdir('/results/columns')",
+}
+
+
+@pytest.mark.parametrize("left", LEFT_BEHIND)
+def test_what_is_no_plain_file_is_not_taken_over(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, canary: Path, left: str
+) -> None:
+    act = LEFT_BEHIND[left].format(secret=canary)
+    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    with pytest.raises(EngineError, match=r"what the guest left was refused: '.*' is no file that a run leaves"):
+        execute(cell, 1, tmp_path)
+    assert canary.read_text() == CONTENT
+
+
+def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o6777); os.chmod('/results/traces', 0o700)"
+    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    assert (folder / "logs/x").stat().st_mode & 0o7777 == 0o644
+    assert (folder / "traces").stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize("said", ["[" * 100_000, "null", '{"status": "ok"}', '{"status": "ok", "error": 1}'])
+def test_an_outcome_that_is_none_is_an_error(cell: Cell, tmp_path: Path, sabotage: Sabotage, said: str) -> None:
+    sabotage("engine/guest/agent.py", "json.dump(outcome, file)", f"file.write({said!r})")
+    with pytest.raises(EngineError, match="before its agent was done"):
+        execute(cell, 1, tmp_path)
+
+
+def test_a_description_that_the_guest_rewrites_stays_the_hosts(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    act = "open('/results/run.json', 'w').write('forged')"
+    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    execute(cell, 1, tmp_path)
+    assert "forged" not in (run_folder(tmp_path, cell, 1) / "run.json").read_text()
