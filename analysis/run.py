@@ -212,7 +212,7 @@ class Run:
     # Throughput at the IP layer
 
     def bytes_of(self, flow: str, t0: float, t1: float) -> int:
-        """Bytes of a flow's IP packets with data that left the bottleneck of their direction in the interval."""
+        """Bytes of a flow's IP packets, ACKs apart, that left the bottleneck of its direction in the interval."""
         left = self._delivered.filter(
             (pl.col("flow") == self.flow(flow).name) & pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left")
         )
@@ -292,7 +292,7 @@ class Run:
 
     @cached_property
     def _delivered(self) -> pl.DataFrame:
-        """Packets with data behind the bottleneck of their direction."""
+        """Packets of the flows behind the bottleneck of their direction, ACKs apart."""
         return self._behind(self._table("packets").filter(pl.col("forward") & (pl.col("time_ns") >= 0)))
 
     def _behind(self, packets: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,11 @@ EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PA
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
     """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
     end_ns = parse(filled["duration"], "time")
-    return [*_flow_problems(document, filled, known, end_ns), *_event_problems(document, filled, end_ns)]
+    return [
+        *_flow_problems(document, filled, known, end_ns),
+        *_event_problems(document, filled, end_ns),
+        *_drawn_event_problems(document, filled, end_ns),
+    ]
 
 
 def _hosts(topology: Mapping[str, Any], side: str) -> list[str]:
@@ -68,15 +72,31 @@ def _flow_problems(
                 yield document.problem((*path, "implementation"), "cannot send", "an implementation with role sender")
 
 
+def _paths(topology: Mapping[str, Any]) -> list[str]:
+    return ["path", *(f"path:s{number}-d{number}" for number in range(1, topology["pairs"] + 1))]
+
+
+def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
+    for index, event in enumerate(filled["drawn_events"]):
+        path: FieldPath = ("drawn_events", index)
+        yield from _instant_problems(document, path, event, filled["duration"], end_ns)
+        if event["on"] not in (paths := _paths(filled["topology"])):
+            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(paths, event["on"]))
+
+
+def _instant_problems(
+    document: Document, path: FieldPath, event: Mapping[str, Any], end: str, end_ns: int
+) -> Iterator[Problem]:
+    if parse(event["at"], "time") >= end_ns:
+        yield document.problem((*path, "at"), f"found {event['at']!r}, not before the end", f"an instant before {end}")
+
+
 def _event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
-    pairs = [f"path:s{n}-d{n}" for n in range(1, filled["topology"]["pairs"] + 1)]
     for index, event in enumerate(filled["events"]):
         path: FieldPath = ("events", index)
-        if parse(event["at"], "time") >= end_ns:
-            found = f"found {event['at']!r}, not before the end"
-            yield document.problem((*path, "at"), found, f"an instant before {filled['duration']}")
+        yield from _instant_problems(document, path, event, filled["duration"], end_ns)
         queues = [name for name in ("bottleneck", "backward_bottleneck") if name in filled]
-        targets = [*queues, "path", *pairs]
+        targets = [*queues, *_paths(filled["topology"])]
         if event["on"] not in targets:
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import random
 import re
 from collections.abc import Iterator
@@ -85,18 +86,35 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     """Give the run.json of one run; provenance and origin are the engine's to add."""
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
-        flow["start_ns"] += _start_jitter(cell, seed, flow["name"])
+        flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns)
+    for index, drawn in enumerate(run.pop("drawn_events")):
+        run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
+    run["events"].sort(key=lambda event: event["at_ns"])
     head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
     return {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run}
 
 
-def _start_jitter(cell: Cell, seed: int, flow: str) -> int:
-    """Draw for each flow by itself, so that adding a flow leaves the others where they were.
+def _random(cell: Cell, seed: int, what: str) -> random.Random:
+    """Give a source of its own to each thing that is drawn, so that one more leaves the others as they were.
 
-    `random.Random` promises the same `random()` for the same text on every machine and version; ns.
+    `random.Random` promises the same `random()` for the same text on every machine and version.
     """
-    key = "/".join((cell.experiment, cell.name, str(seed), flow))
-    return int(random.Random(key).random() * cell.start_jitter_ns)  # noqa: S311 (repeatable on purpose)
+    return random.Random("/".join((cell.experiment, cell.name, str(seed), what)))  # noqa: S311 (repeatable on purpose)
+
+
+def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterator[dict[str, Any]]:
+    """Draw the events behind one of `drawn_events`."""
+
+    def exponential_ns(mean_ns: int) -> int:
+        return int(-math.log(1 - source.random()) * mean_ns)
+
+    delay = drawn["delay"]
+    at_ns = drawn["at_ns"]
+    while at_ns < end_ns:
+        value_ns = delay["base_ns"] + exponential_ns(delay["mean_extra_ns"])
+        directions = {f"{direction}_ns": value_ns for direction in delay["directions"]}
+        yield {"at_ns": at_ns, "on": drawn["on"], "delay": directions}
+        at_ns += exponential_ns(drawn["mean_gap_ns"])
 
 
 def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Any]) -> Cell:
@@ -108,7 +126,6 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         flow.setdefault("bytes", None)
         declared = known[flow["implementation"]]["parameters"]
         flow["params"] = implementations.resolved_parameters(flow["params"], declared)
-    data["events"].sort(key=lambda event: event["at_ns"])
     kept = (
         "title",
         "topology",
@@ -118,6 +135,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         "tcp",
         "flows",
         "events",
+        "drawn_events",
         "duration_ns",
         "sample_ns",
     )

@@ -23,6 +23,9 @@ duration: 20s
 """
 
 
+DRAWN = "on: path, delay: {base: 35ms, mean_extra: 30ms}"
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Any:
     """Writes a scenario file: the base above with some lines replaced, and lines added at the end."""
@@ -112,6 +115,31 @@ def test_one_flow_more_leaves_the_others_starts_alone(scenario: Any) -> None:
     file = scenario("start_jitter: 10ms\n")
     file.write_text(file.read_text().replace("duration: 20s", three))
     assert first_start(file) == before
+
+
+def test_drawn_events_are_in_run_json_and_differ_by_seed(scenario: Any) -> None:
+    lines = f"drawn_events: [{{at: 5s, mean_gap: 1s, {DRAWN}}}]\nevents: [{{at: 6s, on: bottleneck, rate: 1mbit}}]\n"
+    [cell] = expand(scenario(lines), "full")
+    first, second = resolve(cell, 1)["events"], resolve(cell, 2)["events"]
+    assert first == resolve(cell, 1)["events"] != second
+    assert "drawn_events" not in resolve(cell, 1)
+    # Fixed numbers: the same on every machine and in every version, or results no longer repeat.
+    assert first[0] == {"at_ns": 5_000_000_000, "on": "path", "delay": {"forward_ns": 69_064_143}}
+    instants = [event["at_ns"] for event in first]
+    assert instants == sorted(instants) and instants[-1] < 20_000_000_000
+    assert [event["on"] for event in first].count("bottleneck") == 1
+
+
+def test_drawn_events_have_the_means_they_should_have(scenario: Any) -> None:
+    drawn = "drawn_events: [{at: 0s, mean_gap: 100ms, on: path, delay: {base: 35ms, mean_extra: 60ms, DIRECTIONS}}]\n"
+    [cell] = expand(scenario(drawn.replace("DIRECTIONS", "directions: [forward, backward]"), duration="1000s"), "full")
+    events = resolve(cell, 1)["events"]
+    extra_ms = [event["delay"]["forward_ns"] / 1e6 - 35 for event in events]
+    count = len(events)
+    assert abs(count / 10_000 - 1) < 0.05  # five standard deviations
+    assert min(extra_ms) >= 0 and abs(sum(extra_ms) / count / 60 - 1) < 0.05
+    assert 0.6 < sum(extra < 60 for extra in extra_ms) / count < 0.66  # 1 - 1/e
+    assert all(event["delay"]["forward_ns"] == event["delay"]["backward_ns"] for event in events)
 
 
 def test_events_are_resolved_and_sorted(scenario: Any) -> None:
@@ -206,6 +234,14 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
         ({}, "events: [{at: 1s, on: path:s1-d2, loss: {forward: 1%}}]\n", "events[0].on: found 'path:s1-d2'"),
+        ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),
+        ({}, f"drawn_events: [{{at: 1s, mean_gap: 1ms, {DRAWN}}}]\n", "[0].mean_gap: found '1ms', too small; allowed"),
+        ({}, f"drawn_events: [{{at: 1s, {DRAWN}}}]\n", "drawn_events[0].mean_gap: missing; allowed: mean of the exp"),
+        (
+            {},
+            "drawn_events: [{at: 1s, mean_gap: 1s, on: bottleneck, delay: {base: 1ms, mean_extra: 1ms}}]\n",
+            "drawn_events[0].on: found 'bottleneck'; allowed: path, path:s1-d1, path:s2-d2",
+        ),
         ({}, "matrix: {b: [10p, 20p]}\n", ':10: matrix.b: not used; allowed: "${b}" in some field'),
         ({}, "matrix: {b: 10p}\n", ":10: matrix.b: found '10p'; allowed: a list"),
         ({}, "matrix: {b: [a/b]}\n", ":10: matrix.b[0]: found 'a/b'; allowed: a value that can be part of a folder"),
