@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import doctor
+from engine import doctor, script
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
@@ -48,6 +48,14 @@ def _parser() -> argparse.ArgumentParser:
     looking.add_argument("scenario", type=Path)
     looking.add_argument("--cell", help="one cell of the scenario's matrix; default: the first")
     looking.set_defaults(action=_shell)
+
+    executing = commands.add_parser("exec", help="a Mininet script of yours, unmodified, in virtual time")
+    executing.add_argument("script", type=Path)
+    executing.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    executing.add_argument("--real-time", action="store_true", help="at this terminal, for scripts that ask questions")
+    executing.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
+    executing.add_argument("--into", type=Path, help="default: results/exec/<the script's name>")
+    executing.set_defaults(action=_exec)
 
     checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
     checking.set_defaults(action=lambda _: doctor.main())
@@ -92,6 +100,14 @@ def _plan(options: argparse.Namespace) -> int:
 def _shell(options: argparse.Namespace) -> int:
     options.size = "full"
     return shell(_cells(options)[0])
+
+
+def _exec(options: argparse.Namespace) -> int:
+    order = script.Order(options.script, tuple(options.arguments), Path.cwd(), options.seed)
+    into = options.into or Path("results/exec", options.script.stem)
+    status = script.run(order, into, options.real_time)
+    print(f"exit status {status}; results in {into}", file=sys.stderr)
+    return status
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ followed such a link or opened such a pipe would write elsewhere, or wait foreve
 import os
 import stat
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 from engine.errors import EngineError
@@ -44,8 +45,10 @@ def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
     return None
 
 
-def accept(folder: Path, limits: Limits) -> None:
+def accept(folder: Path, limits: Limits, expected: Collection[str] = EXPECTED) -> None:
     """Make plain what a guest that has ended left: modes, and nothing but folders and regular files.
+
+    `expected` are the names that may be there.
 
     Raises:
         EngineError: there was something else, or more than allowed; it has been removed.
@@ -56,12 +59,12 @@ def accept(folder: Path, limits: Limits) -> None:
             if path.name != "logs" or over(path, limits):
                 remove(path)
         raise EngineError(f"what the guest left was refused: {too_much}")
-    odd = _plain(folder, EXPECTED)
+    odd = _plain(folder, expected)
     if odd:
         raise EngineError(f"what the guest left was refused: {odd!r} is no file that a run leaves")
 
 
-def _plain(folder: Path, expected: set[str] | None = None) -> str | None:
+def _plain(folder: Path, expected: Collection[str] | None = None) -> str | None:
     """Mend modes and remove what is neither file nor folder; returns the name of one that was removed."""
     odd = None
     folder.chmod(0o755)

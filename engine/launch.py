@@ -45,8 +45,13 @@ def command(
     limits: Limits,
     *,
     programs: Mapping[str, Program] | None = None,
+    see: Mapping[str, Path] | None = None,
     interactive: bool = False,
 ) -> list[str]:
-    """The whole command, pinned to `cpu` and inside the sandbox, where only the programs of the run are seen."""
+    """The whole command, pinned to `cpu` and inside the sandbox.
+
+    Only the programs of the run are seen there, and what `see` adds: paths in the sandbox and what they show.
+    """
     words = [sandbox.KERNEL, *arguments]
-    return ["taskset", "-c", str(cpu), *sandbox.command(images, programs or {}, run_folder, words, limits, interactive)]
+    inside = sandbox.command(images, programs or {}, run_folder, words, limits, see or {}, interactive)
+    return ["taskset", "-c", str(cpu), *inside]

@@ -87,9 +87,13 @@ def command(
     run_folder: Path,
     words: list[str],
     limits: Limits,
+    see: Mapping[str, Path],
     interactive: bool = False,
 ) -> list[str]:
-    """The command that runs `words` inside the walls; paths in them are the sandbox's, the same on every host."""
+    """The command that runs `words` inside the walls; paths in them are the sandbox's, the same on every host.
+
+    `see` are more folders to be seen, by their paths in the sandbox (below /guest).
+    """
     read_only = {
         KERNEL: images.kernel,
         FOLDERS["TESTBED_ROOTFS"]: images.rootfs,
@@ -97,6 +101,7 @@ def command(
         **{f"{FOLDERS['TESTBED_MODULES']}/{name}.ko": path for name, path in images.modules.items()},
         f"{FOLDERS['TESTBED_CODE']}/engine": PROJECT / "engine",
         f"{FOLDERS['TESTBED_CODE']}/topologies": PROJECT / "topologies",
+        **see,
     }
     file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)
     inside = [_CONFINE, str(_ADDRESS_SPACE_BYTES), str(file_bytes), str(limits.processes), *words]

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,8 +29,8 @@ _TAIL_BYTES = 64 << 10
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def run(command: list[str], folder: Path, limits: Limits) -> int:
-    """Run a guest to its end with its console in logs/console.log; returns the exit status.
+def run(command: list[str], folder: Path, limits: Limits, descriptors: Sequence[int] = ()) -> int:
+    """Run a guest to its end with its console in logs/console.log; returns the exit status. It inherits `descriptors`.
 
     Raises:
         EngineError: no progress for `STANDSTILL_S` (the sentence names the guest's running process), or more taken
@@ -37,7 +38,12 @@ def run(command: list[str], folder: Path, limits: Limits) -> int:
     """
     with (folder / "logs" / "console.log").open("w+b") as console:
         guest = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=descriptors,
         )
         try:
             return _wait(guest, folder, console, limits)

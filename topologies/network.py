@@ -208,17 +208,22 @@ class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
 
     @classmethod
     def batchStartup(cls, switches: Any, run: Any = errRun) -> Any:  # noqa: N802  Mininet's name
-        """Start the daemons, then configure all switches in one ovs-vsctl transaction.
-
-        ovs-vswitchd keeps the number of CPUs it saw last and looks again only when the monotonic clock has passed
-        10 s: started earlier it runs no handler thread and drops every packet that misses its cache.
-        """
+        """Start the daemons, then configure all switches in one ovs-vsctl transaction."""
         if not cls._daemons_started:
-            time.sleep(max(0.0, 12 - time.monotonic()))
-            for command in _OVS_START:
-                subprocess.run(command, check=True)
+            start_switch_daemons()
             cls._daemons_started = True
         return super().batchStartup(switches, run)
+
+
+def start_switch_daemons() -> None:
+    """Start Open vSwitch, which a service manager does elsewhere.
+
+    ovs-vswitchd keeps the number of CPUs it saw last and looks again only when the monotonic clock has passed 10 s:
+    started earlier it runs no handler thread and drops every packet that misses its cache.
+    """
+    time.sleep(max(0.0, 12 - time.monotonic()))
+    for command in _OVS_START:
+        subprocess.run(command, check=True)
 
 
 _OVS_START = (

@@ -24,6 +24,8 @@ EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
 
 # Nobody reads these in a guest
 LEFT_OUT = ("doc/*", "man/*", "info/*", "locale/*", "zoneinfo/*", "lintian/*", "bug/*", "bash-completion/*")
+# Mininet's examples are what `testbed exec` is tested with
+KEPT = ("doc/mininet*",)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def build(store: Store, say: Say) -> RootFileSystem:
         "epoch": EPOCH,
         "customize": file_digest(CUSTOMIZE),
         "left out": LEFT_OUT,
+        "kept": KEPT,
     }
 
     def make(folder: Path) -> None:
@@ -86,6 +89,7 @@ def install_debian(
         "--variant=minbase",
         *([f"--include={','.join(packages)}"] if packages else []),
         *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
+        *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in KEPT),
         *(f"--customize-hook={hook}" for hook in hooks),
         suite,
         str(tar),

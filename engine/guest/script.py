@@ -1,0 +1,121 @@
+"""Runs a user's Mininet script in the guest, as a host with Mininet installed would, and tells how it ended.
+
+Seen by the script: its working folder at /work, its own folder at /script. Both are the user's, read-only, under an
+overlay in memory; what the script leaves in /work is copied to /results/files.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+from typing import Any
+
+from engine.guest.clock import now_ns
+from topologies.network import start_switch_daemons
+
+_RESULTS = "/results"
+_LAYERS = "/run/testbed"  # a file system in memory: an overlay cannot lie on the root's
+
+
+def main() -> None:
+    """Carry out /results/order.json; the outcome is /results/guest.json."""
+    with open(f"{_RESULTS}/order.json") as file:
+        order = json.load(file)
+    _show_folders()
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    start_switch_daemons()
+    started_ns = now_ns()
+    outcome = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
+    _keep_files()
+    with open(f"{_RESULTS}/guest.json", "w") as file:
+        json.dump(outcome, file)
+
+
+def _show_folders() -> None:
+    with open("/proc/cmdline") as file:
+        parameters = dict(word.partition("=")[::2] for word in file.read().split())
+    for name in ("work", "script"):
+        base = f"{_LAYERS}/{name}"
+        for folder in (f"/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
+            os.makedirs(folder, exist_ok=True)
+        _mount("hostfs", parameters[f"TESTBED_{name.upper()}"], f"{base}/lower")
+        _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"/{name}")
+
+
+def _mount(kind: str, options: str, place: str) -> None:
+    # the older system call takes hostfs' option, a bare path, in every kernel
+    environment = {**os.environ, "LIBMOUNT_FORCE_MOUNT2": "always"}
+    subprocess.run(["mount", "-t", kind, "-o", options, kind, place], check=True, env=environment)
+
+
+def _exit_status(order: dict[str, Any], started_ns: int) -> int:
+    """Run the script to its end with signs of life once a second; its exit status as a shell has it."""
+    ended = {signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ended)
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ended)
+        _become(order)
+    with open(f"{_RESULTS}/heartbeat", "w") as heartbeat:
+        while True:
+            signal.sigtimedwait(ended, 1)
+            process, status = os.waitpid(child, os.WNOHANG)
+            if process:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+            heartbeat.seek(0)
+            heartbeat.write(str(now_ns() - started_ns))
+            heartbeat.flush()
+
+
+def _become(order: dict[str, Any]) -> None:
+    """Become the script, at a terminal of its own: Ctrl-C typed there interrupts it. Does not return."""
+    os.setsid()
+    # the first terminal a session leader opens becomes its controlling terminal
+    output = os.open(order["stdout"], os.O_RDWR)
+    if not order["interactive"]:
+        _plain(output)
+        errors = os.open(order["stderr"], os.O_RDWR)
+        _plain(errors)
+        os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(errors, 2)
+    else:
+        for descriptor in (0, 1, 2):
+            os.dup2(output, descriptor)
+    os.closerange(3, 64)
+    os.chdir("/work")
+    # the terminal is not the one that a person looks at
+    environment = {**os.environ, "NO_COLOR": "1"}
+    words = ["python3", order["script"], *order["arguments"]]
+    os.execvpe(words[0], words, environment)  # noqa: S606
+
+
+def _plain(terminal: int) -> None:
+    """What is written comes out as it is, and what is typed is not repeated."""
+    settings: list[Any] = termios.tcgetattr(terminal)
+    settings[1] &= ~termios.OPOST
+    settings[3] &= ~(termios.ECHO | termios.ECHOCTL)
+    termios.tcsetattr(terminal, termios.TCSANOW, settings)
+
+
+def _keep_files() -> None:
+    # no links, which would point elsewhere on the host, and no marks of what was removed
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if not _is_content(os.path.join(folder, name))}
+
+    shutil.copytree(f"{_LAYERS}/work/upper", f"{_RESULTS}/files", ignore=left_out)
+
+
+def _is_content(path: str) -> bool:
+    return not os.path.islink(path) and (os.path.isdir(path) or os.path.isfile(path))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")

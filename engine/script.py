@@ -1,0 +1,222 @@
+"""`testbed exec`: a Mininet script of the user's, unmodified, in a guest.
+
+The script sees its working folder and its own folder read-only under an overlay; what it writes in the working folder
+ends up in `files/` of the results folder, what it prints both there and here.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from engine import handover, images, launch, provenance, watch
+from engine.errors import EngineError
+from engine.images import Images
+from engine.pin import free_cpu
+from engine.sandbox import STAGE, Limits
+
+PROGRAM = "engine.guest.script"
+SUMMARY = "exec.json"
+_INTERRUPTED = 130
+_FOLDERS = {"TESTBED_WORK": "/guest/work", "TESTBED_SCRIPT": "/guest/script"}
+_LEFT = {"order.json", "stdin", "stdout.txt", "stderr.txt", "files", "guest.json", "heartbeat", "logs"}
+_LIMITS = Limits()
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run: a script with its arguments, from a working folder."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    folder: Path
+    seed: int = 1
+
+    @property
+    def name_in_guest(self) -> str:
+        """The script as the guest calls it: as it was typed when it lies in the working folder."""
+        script = self.script.resolve()
+        if script.is_relative_to(self.folder):
+            return str(script.relative_to(self.folder))
+        return f"/script/{script.name}"
+
+    def seen(self) -> dict[str, Path]:
+        """Folders of the host by the paths at which the guest's sandbox has them."""
+        return {_FOLDERS["TESTBED_WORK"]: self.folder, _FOLDERS["TESTBED_SCRIPT"]: self.script.resolve().parent}
+
+
+def run(order: Order, into: Path, real_time: bool = False) -> int:
+    """Run the script; returns its exit status (128 + n when signal n ended it, 130 when it was interrupted).
+
+    Raises:
+        EngineError: there is no such script, the results folder holds something else, or the guest failed.
+    """
+    if not order.script.is_file():
+        raise EngineError(f"{order.script}: no such file; allowed: a Python script that uses Mininet")
+    if into.exists() and not (into / SUMMARY).exists():
+        raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
+    partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
+    try:
+        (partial / "logs").mkdir(parents=True)
+        boot = images.load()
+        started = _in_real_time if real_time else _in_virtual_time
+        status, summary = started(boot, order, partial)
+    except OSError as error:
+        raise EngineError(f"{error.filename or into}: {error.strerror}; choose another --into") from None
+    finally:
+        if partial.exists():
+            _give_name(partial, into)
+    (into / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
+    return status
+
+
+def _give_name(partial: Path, into: Path) -> None:
+    handover.remove(partial / STAGE)
+    with suppress(EngineError):  # why the guest was ended comes first
+        handover.accept(partial, _LIMITS, _LEFT)
+    for name in ("order.json", "stdin", "heartbeat", "guest.json"):
+        (partial / name).unlink(missing_ok=True)
+    (partial / SUMMARY).write_text("{}\n")
+    handover.remove(into)
+    partial.rename(into)
+
+
+def _summary(boot: Images, order: Order, arguments: list[str], outcome: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "script": order.script.name,
+        "arguments": order.arguments,
+        "seed": order.seed,
+        "exit_status": outcome["exit_status"],
+        "virtual_s": outcome["virtual_ns"] / 1e9,
+        "provenance": provenance.of(boot, {}, arguments),
+    }
+
+
+def _outcome(folder: Path, status: int) -> dict[str, Any]:
+    handover.remove(folder / STAGE)
+    handover.accept(folder, _LIMITS, _LEFT)
+    try:
+        outcome: dict[str, Any] = json.loads((folder / "guest.json").read_text())
+    except (FileNotFoundError, ValueError):
+        raise EngineError(f"the guest ended with status {status} before the script did") from None
+    return outcome
+
+
+def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple[str, str]) -> None:
+    stdin = "/dev/null"
+    if not interactive and not os.isatty(0):
+        (folder / "stdin").write_bytes(sys.stdin.buffer.read())
+        stdin = "/results/stdin"
+    words = {
+        "script": order.name_in_guest,
+        "arguments": order.arguments,
+        "interactive": interactive,
+        "stdin": stdin,
+        "stdout": terminals[0],
+        "stderr": terminals[1],
+    }
+    (folder / "order.json").write_text(json.dumps(words))
+
+
+def _boot_arguments(boot: Images, order: Order, real_time: bool) -> list[str]:
+    arguments = launch.boot_arguments(boot, order.seed, PROGRAM, real_time)
+    # off for runs, whose captures it would disturb; a script may want it
+    kept = [word for word in arguments if not word.startswith("ipv6.")]
+    return [*kept, *(f"{name}={place}" for name, place in _FOLDERS.items())]
+
+
+def _in_real_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
+    """The guest has this terminal, Ctrl-C included."""
+    arguments = _boot_arguments(boot, order, real_time=True)
+    _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
+    with free_cpu() as cpu:
+        command = launch.command(boot, folder, cpu, arguments, _LIMITS, see=order.seen(), interactive=True)
+        status = subprocess.run(command, check=False).returncode
+    outcome = _outcome(folder, status)
+    return outcome["exit_status"], _summary(boot, order, arguments, outcome)
+
+
+def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
+    """The script has terminals of the guest whose other ends are files, followed here, and one key: Ctrl-C."""
+    together = os.path.sameopenfile(1, 2)
+    _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
+    keys, pressed = os.pipe()
+    with (
+        (folder / "stdout.txt").open("wb") as output,
+        (folder / ("stdout.txt" if together else "stderr.txt")).open("ab") as errors,
+        _followed(folder / "stdout.txt", sys.stdout.buffer),
+        nullcontext() if together else _followed(folder / "stderr.txt", sys.stderr.buffer),
+        _ctrl_c_typed(pressed),
+        free_cpu() as cpu,
+    ):
+        descriptors = (keys, output.fileno(), errors.fileno())
+        arguments = _boot_arguments(boot, order, real_time=False)
+        channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
+        command = launch.command(boot, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen())
+        try:
+            status = watch.run(command, folder, _LIMITS, descriptors)
+            outcome = _outcome(folder, status)
+        except KeyboardInterrupt:
+            outcome = {"exit_status": _INTERRUPTED, "virtual_ns": _last_sign_ns(folder)}
+        finally:
+            for descriptor in (keys, pressed):
+                os.close(descriptor)
+    return outcome["exit_status"], _summary(boot, order, arguments, outcome)
+
+
+def _last_sign_ns(folder: Path) -> int:
+    try:
+        return int((folder / "heartbeat").read_text() or 0)
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def _ctrl_c_typed(pressed: int) -> Iterator[None]:
+    """The first Ctrl-C is typed at the script's terminal, the second ends the guest."""
+    seen = False
+
+    def typed(_signal: int, _frame: object) -> None:
+        nonlocal seen
+        if seen:
+            raise KeyboardInterrupt
+        seen = True
+        os.write(pressed, b"\x03")
+
+    before = signal.signal(signal.SIGINT, typed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _followed(path: Path, into: BinaryIO) -> Iterator[None]:
+    """Copy what is appended to a file, as it comes."""
+    over = threading.Event()
+
+    def follow() -> None:
+        with path.open("rb") as source:
+            while True:
+                last = over.wait(_LOOK_S)
+                shutil.copyfileobj(source, into)
+                into.flush()
+                if last:
+                    return
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,147 @@
+"""`testbed exec`: unmodified Mininet scripts in a guest."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import images
+
+TESTBED = str(Path(sys.executable).parent / "testbed")
+PATIENCE_S = 60
+
+SCRIPT = """\
+import sys
+from mininet.net import Mininet
+from mininet.link import TCLink
+from mininet.topo import SingleSwitchTopo
+from helper import DELAY
+
+net = Mininet(SingleSwitchTopo(2), link=TCLink, build=False)
+net.build()
+net.start()
+for host in net.hosts:
+    host.cmd(f"tc qdisc add dev {host.defaultIntf()} root netem delay {DELAY} 2ms")
+print(net["h1"].cmd("ping -c 5", net["h2"].IP()))
+print("arguments:", sys.argv[1:], "input:", sys.stdin.read())
+print("a complaint", file=sys.stderr)
+with open("written.txt", "w") as file:
+    file.write(open("data.txt").read().upper())
+net.stop()
+sys.exit(3)
+"""
+
+
+def execute(*words: str, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TESTBED, "exec", *words], cwd=folder, input=text, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A folder with a script, a module it imports and a file it reads."""
+    (tmp_path / "mine.py").write_text(SCRIPT)
+    (tmp_path / "helper.py").write_text("DELAY = '25ms'\n")
+    (tmp_path / "data.txt").write_text("some words\n")
+    return tmp_path
+
+
+def test_a_script_has_its_folder_arguments_input_output_and_exit_status(mine: Path) -> None:
+    before = {path.name for path in mine.iterdir()}
+    done = execute("mine.py", "--one", "two", folder=mine, text="typed")
+    assert done.returncode == 3, done.stderr
+    assert "arguments: ['--one', 'two'] input: typed" in done.stdout
+    assert "5 packets transmitted, 5 received" in done.stdout
+    assert "a complaint" in done.stderr and "a complaint" not in done.stdout
+
+    results = mine / "results" / "exec" / "mine"
+    assert {path.name for path in mine.iterdir()} == {*before, "results"}  # the folder itself is left alone
+    assert (results / "files" / "written.txt").read_text() == "SOME WORDS\n"
+    assert (results / "stdout.txt").read_text() == done.stdout
+    assert (results / "stderr.txt").read_text() in done.stderr
+    summary = json.loads((results / "exec.json").read_text())
+    assert summary["exit_status"] == 3 and 4 < summary["virtual_s"] < 20
+    assert str(mine) not in json.dumps(summary)
+
+    # jitter, ports and MAC addresses are drawn from the seed
+    again, other = (execute("--seed", seed, "mine.py", "--one", "two", folder=mine, text="typed") for seed in "12")
+    assert again.stdout == done.stdout
+    assert other.stdout != done.stdout
+
+
+@pytest.mark.parametrize("name", ["multilink", "intfoptions"])
+def test_examples_of_mininet_run_unmodified(name: str, tmp_path: Path) -> None:
+    script = images.load().rootfs / "usr/share/doc/mininet/examples" / f"{name}.py"
+    done = execute(str(script), folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(
+        "import time\n"
+        "print('started', flush=True)\n"
+        "try:\n    while True: time.sleep(0.1)\n"
+        "except KeyboardInterrupt:\n    print('cleaned up')\n    raise SystemExit(7)\n"
+    )
+    with subprocess.Popen([TESTBED, "exec", "long.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
+    assert rest == "cleaned up\n"
+    assert process.returncode == 7
+
+
+def test_a_second_ctrl_c_ends_a_script_that_will_not(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text(
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('started', flush=True)\n"
+        "while True: time.sleep(0.1)\n"
+    )
+    with subprocess.Popen([TESTBED, "exec", "deaf.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 130
+    assert json.loads((tmp_path / "results/exec/deaf/exec.json").read_text())["exit_status"] == 130
+
+
+def test_in_real_time_a_script_has_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "ask.py").write_text("name = input('who? ')\nprint('hello', name)\n")
+    end, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [TESTBED, "exec", "--real-time", "ask.py"],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    seen = b""
+    while b"who? " not in seen:
+        seen += os.read(end, 4096)
+    os.write(end, b"me\n")
+    while b"hello me" not in seen:
+        seen += os.read(end, 4096)
+    assert process.wait(PATIENCE_S) == 0
+    os.close(end)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    missing = execute("nothing.py", folder=tmp_path)
+    assert missing.returncode == 2 and "nothing.py: no such file" in missing.stderr
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("years of work")
+    occupied = execute("--into", "full", "a.py", folder=tmp_path)
+    assert occupied.returncode == 2 and "choose another --into" in occupied.stderr
+    assert (tmp_path / "full" / "thesis.txt").exists()
