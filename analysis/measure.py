@@ -33,10 +33,10 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
     """
     study = registry.load(claims)
     experiment = study.experiment(experiment_id)
-    ask = Question(Runs(runs), experiment_id, experiment.words)
-    own = list(ask.runs.by_cell_and_seed(experiment_id).values())
+    ask = Question(Runs(runs), experiment.runs_of, experiment.words)
+    own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
     if not own:
-        raise BadInputError(f"{runs}: there is no finished run of {experiment_id}")
+        raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}")
     folder = out / experiment_id
     rows: list[tuple[object, ...]] = []
     judged = [_judge(claim, experiment, ask, rows) for claim in experiment.claims]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any, Final
 
 from analysis.claims import expressions
@@ -25,6 +26,7 @@ class Question:
         self.experiment = experiment
         self.words = words
         self._vocabularies: dict[tuple[str | None, int], Vocabulary] = {}
+        self._means: dict[tuple[str, str | None], float] = {}
         own = runs.by_cell_and_seed(experiment)
         self.seeds = sorted({seed for _, seed in own})
         # an expression without a cell speaks of the only one, if there is only one
@@ -45,6 +47,21 @@ class Question:
             if not isinstance(value, bool):
                 raise self._wrong(expression, value, "true or false")
         return values, unknown
+
+    def mean_over_seeds(self, expression: str, cell: str | None) -> float:
+        """Ask for the mean of a number over all seeds, for statements about means such as those of a table.
+
+        Raises NeverHappenedError if it never happened in one of them, NotMeasuredError if no seed tells it.
+        """
+        if (expression, cell) not in self._means:
+            values, unknown = self.numbers(expression, cell)
+            if not values:
+                raise NotMeasuredError(next(iter(unknown.values()), "no seed has been run"))
+            self._means[expression, cell] = fmean(values.values())
+        mean = self._means[expression, cell]
+        if math.isinf(mean):
+            raise NeverHappenedError
+        return mean
 
     def series(self, expression: str, run: Run) -> Series:
         """Ask one run for a series."""
@@ -77,7 +94,9 @@ class Question:
 
         if (cell, seed) not in self._vocabularies:
             own = find(self.experiment, cell) if cell else None
-            self._vocabularies[cell, seed] = Vocabulary(own, self.experiment, find, self.words)
+            vocabulary = Vocabulary(own, self.experiment, find, self.words)
+            vocabulary.functions["mean_over_seeds"] = lambda expression: self.mean_over_seeds(expression, cell)
+            self._vocabularies[cell, seed] = vocabulary
         return self._vocabularies[cell, seed]
 
     def _wrong(self, expression: str, value: object, allowed: str) -> BadInputError:

@@ -55,6 +55,7 @@ class Experiment:
     also_measured: tuple[Extra, ...]
     figure: dict[str, Any] | None
     words: dict[str, str]  # names for expressions that several claims use
+    runs_of: str  # the experiment whose runs are looked at: itself, or one that simulates for several
     data: dict[str, Any]  # the entry without its claims
 
 
@@ -90,12 +91,10 @@ def load(path: Path) -> Study:
 def _experiment(entry: Document) -> Experiment:
     entry.place = entry.get("id", str)
     claims = tuple(_claim(claim) for claim in entry.children("expected"))
-    scenario = entry.maybe("scenario", str)
+    scenario, runs_of = entry.maybe("scenario", str), entry.maybe("runs_of", str)
     for claim in claims:
-        if scenario and not (claim.measure or claim.holds or claim.not_testable):
-            raise entry.error(
-                claim.id, None, "one of measure, holds, not_testable, since the experiment has a scenario"
-            )
+        if (scenario or runs_of) and not (claim.measure or claim.holds or claim.not_testable):
+            raise entry.error(claim.id, None, "one of measure, holds, not_testable, since the experiment runs")
     return Experiment(
         id=entry.get("id", str),
         title=entry.get("what", str),
@@ -105,6 +104,7 @@ def _experiment(entry: Document) -> Experiment:
         also_measured=tuple(_extra(one) for one in entry.children("also_measured")),
         figure=entry.maybe("figure", dict),
         words=_words(entry),
+        runs_of=runs_of or entry.get("id", str),
         data={name: value for name, value in entry.data.items() if name != "expected"},
     )
 

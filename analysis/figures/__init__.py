@@ -62,8 +62,9 @@ def _figure(document: Document, experiment: str, runs: Path) -> Figure:
     figure = document.child("figure")
     kind = figure.get("kind", str)
     if kind == "time-series":
-        words = document.child("experiment").maybe("words", dict) or {}
-        return TimeSeries(figure, Question(Runs(runs), experiment, words))
+        entry = document.child("experiment")
+        looked_at = entry.maybe("runs_of", str) or experiment
+        return TimeSeries(figure, Question(Runs(runs), looked_at, entry.maybe("words", dict) or {}))
     if kind == "curves":
         return Curves(figure)
     if kind == "table":

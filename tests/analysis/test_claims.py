@@ -169,3 +169,11 @@ def test_the_registry_of_icccn_is_whole() -> None:
         assert (ROOT / str(experiment.scenario)).is_file()
         assert experiment.figure
         assert all(claim.measure or claim.holds or claim.not_testable for claim in experiment.claims)
+
+
+def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
+    # queues of 10 and 20 packets from 2 s on
+    assert ask(runs, 'mean_over_seeds("queue_pkts.at(5)")') == {1: 15, 2: 15}
+    assert ask(runs, 'mean_over_seeds("queue_pkts.first_time_above(20)")') == {1: math.inf, 2: math.inf}
+    two, one = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
+    assert (two, one) == (15, 1)

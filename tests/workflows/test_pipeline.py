@@ -100,6 +100,17 @@ def test_measuring_waits_for_the_experiments_that_the_claims_compare_with(small:
     assert two["measurements"] == 1
 
 
+def test_an_experiment_may_look_at_the_runs_of_another(small: Any) -> None:
+    claims = small.folder / "workflows/studies/toy/claims.yaml"
+    claims.write_text(claims.read_text() + "- {id: toy-look, runs_of: toy-one, expected: []}\n")
+    counts = job_counts(small("--dry-run", "--quiet", "rules", "--", "toy-look", "toy-one"))
+    assert (counts["runs"], counts["measurements"]) == (2, 2)
+    claims.write_text(claims.read_text().replace("runs_of: toy-one", "runs_of: toy-nine"))
+    assert "toy-look: runs_of: no scenario has experiment 'toy-nine'" in small(code=1)
+    claims.write_text("experiments: []\n")
+    assert "has a scenario, but no entry in its study's claims.yaml" in small(code=1)
+
+
 def test_a_second_pipeline_in_the_same_folder_is_refused(small: Any) -> None:
     (small.folder / ".snakemake").mkdir()
     with (small.folder / ".snakemake/testbed.lock").open("w") as held:

@@ -101,9 +101,27 @@ def scenario_of(wildcards):
     return next(iter(cells.values()))["scenario"]
 
 
+@functools.cache
+def claims():
+    """Each experiment's claims.yaml and entry there, for all studies of the configuration."""
+    entries = {}
+    for study in config["studies"]:
+        file = STUDIES / study / "claims.yaml"
+        if not file.exists():
+            raise WorkflowError(f"{file}: missing; it says what the study's experiments must show (docs/claims.md)")
+        for entry in yaml.load(file.read_text(), Loader=yaml.CSafeLoader)["experiments"]:
+            entries[entry["id"]] = file, entry
+    return entries
+
+
 def claims_of(wildcards):
     """The claims of the study that an experiment belongs to."""
-    return Path(scenario_of(wildcards)).with_name("claims.yaml")
+    return claims()[wildcards.experiment][0]
+
+
+def simulated_by(experiment):
+    """The experiment whose runs an experiment looks at: itself, unless its claims say `runs_of`."""
+    return claims()[experiment][1].get("runs_of", experiment)
 
 
 def runs_of(results, experiment):
@@ -115,18 +133,14 @@ def runs_of(results, experiment):
     ]
 
 
-@functools.cache
-def experiments_compared(claims):
-    """The other experiments whose runs each experiment's claims look at, written there as `run("<id>"...)`."""
-    entries = yaml.load(Path(claims).read_text(), Loader=yaml.CSafeLoader)["experiments"]
-    named = {entry["id"]: re.findall(r'\brun\("([^"]+)"', json.dumps(entry).replace('\\"', '"')) for entry in entries}
-    return {experiment: sorted(set(others) - {experiment}) for experiment, others in named.items()}
-
-
 def runs_to_measure(wildcards):
-    """What says that all runs which the claims of an experiment look at are there."""
-    others = experiments_compared(claims_of(wildcards)).get(wildcards.experiment, ())
-    return [run for experiment in (wildcards.experiment, *others) for run in runs_of(wildcards.results, experiment)]
+    """What says that all runs which the claims of an experiment look at are there.
+
+    Those of other experiments are written in claims as `run("<id>"...)`.
+    """
+    entry = json.dumps(claims()[wildcards.experiment][1]).replace('\\"', '"')
+    looked_at = {simulated_by(wildcards.experiment), *re.findall(r'\brun\("([^"]+)"', entry)}
+    return [run for experiment in sorted(looked_at) for run in runs_of(wildcards.results, experiment)]
 
 
 def seeds_of(wildcards):
@@ -147,10 +161,16 @@ def run_folders(wildcards):
 
 def targets(size):
     """Experiments by target: everything, each study, each experiment."""
-    named = {"all": list(plan(size))}
-    for experiment, cells in plan(size).items():
-        study = next(iter(cells.values()))["study"]
-        named.setdefault(study, []).append(experiment)
+    named = {"all": []}
+    for experiment in plan(size).keys() - claims().keys():
+        raise WorkflowError(f"experiment {experiment!r} has a scenario, but no entry in its study's claims.yaml")
+    for experiment, (file, entry) in claims().items():
+        if simulated_by(experiment) not in plan(size):
+            if "runs_of" in entry:
+                raise WorkflowError(f"{file}: {experiment}: runs_of: no scenario has experiment {entry['runs_of']!r}")
+            continue
+        named["all"].append(experiment)
+        named.setdefault(file.parent.name, []).append(experiment)
         named[experiment] = [experiment]
     return named
 
