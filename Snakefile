@@ -4,6 +4,7 @@
 #   snakemake --cores all quick      the same, each experiment at its smallest telling size
 #   snakemake --cores all icccn      one study
 #   snakemake --cores all <id>       one experiment, by its id
+#   snakemake --cores all archive    everything, and an archive of it for a repository
 from snakemake.utils import min_version, validate
 
 min_version("9.10")
@@ -35,4 +36,5 @@ include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with colu
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/figures.smk"  # run folders -> figures
 include: "workflows/rules/report.smk"  # everything -> pages
+include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
 include: "workflows/rules/progress.smk"  # what is told meanwhile and at the end

@@ -60,6 +60,18 @@ def _parser() -> argparse.ArgumentParser:
     checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
     checking.set_defaults(action=lambda _: doctor.main())
 
+    archiving = commands.add_parser("archive", help="everything measured as an RO-Crate, without captures")
+    archiving.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    archiving.add_argument("--out", type=Path, required=True, help="a new folder, or a file that ends with .zip")
+    archiving.set_defaults(action=_archive)
+
+    verifying = commands.add_parser("verify", help="carry out runs of an archive again and compare bytes")
+    verifying.add_argument("crate", type=Path)
+    chosen = verifying.add_mutually_exclusive_group()
+    chosen.add_argument("--run", action="append", help="STUDY/EXPERIMENT/CELL/seed-N; may be repeated")
+    chosen.add_argument("--all", action="store_true", help="default: the first run of each experiment")
+    verifying.set_defaults(action=_verify)
+
     measuring = commands.add_parser("bench", help="speed of guests and of the capture reader")
     measuring.add_argument("--into", type=Path, default=Path("results/bench.json"), help="default: %(default)s")
     measuring.set_defaults(action=_bench)
@@ -108,6 +120,23 @@ def _exec(options: argparse.Namespace) -> int:
     status = script.run(order, into, options.real_time)
     print(f"exit status {status}; results in {into}", file=sys.stderr)
     return status
+
+
+def _archive(options: argparse.Namespace) -> int:
+    from engine.archive import archive
+
+    print(archive(options.results, options.out))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from engine.verify import verify
+
+    worst = 0
+    for outcome in verify(options.crate, options.run or (), options.all):
+        print(_printable(str(outcome)), flush=True)
+        worst |= bool(outcome.different)
+    return worst
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine import handover, images, launch, provenance, watch
 from engine.errors import EngineError
+from engine.files import digests
 from engine.guest.timeline import ORIGIN_NS
 from engine.pin import free_cpu
 from engine.sandbox import STAGE, Limits
@@ -130,6 +131,8 @@ def _run_guest(folder: Path, run: dict[str, Any], seed: int, limits: Limits) -> 
         "error": outcome["error"],
         "virtual_s": outcome["virtual_ns"] / 1e9,
         "wall_s": wall_s,
+        # before anybody throws the captures away: what a repeated run must give
+        "digests": digests(folder, "pcap", "traces"),
         **{name: outcome.get(name) for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters")},
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))

@@ -1,0 +1,134 @@
+"""Verifies an archive of results: its files are those that were archived, and its runs give the same bytes again."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from engine.archive import RUNS, STUDIES
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.files import file_digest
+from engine.scenario import Cell, expand, resolve
+
+_METADATA = "ro-crate-metadata.json"
+_OF_THE_ENGINE = ("origin_ns", "implementations", "provenance")  # what it adds to a resolved scenario
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run carried out again: which of its files differ, and which of the things that made it."""
+
+    run: str
+    files: int
+    different: list[str]
+    made_with_another: list[str]
+
+    def __str__(self) -> str:
+        """Give a line about it."""
+        made = f" (made with another {', '.join(self.made_with_another)})" if self.made_with_another else ""
+        if not self.different:
+            return f"{self.run}: identical, {self.files} captures and traces{made}"
+        return f"{self.run}: DIFFERS in {', '.join(self.different)}{made}"
+
+
+def verify(crate: Path, chosen: Sequence[str] = (), everything: bool = False) -> Iterator[Outcome]:
+    """Check the crate's files, then carry out runs again: `chosen` ones, all, or the first of each experiment.
+
+    Raises:
+        EngineError: the crate is damaged, lacks a chosen run, or its scenario means something else today.
+    """
+    with _folder(crate) as folder, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
+        _check_files(crate, folder)
+        runs = {path.parent.relative_to(folder / RUNS).as_posix(): path.parent for path in _run_files(folder)}
+        for name in _choose(crate, list(runs), chosen, everything):
+            yield _repeat(folder, runs[name], name, Path(place))
+
+
+@contextmanager
+def _folder(crate: Path) -> Iterator[Path]:
+    if crate.is_dir():
+        yield crate
+        return
+    with tempfile.TemporaryDirectory(prefix="testbed-crate-") as folder:
+        try:
+            shutil.unpack_archive(crate, folder, "zip")
+        except (shutil.ReadError, OSError) as error:
+            raise EngineError(f"{crate}: neither a folder nor a zip file ({error})") from None
+        yield Path(folder)
+
+
+def _check_files(crate: Path, folder: Path) -> None:
+    """Compare every file that has a digest in the metadata with it."""
+    try:
+        entities = json.loads((folder / _METADATA).read_text())["@graph"]
+        digests = {entity["@id"]: entity["sha256"] for entity in entities if "sha256" in entity}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EngineError(f"{crate}: {_METADATA} is missing or damaged ({error})") from None
+    for name, digest in digests.items():
+        path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise EngineError(f"{crate}: {name!r} lies outside of the archive")
+        if not path.is_file():
+            raise EngineError(f"{crate}: {name} is missing")
+        if file_digest(path) != digest:
+            raise EngineError(f"{crate}: {name} has changed since it was archived")
+
+
+def _run_files(folder: Path) -> list[Path]:
+    return sorted((folder / RUNS).glob("*/*/*/seed-*/run.json"))
+
+
+def _choose(crate: Path, runs: list[str], chosen: Sequence[str], everything: bool) -> list[str]:
+    unknown = [name for name in chosen if name not in runs]
+    if unknown or not runs:
+        few = ", ".join(runs[:3]) or "none"
+        raise EngineError(f"{crate}: no run {', '.join(unknown)}; it has {len(runs)}, such as {few}")
+    if everything:
+        return runs
+    first = {name.split("/")[1]: name for name in reversed(runs)}
+    return list(chosen) or sorted(first.values())
+
+
+def _repeat(folder: Path, archived: Path, name: str, place: Path) -> Outcome:
+    try:
+        run = json.loads((archived / "run.json").read_text())
+        summary = json.loads((archived / "summary.json").read_text())
+        before: dict[str, str] = summary["digests"]
+        seed, size, cell_name = run["seed"], run["size"], run["cell"]
+    except (OSError, ValueError, KeyError) as error:
+        raise EngineError(f"{name}: run.json or summary.json lacks what a run is repeated from ({error})") from None
+    study, experiment, *_ = name.split("/")
+    cell = _cell(folder / STUDIES / study, experiment, cell_name, size)
+    today = resolve(cell, seed)
+    changed = [key for key in today if today[key] != run.get(key)]
+    changed += [key for key in run if key not in today and key not in _OF_THE_ENGINE]
+    if changed:
+        raise EngineError(f"{name}: its scenario means something else in this version: {', '.join(changed)}")
+    after: dict[str, str] = execute(cell, seed, place)["digests"]
+    made = json.loads((run_folder(place, cell, seed) / "run.json").read_text())["provenance"]
+    return Outcome(
+        run=name,
+        files=len(before),
+        different=sorted(file for file in {*before, *after} if before.get(file) != after.get(file)),
+        made_with_another=_differences(run["provenance"], made),
+    )
+
+
+def _cell(study: Path, experiment: str, name: str, size: str) -> Cell:
+    for file in sorted(study.glob("*.yaml")):
+        if file.name != "claims.yaml" and yaml.safe_load(file.read_text()).get("experiment") == experiment:
+            for cell in expand(file, size):
+                if cell.name == name:
+                    return cell
+    raise EngineError(f"{study}: no scenario of {experiment} with a cell {name!r}")
+
+
+def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
