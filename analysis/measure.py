@@ -56,7 +56,7 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
 def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
     """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
     entry: dict[str, Any] = {**claim.data, "measured": None, "held": None}
-    if claim.not_testable:
+    if claim.not_testable and not claim.measure:
         return entry | _verdict(rules.not_testable(claim.not_testable))
     if not (claim.measure or claim.holds):
         return entry | _verdict(rules.not_testable("no measurement is defined for this claim yet"))
@@ -72,6 +72,8 @@ def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple
     if held:
         entry["held"] = held
     entry["unknown"] = unknown
+    if claim.not_testable:
+        return entry | _verdict(rules.not_testable(claim.not_testable))
     if claim.holds and held:
         return entry | _verdict(rules.judge_predicate(sum(held.values()), len(held)))
     if claim.measure and not claim.holds and values:

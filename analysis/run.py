@@ -22,7 +22,7 @@ from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, limits
 from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
-from analysis.settings import BEHIND_BOTTLENECK, NS, PACKET_BYTES, Flow
+from analysis.settings import BEHIND_BOTTLENECK, NS, PACKET_BYTES, PAYLOAD_BYTES, Flow
 
 UDP: Final = 17
 
@@ -67,6 +67,14 @@ class Run:
         if outcome["completed_ns"] is None:
             raise NeverHappenedError
         return float(outcome["completed_ns"] / NS)
+
+    def goodput(self) -> float:
+        """Bytes of all transfers over the length of the run, which ends with the last of them, bit/s of payload."""
+        sizes = [flow.bytes for flow in self.settings.flows if flow.bytes is not None]
+        if len(sizes) < len(self.settings.flows):
+            raise NotMeasuredError("a flow has no bytes, so no end")
+        last = max(self.completed(flow.name) for flow in self.settings.flows)
+        return 8 * sum(sizes) / last
 
     # Windows and delays, as the sender's kernel reports them
 
@@ -204,6 +212,13 @@ class Run:
 
     def loss_rate(self, t0: float, t1: float) -> float:
         """Give dropped over offered packets, all flows."""
+        if "bottleneck-in" not in self.settings.captures:
+            self._ns(t0, t1)
+            counters = (self._queue(name).sampled(np.array([t0, t1])) for name in ("sent_pkts", "dropped_pkts"))
+            sent, dropped = (float(counter[1] - counter[0]) for counter in counters)
+            if not sent + dropped:
+                raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
+            return dropped / (sent + dropped)
         offered = self._passages.filter(pl.col("time_ns").is_between(*self._ns(t0, t1)))
         if not len(offered):
             raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
@@ -212,7 +227,14 @@ class Run:
     # Throughput at the IP layer
 
     def bytes_of(self, flow: str, t0: float, t1: float) -> int:
-        """Bytes of a flow's IP packets, ACKs apart, that left the bottleneck of its direction in the interval."""
+        """Bytes of a flow's IP packets, ACKs apart, that left the bottleneck of its direction in the interval.
+
+        Without a capture there: of what was acknowledged in it, as full packets.
+        """
+        if "bottleneck-out" not in self.settings.captures:
+            acked = self._traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
+            before, after = acked.sampled(np.array(self._ns(t0, t1)) / NS)
+            return round(float(after - before))
         left = self._delivered.filter(
             (pl.col("flow") == self.flow(flow).name) & pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left")
         )
@@ -223,13 +245,25 @@ class Run:
         return self.bytes_of(flow, t0, t1) * 8 / (t1 - t0)
 
     def throughput_series(self, flow: str, step: float) -> Series:
-        """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s."""
+        """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s (see `bytes_of`)."""
+        if "bottleneck-out" not in self.settings.captures:
+            acked = self._traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
+            edges = np.arange(0.0, self.duration + step / 2, step)
+            return Series(edges[:-1], np.diff(acked.sampled(edges)) * 8 / step, self.duration)
         left = self._delivered.filter(pl.col("flow") == self.flow(flow).name)
         edges = np.arange(0.0, self.duration + step / 2, step)
         sums, _ = np.histogram(
             left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].cast(pl.Float64).to_numpy()
         )
         return Series(edges[:-1], sums * 8 / step, self.duration)
+
+    def share_series(self, flow: str, step: float) -> Series:
+        """Part of a flow in the bytes of all flows, in those bins of `step` seconds in which there are any."""
+        rates = [self.throughput_series(one.name, step) for one in self.settings.flows]
+        total = np.sum([rate.values for rate in rates], axis=0)
+        own = self.throughput_series(flow, step)
+        busy = total > 0
+        return Series(own.times[busy], own.values[busy] / total[busy], self.duration)
 
     def share(self, flow: str, t0: float, t1: float) -> float:
         """Part of a flow in the bytes of all flows of its direction."""
@@ -241,12 +275,19 @@ class Run:
         return self.bytes_of(flow, t0, t1) / total
 
     def jain(self, t0: float, t1: float) -> float:
-        """Jain's fairness index of the forward flows' throughputs: (sum x)^2 / (n sum x^2)."""
-        forward = [flow for flow in self.settings.flows if not flow.backward]
+        """Jain's fairness index of the forward flows' throughputs: (sum x)^2 / (n sum x^2).
+
+        It counts the flows that had begun by then and were not complete, starved ones with them.
+        """
+        forward = [flow for flow in self.settings.flows if not flow.backward and self._active(flow, t0, t1)]
         sent = np.array([self.bytes_of(flow.name, t0, t1) for flow in forward], float)
         if not sent.any():
             raise NotMeasuredError(f"no flow sent anything from {t0:g} s to {t1:g} s")
         return float(sent.sum() ** 2 / (len(sent) * (sent**2).sum()))
+
+    def _active(self, flow: Flow, t0: float, t1: float) -> bool:
+        completed_ns = (self.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")
+        return flow.start_s < t1 and (completed_ns is None or completed_ns / NS > t0)
 
     def utilization(self, t0: float, t1: float) -> float:
         """Bits of IP packets that left the bottleneck over those that its rate allows."""

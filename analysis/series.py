@@ -106,6 +106,11 @@ class Series:
         """First instant with a value of at most `level`; infinity when it never comes."""
         return self._first(self.values <= level, after)
 
+    def cuts(self, part: float) -> "Instants":
+        """Instants at which the value falls by at least a part of itself from one sample to the next."""
+        fallen = self.values[1:] <= (1 - part) * self.values[:-1]
+        return Instants(self.times[1:][fallen & (self.values[:-1] > 0)], self.end)
+
     def slope(self, t0: float | None = None, t1: float | None = None) -> float:
         """Slope of the straight line closest to the values (least squares), in units a second."""
         part = self.window(t0, t1)

@@ -11,6 +11,7 @@ from analysis.documents import Document, read_json
 FORMAT: Final = 1
 FIRST_PORT: Final = 5001  # the receiver of flow k listens on FIRST_PORT + k
 NS: Final = 1_000_000_000
+PAYLOAD_BYTES: Final = 1448  # of a full packet, after the headers of IP and TCP with timestamps
 PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
 BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
 
@@ -22,6 +23,7 @@ class Flow:
     name: str
     implementation: str
     start_s: float
+    bytes: int | None  # to deliver; None: without end
     params: dict[str, Any]
     address: int
     port: int
@@ -122,6 +124,7 @@ def _flow(flow: Document, index: int) -> Flow:
         name=flow.get("name", str),
         implementation=flow.get("implementation", str),
         start_s=flow.get("start_ns", int) / NS,
+        bytes=flow.maybe("bytes", int),
         params=flow.maybe("params", dict) or {},
         address=_address(flow, "to"),
         port=FIRST_PORT + index,

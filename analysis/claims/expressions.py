@@ -28,7 +28,7 @@ NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
 SERIES_METHODS: Final = frozenset(
     (
-        *("at", "end", "first_time_above", "first_time_below", "max", "mean"),
+        *("at", "cuts", "end", "first_time_above", "first_time_below", "max", "mean"),
         *("min", "peaks", "slope", "start", "std", "time_of_max"),
     )
 )

@@ -95,7 +95,9 @@ class Question:
         if (cell, seed) not in self._vocabularies:
             own = find(self.experiment, cell) if cell else None
             vocabulary = Vocabulary(own, self.experiment, find, self.words)
-            vocabulary.functions["mean_over_seeds"] = lambda expression: self.mean_over_seeds(expression, cell)
+            vocabulary.functions["mean_over_seeds"] = lambda expression, other=cell: self.mean_over_seeds(
+                expression, other
+            )
             self._vocabularies[cell, seed] = vocabulary
         return self._vocabularies[cell, seed]
 

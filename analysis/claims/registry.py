@@ -8,6 +8,7 @@ from analysis.claims import expressions
 from analysis.documents import Document, read_yaml
 
 KINDS: Final = ("exact-number", "read-from-figure", "qualitative")
+STATISTICS: Final = ("mean", "std")
 CHECKS: Final = ("measure", "holds", "not_testable")
 
 
@@ -26,6 +27,8 @@ class Claim:
     value: float | None
     value_range: tuple[float, float] | None  # where the paper fixes its value only to an interval
     approximate: bool
+    statistic: str  # of the seeds' numbers: mean or std
+    alternatives: tuple[float, ...]  # other readings of what is printed
     cell: str | None
     measure: str | None
     holds: str | None
@@ -130,8 +133,8 @@ def _claim(entry: Document) -> Claim:
     value = entry.data.get("value")
     number = None if value is None or isinstance(value, list) else entry.get("value", float)
     checks = [name for name in CHECKS if entry.data.get(name) is not None]
-    if "not_testable" in checks and len(checks) > 1:
-        raise entry.error(entry.name("not_testable"), ", ".join(checks), "not_testable alone")
+    if "not_testable" in checks and "holds" in checks:
+        raise entry.error(entry.name("not_testable"), ", ".join(checks), "not_testable without holds")
     span = entry.maybe("value_range", list)
     claim = Claim(
         id=entry.get("id", str),
@@ -141,15 +144,30 @@ def _claim(entry: Document) -> Claim:
         value=number,
         value_range=_range(entry, span) if span is not None else None,
         approximate=entry.maybe("approximate", bool) or False,
+        statistic=_statistic(entry),
+        alternatives=_alternatives(entry),
         cell=entry.maybe("cell", str),
         measure=_expression(entry, "measure") if "measure" in checks else None,
         holds=_expression(entry, "holds") if "holds" in checks else None,
         not_testable=entry.maybe("not_testable", str),
         data=entry.data,
     )
-    if claim.measure and not claim.holds and claim.value is None and claim.value_range is None:
+    if claim.measure and not (claim.holds or claim.not_testable) and claim.value is None and claim.value_range is None:
         raise entry.error(entry.name("measure"), claim.measure, "a measure beside a value or a holds to judge it by")
     return claim
+
+
+def _statistic(entry: Document) -> str:
+    statistic = entry.maybe("statistic", str) or "mean"
+    if statistic not in STATISTICS:
+        raise entry.error(entry.name("statistic"), statistic, "one of " + ", ".join(STATISTICS))
+    return statistic
+
+
+def _alternatives(entry: Document) -> tuple[float, ...]:
+    """Give the other numbers that an uncertain value may be; alternatives in words are for the reader only."""
+    listed = entry.maybe("alternatives", list) or []
+    return tuple(float(one) for one in listed if isinstance(one, (int, float)) and not isinstance(one, bool))
 
 
 def _range(entry: Document, span: list[Any]) -> tuple[float, float]:

@@ -140,8 +140,12 @@ class Words:
         return self._run.throughput(flow, t0, self._end(t1))
 
     def rate(self, flow: str, step: float = 1.0) -> Series:
-        """Rate behind the bottleneck in steps, bit/s."""
+        """Rate behind the bottleneck in bins of `step` seconds, bit/s."""
         return self._run.throughput_series(flow, step)
+
+    def share_over_time(self, flow: str, step: float = 1.0) -> Series:
+        """Give a flow's part in the bytes of all flows in bins of `step` seconds."""
+        return self._run.share_series(flow, step)
 
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Give a flow's part in the bytes of all flows."""
@@ -183,6 +187,25 @@ class Words:
     def steady(self) -> float:
         """Beginning of the last third of the run, s."""
         return self._run.duration * 2 / 3
+
+    def goodput(self) -> float:
+        """Mean rate at which the transfers of all flows were delivered, over the whole run, bit/s of payload."""
+        return self._run.goodput()
+
+    @property
+    def flow_count(self) -> int:
+        """Give the number of flows."""
+        return len(self._run.settings.flows)
+
+    @property
+    def rate_bps(self) -> int:
+        """Rate of the bottleneck at the start, bit/s."""
+        return self._run.settings.rate_bps
+
+    @property
+    def base_rtt_ms(self) -> float:
+        """Round-trip time without any queue at the start, ms."""
+        return 1e3 * (self._run.settings.forward_s + self._run.settings.backward_s)
 
     @property
     def buffer_pkts(self) -> int:

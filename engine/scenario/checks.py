@@ -34,7 +34,6 @@ def _flow_problems(
     document: Document, filled: dict[str, Any], known: Mapping[str, Implementation], end_ns: int
 ) -> Iterator[Problem]:
     left, right = (_hosts(filled["topology"], side) for side in "sd")
-    jitter_ns = parse(filled["start_jitter"], "time")
     names: set[str] = set()
     senders: dict[tuple[str, str], dict[str, Any]] = {}  # a sysctl holds for all flows of a host
     for index, flow in enumerate(filled["flows"]):
@@ -48,8 +47,9 @@ def _flow_problems(
             yield document.problem(
                 (*path, "to"), f"found {flow['to']!r}, no host across from {flow['from']}", choices(across)
             )
-        latest_ns = parse(flow["start"], "time") + jitter_ns
-        latest = f"{flow['start']!r} plus start_jitter {filled['start_jitter']!r}"
+        jitter = flow.get("start_jitter", filled["start_jitter"])
+        latest_ns = parse(flow["start"], "time") + parse(jitter, "time")
+        latest = f"{flow['start']!r} plus start_jitter {jitter!r}"
         if latest_ns >= end_ns:
             yield document.problem(
                 (*path, "start"), f"found {latest}, not before the end", f"an instant before {filled['duration']}"

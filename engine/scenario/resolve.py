@@ -36,7 +36,7 @@ class Cell:
     name: str  # "single", or "case=a,buffer=40p": also the name of its folder
     size: str
     seeds: range
-    start_jitter_ns: int
+    start_jitter_ns: dict[str, int]  # by flow
     settings: dict[str, Any]  # run.json without the seed; starts without jitter
 
     @property
@@ -86,7 +86,7 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     """Give the run.json of one run; provenance and origin are the engine's to add."""
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
-        flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns)
+        flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns[flow["name"]])
     for index, drawn in enumerate(run.pop("drawn_events")):
         run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
     run["events"].sort(key=lambda event: event["at_ns"])
@@ -121,6 +121,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
     rules = schema.load_schema("scenario")
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
+    jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
     for flow in data["flows"]:
         flow.setdefault("stop_ns", data["duration_ns"])
         flow.setdefault("bytes", None)
@@ -146,7 +147,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         name=",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single",
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
-        start_jitter_ns=data["start_jitter_ns"],
+        start_jitter_ns=jitter,
         settings={"cell_values": values} | {name: data[name] for name in (*kept, "captures", "keep_captures")},
     )
 

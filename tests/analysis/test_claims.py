@@ -139,7 +139,7 @@ def claims(tmp_path: Path, **fields: object) -> Path:
         ({"measure": "1 +"}, "x/e01.measure: found '1 +', allowed is an expression"),
         ({"measure": "1; 2"}, "x/e01.measure"),
         ({"measure": "1", "value": None}, "a measure beside a value or a holds"),
-        ({"measure": "1", "not_testable": "no"}, "not_testable alone"),
+        ({"holds": "1 < 2", "not_testable": "no"}, "not_testable without holds"),
         ({"measure": "1", "value_range": [2, 1]}, "x/e01.value_range: found [2, 1], allowed is two numbers"),
         ({"measure": 1}, "x/e01.measure: found 1, allowed is a text"),
     ],
@@ -159,13 +159,14 @@ def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
         registry.load(path)
 
 
-def test_the_registry_of_icccn_is_whole() -> None:
-    study = registry.load(ROOT / "workflows/studies/icccn/claims.yaml")
+@pytest.mark.parametrize(("name", "claims", "running"), [("icccn", 204, 14), ("eunice", 128, 20), ("today", 5, 1)])
+def test_the_registry_is_whole(name: str, claims: int, running: int) -> None:
+    study = registry.load(ROOT / "workflows/studies" / name / "claims.yaml")
     ids = [claim.id for experiment in study.experiments for claim in experiment.claims]
-    assert len(ids) == len(set(ids)) == 204
-    running = [experiment for experiment in study.experiments if experiment.scenario]
-    assert len(running) == 6
-    for experiment in running:
+    assert len(ids) == len(set(ids)) == claims
+    run = [experiment for experiment in study.experiments if experiment.scenario]
+    assert len(run) == running
+    for experiment in run:
         assert (ROOT / str(experiment.scenario)).is_file()
         assert experiment.figure
         assert all(claim.measure or claim.holds or claim.not_testable for claim in experiment.claims)

@@ -18,6 +18,8 @@ def claim(value: float | None, unit: str, **fields: Any) -> Claim:
         "value": value,
         "value_range": None,
         "approximate": False,
+        "statistic": "mean",
+        "alternatives": (),
         "cell": None,
         "measure": "1",
         "holds": None,
@@ -54,6 +56,22 @@ def test_numbers(one: Claim, measured: float, outcome: Outcome) -> None:
     verdict = rules.judge_number(one, spread({1: measured, 2: measured}))
     assert verdict.outcome == outcome
     assert verdict.reason
+
+
+def test_another_reading_of_an_uncertain_print_may_decide_and_is_named() -> None:
+    one = claim(5.8e-5, "fraction", alternatives=(5.8e-6,))
+    verdict = rules.judge_number(one, spread({1: 5e-6, 2: 6e-6}))
+    assert verdict.outcome == Outcome.REPRODUCED
+    assert "read as 5.8e-06" in verdict.why
+    assert "read as 5.8e-05 it is near" in verdict.why
+    assert "uncertain" not in rules.judge_number(one, spread({1: 5e-5, 2: 6e-5})).why
+
+
+def test_a_spread_is_judged_by_the_spread_and_needs_two_seeds() -> None:
+    one = claim(0.12, "1", statistic="std")
+    assert rules.judge_number(one, spread({1: 0.5, 2: 0.6, 3: 0.7})).outcome == Outcome.REPRODUCED
+    assert rules.judge_number(one, spread({1: 0.6, 2: 0.6})).outcome == Outcome.NOT_REPRODUCED
+    assert rules.judge_number(one, spread({1: 0.5})).outcome == Outcome.NOT_TESTABLE
 
 
 def test_the_mean_decides_not_the_best_seed() -> None:

@@ -55,8 +55,18 @@ def test_the_graphs_of_both_sizes(pipeline: Any) -> None:
 def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
     counts = job_counts(pipeline("--dry-run", "--quiet", "rules", "--", "icccn", *sorted(ICCCN)))
     assert counts["report"] == 1 + len(ICCCN)
-    assert counts["measurements"] == len(ICCCN)
+    assert counts["measurements"] >= len(ICCCN)
     assert "MissingRuleException" in pipeline("--dry-run", "--", "icccn-fig9", code=1)
+
+
+def test_optional_experiments_are_made_when_asked_for(pipeline: Any) -> None:
+    name = "icccn-sec2a-heterogeneous-targets"
+    usual, all_of_it, alone = (
+        job_counts(pipeline("--dry-run", "--quiet", "rules", *options))["measurements"]
+        for options in (["--", "icccn"], ["--config", "optional=true", "--", "icccn"], ["--", name])
+    )
+    assert alone == 1
+    assert all_of_it > usual
 
 
 def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:

@@ -169,9 +169,12 @@ def targets(size):
             if "runs_of" in entry:
                 raise WorkflowError(f"{file}: {experiment}: runs_of: no scenario has experiment {entry['runs_of']!r}")
             continue
-        named["all"].append(experiment)
-        named.setdefault(file.parent.name, []).append(experiment)
         named[experiment] = [experiment]
+        whole = named.setdefault(file.parent.name, [])
+        # what its registry calls optional is a target of its own, but no part of `all` and of its study
+        if config["optional"] in (True, "true") or not entry.get("budget", {}).get("optional"):
+            named["all"].append(experiment)
+            whole.append(experiment)
     return named
 
 
