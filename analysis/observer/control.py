@@ -16,6 +16,7 @@ no target to tell: a controller such as Reno's. A line is all that this fits: fo
 decrease above the target) the target is where growth turns into decrease, and the gain a mean slope.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,7 +30,6 @@ from analysis.series import Floats, NotMeasuredError
 
 FEWEST_ROUNDS: Final = 30
 BOOTSTRAPS: Final = 400
-BLOCK_ROUNDS: Final = 20
 SMALLEST_WINDOW_PKTS: Final = 2
 HUBER: Final = 1.345  # standard deviations beyond which a residual counts less; 95 % efficient for normal noise
 
@@ -48,6 +48,7 @@ class Control:
     """What the window's reaction to delay tells."""
 
     rounds: int
+    longest_ms: float  # delay in these rounds; a target beyond it is extrapolated
     falls: float  # part of the resampled fits in which the window grows the less the longer the delay
     target_ms: Estimate | None  # None: no reaction to delay is sure
     gain_pkts_per_rtt: Estimate | None
@@ -68,10 +69,12 @@ def infer(flight: Flight, limited: Limits) -> Control:
     gain, slope = _line(waited_ms, growth, weights)
     falling = fits[fits[:, 1] < 0]
     falls = len(falling) / len(fits)
+    longest = float(waited_ms.max())
     if slope >= 0 or falls < 0.975:
-        return Control(len(growth), falls, None, None)
+        return Control(len(growth), longest, falls, None, None)
     crossings = -falling[:, 0] / falling[:, 1]
-    return Control(len(growth), falls, _estimate(-gain / slope, crossings), _estimate(gain, falling[:, 0]))
+    target = _estimate(-gain / slope, crossings)
+    return Control(len(growth), longest, falls, target, _estimate(gain, falling[:, 0]))
 
 
 def _rounds(flight: Flight, limited: Limits, queuing: Samples) -> tuple[Floats, Floats]:
@@ -128,8 +131,9 @@ def _huber(x: Floats, y: Floats) -> Floats:
 def _bootstrap(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Height and slope of each resampled fit."""
     random = np.random.default_rng(1)
-    blocks = -(-len(x) // BLOCK_ROUNDS)
-    offsets = np.arange(BLOCK_ROUNDS)
+    length = math.ceil(len(x) ** (1 / 3))  # the order that keeps bias and variance of such means in balance
+    blocks = -(-len(x) // length)
+    offsets = np.arange(length)
     fits = np.empty((BOOTSTRAPS, 2))
     for turn in range(BOOTSTRAPS):
         chosen = ((random.integers(0, len(x), blocks)[:, None] + offsets).ravel() % len(x))[: len(x)]

@@ -109,6 +109,7 @@ def _control(flight: Flight) -> dict[str, Any]:
     return {
         "estimator": "growth of the window per round against queuing delay; see analysis/observer/control.py",
         "rounds": found.rounds,
+        "longest_delay_ms": round(found.longest_ms, 3),
         "falls": found.falls,
         "target_ms": _estimate(found.target_ms),
         "gain_pkts_per_rtt": _estimate(found.gain_pkts_per_rtt),
