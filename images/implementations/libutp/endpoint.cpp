@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint64_t NS = 1000000000;
 constexpr long TICK_US = 500000;	/* libutp looks at its timers this often */
+constexpr uint64_t LINGER_NS = 3 * NS;
 constexpr size_t BLOCK_BYTES = 64 << 10;
 
 struct options {
@@ -47,7 +48,8 @@ struct connection {
 	uint64_t moved_bytes;		/* written to or read from libutp */
 	FILE *trace, *payload;
 	uint64_t next_sample_ns;
-	bool connected, closing, done;
+	bool connected, closing;
+	uint64_t end_ns;		/* when there is nothing left to do; 0: not known */
 };
 
 volatile sig_atomic_t told_to_end;
@@ -115,35 +117,40 @@ uint64_t number(const char *name)
 	return value;
 }
 
+bool set_parameter(options &how, const std::string &name, long long value)
+{
+	if (value < 0 || value / 1000 > INT_MAX)
+		return false;
+	if (name == "target_ns")
+		how.target_us = value / 1000;
+	else if (name == "send_buffer_bytes" && value <= INT_MAX)
+		how.send_buffer_bytes = value;
+	else if (name == "receive_buffer_bytes" && value <= INT_MAX)
+		how.receive_buffer_bytes = value;
+	else
+		return false;
+	return true;
+}
+
 /* PARAMS: a flat object of whole numbers, {"target_ns": 100000000, ...} */
 void read_parameters(options &how)
 {
-	const std::string text = setting("PARAMS");
-	char name[32];
+	const char *at = setting("PARAMS");
+	char name[32], after = 0;
 	long long value;
 	int length = 0;
-	const char *at = text.c_str();
 
-	for (char before = '{'; sscanf(at, " %c \"%31[a-z_]\" : %lld%n", &before, name, &value, &length) == 3;) {
-		const std::string parameter = name;
-
-		at += length;
-		if (value < 0 || value / 1000 > INT_MAX)
-			not_supported("PARAMS", text);
-		if (parameter == "target_ns")
-			how.target_us = value / 1000;
-		else if (parameter == "send_buffer_bytes" && value <= INT_MAX)
-			how.send_buffer_bytes = value;
-		else if (parameter == "receive_buffer_bytes" && value <= INT_MAX)
-			how.receive_buffer_bytes = value;
-		else
-			not_supported("PARAMS", text);
-	}
-	const bool empty = sscanf(at, " { }%n", &length) == 0 && at == text.c_str() && length;
-	length = 0;
-	sscanf(at, " }%n", &length);
-	if (!empty && (!length || at[length] || at == text.c_str()))
-		not_supported("PARAMS", text);
+	if (sscanf(at, " { %n", &length), !length)
+		not_supported("PARAMS", at);
+	at += length;
+	if (*at == '}' && !at[1])
+		return;
+	for (; sscanf(at, " \"%31[a-z_]\" : %lld %c%n", name, &value, &after, &length) == 3; at += length)
+		if (!set_parameter(how, name, value) || (after == '}' ? at[length] != 0 : after != ','))
+			break;
+		else if (after == '}')
+			return;
+	not_supported("PARAMS", setting("PARAMS"));
 }
 
 options read_settings()
@@ -175,19 +182,13 @@ connection &of(utp_callback_arguments *a)
 	return *static_cast<connection *>(utp_context_get_userdata(a->context));
 }
 
-/* what was written is still delivered */
-void close(connection &c, utp_socket *socket)
-{
-	if (!c.closing)
-		utp_close(socket);
-	c.closing = true;
-}
-
 void write_all(connection &c)
 {
 	unsigned char block[BLOCK_BYTES];
 
-	while (!c.closing && (!c.how.bytes || c.moved_bytes < c.how.bytes)) {
+	if (c.closing)
+		return;
+	while (!c.how.bytes || c.moved_bytes < c.how.bytes) {
 		const uint64_t left = c.how.bytes ? c.how.bytes - c.moved_bytes : sizeof(block);
 		const size_t length = left < sizeof(block) ? left : sizeof(block);
 
@@ -199,7 +200,9 @@ void write_all(connection &c)
 			return;
 		c.moved_bytes += taken;
 	}
-	close(c, c.socket);
+	/* what was written is still delivered */
+	c.closing = true;
+	utp_close(c.socket);
 }
 
 uint64 on_state(utp_callback_arguments *a)
@@ -214,13 +217,12 @@ uint64 on_state(utp_callback_arguments *a)
 			write_all(c);
 		break;
 	case UTP_STATE_EOF:
-		close(c, a->socket);
+		/* stay, in case the answer to the sender's end is lost */
+		c.end_ns = c.now_ns + LINGER_NS;
 		break;
 	case UTP_STATE_DESTROYING:
-		if (a->socket == c.socket) {
-			c.socket = nullptr;
-			c.done = true;
-		}
+		c.socket = nullptr;
+		c.end_ns = c.now_ns;
 		break;
 	}
 	return 0;
@@ -254,7 +256,7 @@ uint64 on_error(utp_callback_arguments *a)
 	if (c.how.sends || a->error_code != UTP_ECONNRESET)
 		fail("%s after %llu bytes", utp_error_code_names[a->error_code], (unsigned long long)c.moved_bytes);
 	/* the sender of a flow without end stops like this */
-	close(c, a->socket);
+	c.end_ns = c.now_ns;
 	return 0;
 }
 
@@ -443,7 +445,7 @@ int main(int argc, char **argv)
 		c.payload = open_file(c.how.payload);
 	}
 
-	while (!c.done && !told_to_end)
+	while (!told_to_end && (!c.end_ns || c.now_ns < c.end_ns))
 		wake_up(c, context);
 
 	if (told_to_end && c.how.sends && c.socket)

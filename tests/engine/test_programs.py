@@ -1,0 +1,134 @@
+"""Programs under test: what a good endpoint leaves, and how each kind of bad one fails its run, and only that."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import images as built
+from engine import watch
+from engine.cli import main
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.images import PROJECT
+from engine.scenario import expand, implementations
+from images import programs
+from images.cache import Store, default_root
+
+TOY = Path(__file__).with_name("toy")
+SCENARIO = """\
+experiment: toy
+title: A toy sends
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 40p}
+delay: {forward: 25ms, backward: 25ms}
+flows: [{name: it, implementation: FLAW, from: s1, to: d1, start: 100ms}]
+duration: 3s
+captures: [bottleneck-out]
+"""
+
+Toy = Callable[[str], Path]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """Builds a toy with a flaw, the only implementation there is; returns a scenario with a flow of it."""
+    folder, cache = tmp_path / "implementations", tmp_path / "cache"
+    shutil.copytree(TOY, folder / "toy")
+    cache.mkdir()
+    shutil.copy(default_root() / "images.json", cache)
+    monkeypatch.setenv("TESTBED_CACHE", str(cache))
+    monkeypatch.setattr(implementations, "IMPLEMENTATIONS", folder)
+    built.program.cache_clear()
+
+    def build(flaw: str) -> Path:
+        name = flaw.replace(" ", "-")
+        (folder / name).mkdir()
+        (folder / name / "implementation.yaml").write_text("extends: toy\n")
+        (folder / name / "flaw").write_text(flaw)
+        programs.build(Store(cache), lambda _: None, name)
+        scenario = tmp_path / "trial" / f"{name}.yaml"
+        scenario.parent.mkdir(exist_ok=True)
+        scenario.write_text(SCENARIO.replace("FLAW", name))
+        return scenario
+
+    return build
+
+
+def _run(scenario: Path, into: Path) -> tuple[dict[str, object], Path]:
+    (cell,) = expand(scenario, "full")
+    return execute(cell, 1, into), run_folder(into, cell, 1)
+
+
+def test_a_flow_without_end_is_cut_off(toy: Toy, tmp_path: Path) -> None:
+    summary, folder = _run(toy("none"), tmp_path)
+    flow = json.loads((folder / "summary.json").read_text())["flows"]["it"]
+    # a block each millisecond, less the handshake and what was under way at the end
+    assert 2_600 * 1024 < flow["received_bytes"] <= 2_900 * 1024
+    assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
+    assert summary["versions"] == {"none": "1"}
+    assert json.loads((folder / "run.json").read_text())["provenance"]["program:none"]["digest"]
+
+
+def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path) -> None:
+    scenario = toy("none")
+    scenario.write_text(scenario.read_text().replace("start: 100ms", "start: 100ms, bytes: 100001B"))
+    summary, _ = _run(scenario, tmp_path)
+    flow = summary["flows"]["it"]  # type: ignore[index]
+    assert flow["received_bytes"] == 100_001
+    assert 0.3e9 < flow["completed_ns"] < 0.5e9
+
+
+@pytest.mark.parametrize(
+    ("flaw", "sentence"),
+    [
+        ("never connects", "flow it: never connected: its receiver got no byte"),
+        ("ends early", r"flow it: sender ended by itself at 0\.\d{3} s, before its flow's end"),
+        ("crashes", "flow it: sender exited with 1: out of luck"),
+        ("wrong bytes", r"flow it: receiver exited with 1: wrong bytes after offset \d+"),
+        ("ignores SIGTERM", "flow it: sender still ran 1 s after SIGTERM"),
+        ("fills the disk", "flow it: sender wrote more than 1 GiB into one file"),
+    ],
+)
+def test_a_bad_endpoint_fails_its_run_with_a_sentence(toy: Toy, tmp_path: Path, flaw: str, sentence: str) -> None:
+    scenario = toy(flaw)
+    with pytest.raises(EngineError, match=sentence):
+        _run(scenario, tmp_path / "runs")
+    assert [path.name for path in (tmp_path / "runs/trial/toy/single").iterdir()] == ["failed-seed-1"]
+
+
+def test_one_that_spins_is_named_and_the_next_run_goes_on(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watch, "STANDSTILL_S", 6.0)
+    scenario, good = toy("spins"), toy("none")
+    scenario.write_text(
+        scenario.read_text()
+        .replace("flows: ", "cases: {bad: {}, good: {flows: GOOD}}\nflows: ")
+        .replace("GOOD", good.read_text().partition("flows: ")[2].partition("\n")[0])
+    )
+    assert main(["run", str(scenario), "--seed", "1", "--into", str(tmp_path / "runs")]) == 1
+    told = capsys.readouterr()
+    assert re.search(r"endpoint \(process \d+\) computes without ever sleeping", told.err)
+    assert "trial/toy/case=good/seed-1: 3 s in" in told.out
+
+
+def test_a_program_that_was_never_built_is_asked_for(toy: Toy, tmp_path: Path) -> None:
+    scenario = toy("none")
+    (default_root() / "programs" / "none.json").unlink()
+    with pytest.raises(EngineError, match=r"none has not been built: `python -m images none` does that"):
+        _run(scenario, tmp_path)
+
+
+def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
+    from engine import sandbox
+
+    toy("none")
+    boot, program = built.load(), built.program("none")
+    alone = sandbox.command(boot, {}, PROJECT, interactive=False)
+    assert not [word for word in alone if "programs" in word]
+    shown = sandbox.command(boot, {"none": program}, PROJECT, interactive=False)
+    assert shown[: len(alone) - 5] == alone[:-5] and str(program.files) in shown
