@@ -24,6 +24,7 @@ def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
     `unseen_bytes` are those of files that have lost their names already.
     """
     entries, used_bytes, waiting = 0, unseen_bytes, [(os.fspath(folder), 1)]
+    largest = (unseen_bytes, "a file without a name")
     while waiting:
         place, depth = waiting.pop()
         try:
@@ -32,6 +33,7 @@ def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
                     status = entry.stat(follow_symlinks=False)
                     entries += 1
                     used_bytes += status.st_blocks * _BLOCK_BYTES
+                    largest = max(largest, (status.st_blocks * _BLOCK_BYTES, os.path.relpath(entry.path, folder)))
                     if stat.S_ISDIR(status.st_mode):
                         waiting.append((entry.path, depth + 1))
                     if entries > limits.entries or depth > _DEEPEST:
@@ -41,7 +43,10 @@ def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
         except OSError as error:
             return f"its run folder cannot be looked through ({error.strerror})"
     if used_bytes > limits.disk_bytes:
-        return f"its run folder takes {used_bytes >> 20} MiB, this run may take {limits.disk_bytes >> 20} MiB"
+        return (
+            f"its run folder takes {used_bytes >> 20} MiB, this run may take {limits.disk_bytes >> 20} MiB; "
+            f"the largest file is {largest[1]!a}"
+        )
     return None
 
 

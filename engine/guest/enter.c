@@ -17,13 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* a program that writes without end must not fill the disk */
-#define FILE_LIMIT_BYTES (1 << 30)
 
 static void __attribute__((noreturn)) die(const char *what, const char *on)
 {
@@ -71,7 +67,6 @@ static void make_root(const char *root, const char *files, const char *logs)
 
 int main(int argc, char **argv)
 {
-	const struct rlimit file_limit = {FILE_LIMIT_BYTES, FILE_LIMIT_BYTES};
 	long long start_ns;
 
 	if (argc < 6) {
@@ -79,8 +74,6 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	make_root(argv[1], argv[2], argv[3]);
-	if (setrlimit(RLIMIT_FSIZE, &file_limit))
-		die("limit", "files");
 	start_ns = atoll(argv[4]);
 	if (start_ns) {
 		const struct timespec at = {start_ns / 1000000000, start_ns % 1000000000};

@@ -41,8 +41,6 @@ class Endpoint:
 
     def complaint(self, over: bool) -> str | None:
         """What is wrong with how it ended, now, or None; `over` tells whether its flow has an end or had it."""
-        if self.kind == "program" and programs.wrote_too_much(self.log):
-            return f"wrote more than {programs.FILE_LIMIT_BYTES >> 30} GiB into one file"
         if self.exit_code == 0:
             at_s = (now_ns() - ORIGIN_NS) / 1e9
             return None if over else f"ended by itself at {at_s:.3f} s, before its flow's end"

@@ -10,11 +10,6 @@ from engine.guest.timeline import ORIGIN_NS
 PROGRAMS = "/guest/programs"
 """Outside the guest, as its sandbox shows it: a folder for each program of the run, with its `files` and its `root`."""
 
-FILE_LIMIT_BYTES = 1 << 30
-"""As enter.c sets it."""
-
-_KEPT_BYTES = 1 << 20
-
 _ENTER = "/opt/tools/enter"
 _ENDPOINT = "/opt/implementation/endpoint"
 _ENVIRONMENT = {
@@ -59,19 +54,6 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     words = [*enter(flow["implementation"], log, start_ns), _ENDPOINT]
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         return int(node.spawn(words, output.fileno(), errors.fileno(), environment))
-
-
-def wrote_too_much(log: str) -> bool:
-    """Whether a file that an endpoint wrote met the limit; it is cut, so that its disk space is free again."""
-    inside = [f"{folder}/{name}" for folder, _, names in os.walk(log) for name in names]
-    too_big = [
-        path
-        for path in (f"{log}.out", f"{log}.err", *inside)
-        if not os.path.islink(path) and os.path.getsize(path) >= FILE_LIMIT_BYTES
-    ]
-    for path in too_big:
-        os.truncate(path, _KEPT_BYTES)
-    return bool(too_big)
 
 
 def received_bytes(log: str) -> int:

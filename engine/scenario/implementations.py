@@ -45,8 +45,11 @@ def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
     line: list[str] = []
     while (base := documents[line[-1] if line else name].data.get("extends")) is not None:
         if base not in documents or base in (name, *line):
-            allowed = choices(sorted(set(documents) - {name, *line}), base)
-            raise ScenarioError([documents[name].problem(("extends",), f"found {base!r}", allowed)])
+            at = documents[line[-1] if line else name]
+            found = f"found {base!r}" + (", which extends this one in the end" if base in documents else "")
+            raise ScenarioError(
+                [at.problem(("extends",), found, choices(sorted(set(documents) - {name, *line}), base))]
+            )
         line.append(base)
     return line
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import sandbox
+from engine import images, sandbox
 from engine.images import PROJECT
+from images import programs
+from images.cache import Store, default_root
 
 SHORT = """\
 experiment: short
@@ -52,3 +54,14 @@ def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         monkeypatch.setattr(sandbox, "PROJECT", copy)
 
     return replace
+
+
+@pytest.fixture
+def program() -> Callable[[str], None]:
+    """Builds a program under test, if need be, into the cache that runs use."""
+
+    def build(name: str) -> None:
+        programs.build(Store(default_root()), print, name)
+        images.program.cache_clear()
+
+    return build

@@ -400,3 +400,27 @@ def test_a_broken_implementation_file_is_told(tmp_path: Path) -> None:
     (folder / "implementation.yaml").write_text("title: New\nkind: kernel\n")
     with pytest.raises(ScenarioError, match=r"implementation\.yaml:2: kind: found 'kernel'; allowed: kernel-tcp"):
         implementations.known(tmp_path)
+
+
+def test_an_implementation_may_extend_another(tmp_path: Path) -> None:
+    known = implementations.known()
+    surrogate, base = known["libutp-beta1"], known["libutp"]
+    assert surrogate["parameters"]["receive_buffer"]["default"] == "41460B"
+    assert surrogate["parameters"]["target"] == base["parameters"]["target"]
+    assert "urrogate" in surrogate["title"]
+
+
+@pytest.mark.parametrize(
+    ("bases", "message"),
+    [
+        ({"a": "b", "b": "a"}, r"b/implementation\.yaml:1: extends: found 'a', which extends this one in the end"),
+        ({"a": "a"}, r"a/implementation\.yaml:1: extends: found 'a', which extends this one"),
+        ({"toy": "tpy"}, r"extends: found 'tpy'; allowed: nothing"),
+    ],
+)
+def test_what_is_extended_must_exist_and_end(tmp_path: Path, bases: dict[str, str], message: str) -> None:
+    for name, base in bases.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "implementation.yaml").write_text(f"extends: {base}\n")
+    with pytest.raises(ScenarioError, match=message):
+        implementations.known(tmp_path)
