@@ -49,11 +49,10 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
         _make_folders(partial, failed)
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
         summary = _run_guest(partial, run, seed, limits)
-        handover.remove(folder)
-        partial.rename(folder)
+        _rename(partial, folder)
         return summary
     except EngineError as error:
-        partial.rename(failed)
+        _rename(partial, failed)
         raise EngineError(f"{error} (logs in {failed}/logs)") from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -65,6 +64,19 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
         raise
     finally:
         handover.remove(partial)
+
+
+def _rename(partial: Path, name: Path) -> None:
+    """Give a folder its name, in place of what has it; another process may do the same with the same run."""
+    while True:
+        handover.remove(name)
+        try:
+            partial.rename(name)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return
 
 
 def _make_folders(partial: Path, failed: Path) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EngineError
+from engine.files import file_digest
 
+_MANIFEST = "manifest.json"  # of each entry of the cache: SHA-256 of its files
 PROJECT = Path(__file__).resolve().parents[1]
 
 
@@ -53,15 +55,17 @@ def program(name: str) -> Program:
 
 @cache
 def load() -> Images:
-    """The images of this checkout (or of $TESTBED_CACHE).
+    """The images of this checkout (or of $TESTBED_CACHE), small ones compared with what was built.
+
+    The root file system's thousands of files are compared by ``python -m images`` only.
 
     Raises:
-        EngineError: they have not been built.
+        EngineError: they have not been built, or have changed since.
     """
     index = _cache() / "images.json"
     try:
         entries = json.loads(index.read_text())
-        return Images(
+        images = Images(
             kernel=Path(entries["kernel"]["path"]),
             rootfs=Path(entries["rootfs"]["path"]),
             tools=Path(entries["tools"]["path"]),
@@ -73,10 +77,20 @@ def load() -> Images:
             seccomp=entries["kernel"]["seccomp"],
             provenance={name: _without_paths(entry) for name, entry in entries.items()},
         )
+        for file in (images.kernel, *images.modules.values(), *images.tools.iterdir()):
+            if file.is_file() and file.name != _MANIFEST:
+                _check_unchanged(file)
+        return images
     except FileNotFoundError:
         raise EngineError(f"{index} does not exist: build the images first, with `make images`") from None
     except (KeyError, ValueError) as error:
         raise EngineError(f"{index} is not what `make images` writes ({error}): run it again") from None
+
+
+def _check_unchanged(file: Path) -> None:
+    built = json.loads((file.parent / _MANIFEST).read_text())[file.name].split()[0]
+    if file_digest(file) != built:
+        raise EngineError(f"{file} has changed since it was built: `make images` builds it again")
 
 
 def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:

@@ -25,10 +25,15 @@ duration: 1s
 captures: [bottleneck-out]
 keep_captures: true
 """
-DONE = 'outcome["status"] = "ok"\n'  # of the agent: an attack stands before it
-INDENT = 8 * " "
+AGENT = "engine/guest/agent.py"
+DONE = 'outcome["status"] = "ok"\n'
 
 Sabotage = Callable[[str, str, str], None]
+
+
+def at_the_end(act: str) -> tuple[str, str, str]:
+    """For `sabotage`: what the agent does when its scenario is carried out."""
+    return AGENT, DONE, f"import os, subprocess; {act}\n        {DONE}"
 
 
 @pytest.fixture
@@ -64,7 +69,7 @@ def attack(hostile_module: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyP
         more = dataclasses.replace(loaded, modules={**loaded.modules, "hostile": hostile_module})
         monkeypatch.setattr(images, "load", lambda: more)
         words = ["insmod", "/opt/modules/hostile.ko", *(f"{name}={value}" for name, value in parameters.items())]
-        sabotage("engine/guest/agent.py", DONE, f"subprocess.run({words}, check=True)\n{INDENT}{DONE}")
+        sabotage(*at_the_end(f"subprocess.run({words}, check=True)"))
         assert sandbox.PROJECT != images.PROJECT
 
     return prepare

@@ -15,7 +15,7 @@ from engine import sandbox
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import Cell
-from tests.trust.conftest import DONE, INDENT, Sabotage
+from tests.trust.conftest import AGENT, Sabotage, at_the_end
 
 Attack = Callable[..., None]
 CONTENT = "the user's secret"
@@ -145,7 +145,7 @@ def test_what_is_no_plain_file_is_not_taken_over(
     cell: Cell, tmp_path: Path, sabotage: Sabotage, canary: Path, left: str
 ) -> None:
     act = LEFT_BEHIND[left].format(secret=canary)
-    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    sabotage(*at_the_end(act))
     with pytest.raises(EngineError, match=r"what the guest left was refused: '.*' is no file that a run leaves"):
         execute(cell, 1, tmp_path)
     assert canary.read_text() == CONTENT
@@ -153,7 +153,7 @@ def test_what_is_no_plain_file_is_not_taken_over(
 
 def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o6777); os.chmod('/results/traces', 0o700)"
-    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    sabotage(*at_the_end(act))
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     assert (folder / "logs/x").stat().st_mode & 0o7777 == 0o644
@@ -162,13 +162,13 @@ def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sa
 
 @pytest.mark.parametrize("said", ["[" * 100_000, "null", '{"status": "ok"}', '{"status": "ok", "error": 1}'])
 def test_an_outcome_that_is_none_is_an_error(cell: Cell, tmp_path: Path, sabotage: Sabotage, said: str) -> None:
-    sabotage("engine/guest/agent.py", "json.dump(outcome, file)", f"file.write({said!r})")
+    sabotage(AGENT, "json.dump(outcome, file)", f"file.write({said!r})")
     with pytest.raises(EngineError, match="before its agent was done"):
         execute(cell, 1, tmp_path)
 
 
 def test_a_description_that_the_guest_rewrites_stays_the_hosts(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     act = "open('/results/run.json', 'w').write('forged')"
-    sabotage("engine/guest/agent.py", DONE, f"{act}\n{INDENT}{DONE}")
+    sabotage(*at_the_end(act))
     execute(cell, 1, tmp_path)
     assert "forged" not in (run_folder(tmp_path, cell, 1) / "run.json").read_text()

@@ -1,0 +1,222 @@
+"""Whatever ends a run before its end: one clear message, nothing half-written under a final name, nobody left behind,
+and a rerun with the bytes of an undisturbed one.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import images
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import Cell, expand
+from tests.trust.conftest import SHORT, Sabotage, at_the_end
+
+TESTBED = f"{Path(sys.executable).parent}/testbed"
+LONGER = SHORT.replace("duration: 1s", "duration: 60s")
+GUEST = "linux"  # the name of a guest's kernel among the host's processes
+
+
+@pytest.fixture
+def longer(scenario: Path) -> Path:
+    """A scenario that takes long enough to be interrupted."""
+    scenario.write_text(LONGER)
+    return scenario
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Digests of the longer scenario's run."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    file = folder / "trial" / "short.yaml"
+    file.parent.mkdir()
+    file.write_text(LONGER)
+    digests: dict[str, str] = execute(expand(file, "full")[0], 1, folder)["digests"]
+    return digests
+
+
+class Run:
+    """`testbed run` of one seed, in a session of its own."""
+
+    def __init__(self, scenario: Path, into: Path, *before: str) -> None:
+        command = [*before, TESTBED, "run", str(scenario), "--seed", "1", "--into", str(into)]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.cell = expand(scenario, "full")[0]
+        self.folder = run_folder(into, self.cell, 1)
+
+    def descendants(self, name: str) -> list[int]:
+        """Processes of that name below this run's."""
+        found, named = [self.process.pid], []
+        for process in found:
+            try:
+                found += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
+                if Path(f"/proc/{process}/comm").read_text().strip() == name:
+                    named.append(process)
+            except OSError:
+                continue
+        return named
+
+    def wait_for(self, what: Callable[[], object]) -> None:
+        """Wait until `what` holds or the run has ended."""
+        while not what() and self.process.poll() is None:
+            time.sleep(0.01)
+
+    def wait_for_progress(self) -> None:
+        """Wait until the scenario's own time passes."""
+        self.wait_for(lambda: [*self.folder.parent.glob(".*.partial/heartbeat")])
+
+    def end(self) -> tuple[int, str]:
+        """Exit status and messages."""
+        _, messages = self.process.communicate(timeout=120)
+        assert "Traceback" not in messages
+        return self.process.returncode, messages
+
+    def assert_rerun_gives(self, digests: dict[str, str]) -> None:
+        """Nothing stands under the final name; after a rerun it does, with these bytes and nothing beside it."""
+        assert not self.folder.exists()
+        execute(self.cell, 1, self.folder.parents[3])
+        assert json.loads((self.folder / "summary.json").read_text())["digests"] == digests
+        assert [path.name for path in self.folder.parent.iterdir()] == ["seed-1"]
+
+
+@pytest.mark.parametrize("after_s", [0, 0.2, 0.5])
+def test_a_killed_guest(longer: Path, tmp_path: Path, undisturbed: dict[str, str], after_s: float) -> None:
+    run = Run(longer, tmp_path)
+    run.wait_for(lambda: run.descendants(GUEST))
+    time.sleep(after_s)
+    for process in run.descendants(GUEST)[:1]:
+        os.kill(process, signal.SIGKILL)
+    status, messages = run.end()
+    assert status == 1
+    assert "the guest ended with status 137 before its agent was done" in messages
+    run.assert_rerun_gives(undisturbed)
+
+
+def test_a_killed_agent(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage(*at_the_end("os.kill(os.getpid(), 9)"))
+    with pytest.raises(EngineError, match=r"before its agent was done: init: the agent ended with status 0x9"):
+        execute(cell, 1, tmp_path)
+    assert not run_folder(tmp_path, cell, 1).exists()
+
+
+def test_a_crashing_endpoint(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage("engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]", "['sh', '-c', 'kill -SEGV $$']")
+    with pytest.raises(EngineError, match=r"flow tcp: sender (exited with|.*)-11"):
+        execute(cell, 1, tmp_path)
+    assert not run_folder(tmp_path, cell, 1).exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_an_ended_testbed_takes_its_guest_along(
+    longer: Path, tmp_path: Path, undisturbed: dict[str, str], end: signal.Signals
+) -> None:
+    run = Run(longer, tmp_path)
+    run.wait_for_progress()
+    (guest,) = run.descendants(GUEST)[:1]
+    run.process.send_signal(end)
+    status, messages = run.end()
+    assert status == (130 if end == signal.SIGINT else -end)
+    if end == signal.SIGINT:
+        assert messages == "interrupted; finished runs are kept\n"
+        assert not list(run.folder.parent.iterdir())
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{guest}").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{guest}").exists()
+    run.assert_rerun_gives(undisturbed)
+
+
+def test_a_disk_that_fills_up_meanwhile(longer: Path, tmp_path: Path) -> None:
+    longer.write_text(LONGER.replace("60s", "600s"))
+    small = tmp_path / "small"
+    small.mkdir()
+    script = f"""
+        mount -t tmpfs -o size=400m none {small} || exit 99
+        {TESTBED} run {longer} --seed 1 --into {small} &
+        until ls {small}/trial/short/single/.*/heartbeat; do sleep 0.05; done >/dev/null 2>&1
+        head -c 1G /dev/zero >{small}/filler 2>/dev/null
+        wait $!; status=$?
+        find {small} -name 'seed-*'
+        exit $status
+    """
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "no space left on the disk" in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_host_whose_shared_memory_is_full_does_not_matter(scenario: Path, tmp_path: Path) -> None:
+    script = (
+        f"mount -t tmpfs -o size=4k none /dev/shm && head -c 4k /dev/zero >/dev/shm/full "
+        f"&& exec {TESTBED} run {scenario} --seed 1 --into {tmp_path}"
+    )
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_host_that_gives_too_little_memory(scenario: Path, tmp_path: Path) -> None:
+    run = Run(scenario, tmp_path, "prlimit", f"--as={500 << 20}")
+    status, messages = run.end()
+    assert status == 1
+    assert "before its agent was done" in messages
+
+
+def test_two_of_the_same_run_at_once(scenario: Path, tmp_path: Path) -> None:
+    both = [Run(scenario, tmp_path) for _ in range(2)]
+    assert [run.end() for run in both] == [(0, ""), (0, "")]
+    assert [path.name for path in both[0].folder.parent.iterdir()] == ["seed-1"]
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache whose files may be damaged: the images of the project, with the kernel copied."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    built = images.load()
+    entries = json.loads((images.PROJECT / "cache" / "images.json").read_text())
+    for name, path in (("kernel", built.kernel.parent), ("tools", built.tools)):
+        shutil.copytree(path, cache / name, ignore=shutil.ignore_patterns("tree"))
+        entries[name]["path"] = str(cache / name / "linux" if name == "kernel" else cache / name)
+    entries["rootfs"]["path"] = str(cache / "rootfs")
+    (cache / "rootfs").mkdir()
+    for place in ("bin", "lib", "lib64", "sbin", "etc", "var", "dev", "proc", "sys", "run", "tmp", "opt"):
+        source = built.rootfs / place
+        if source.is_symlink():
+            (cache / "rootfs" / place).symlink_to(source.readlink())
+        else:
+            (cache / "rootfs" / place).mkdir()
+    (cache / "images.json").write_text(json.dumps(entries))
+    monkeypatch.setenv("TESTBED_CACHE", str(cache))
+    return cache
+
+
+@pytest.mark.parametrize("file", ["kernel/linux", "tools/init"])
+def test_a_damaged_image_is_refused(scenario: Path, tmp_path: Path, own_cache: Path, file: str) -> None:
+    damaged = own_cache / file
+    with damaged.open("r+b") as stream:
+        stream.seek(damaged.stat().st_size // 2)
+        stream.write(b"damage")
+    status, messages = Run(scenario, tmp_path).end()
+    assert status == 2 or status == 1
+    assert f"{damaged} has changed since it was built: `make images` builds it again" in messages
+
+
+def test_a_root_file_system_without_its_programs(scenario: Path, tmp_path: Path, own_cache: Path) -> None:
+    status, messages = Run(scenario, tmp_path).end()
+    assert status == 1
+    assert "before its agent was done: init: exec python3: No such file or directory" in messages
+
+
+def test_the_hosts_clocks_do_not_matter(longer: Path, tmp_path: Path, undisturbed: dict[str, str]) -> None:
+    clocks = ("unshare", "--user", "--map-root-user", "--time", "--monotonic=1000000", "--boottime=1000000")
+    run = Run(longer, tmp_path, *clocks, "--fork", "--kill-child")
+    assert run.end() == (0, "")
+    assert json.loads((run.folder / "summary.json").read_text())["digests"] == undisturbed
