@@ -3,10 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env images reproduce quick test lint bench lock clean
+.PHONY: help host env images reproduce quick test test-reach crosscheck lint bench lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 host:  ## check the host's packages, install the missing ones where that is allowed
 	@$(PYTHON) -m engine.doctor --install
@@ -33,6 +33,13 @@ quick: host images  ## the same with each experiment at its smallest telling siz
 
 test: host images  ## all tests
 	$(BIN)/pytest
+
+test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; minutes each
+	$(BIN)/pytest -rs tests/reach
+
+crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
+	$(BIN)/python -m images.stock
+	$(BIN)/python -m engine.backends.crosscheck
 
 lint: env  ## style and types
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import doctor, script
+from engine import backends, doctor, script
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--cell", help="one cell of the scenario's matrix; default: all")
     run.add_argument("--size", choices=SIZES, default="full")
     run.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
+    run.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
     run.set_defaults(action=_run)
 
     planning = commands.add_parser("plan", help="list the cells of scenarios as JSON lines")
@@ -84,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
         for seed in options.seed or cell.seeds:
             name = run_folder(Path(), cell, seed)
             try:
-                summary = execute(cell, seed, options.into)
+                summary = execute(cell, seed, options.into, options.backend)
             except EngineError as error:
                 print(_printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
                 worst = 1

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine import handover, images, launch, provenance, watch
+from engine import backends, handover
 from engine.errors import EngineError
 from engine.files import digests
 from engine.guest.timeline import ORIGIN_NS
@@ -17,7 +17,6 @@ from engine.pin import free_cpu
 from engine.sandbox import STAGE, Limits
 from engine.scenario import Cell, implementations, resolve
 
-AGENT = "engine.guest.agent"
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
 _SAMPLE_BYTES = 128  # a row of a trace
@@ -32,8 +31,8 @@ def run_folder(into: Path, cell: Cell, seed: int) -> Path:
     return into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
 
 
-def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
-    """Run `cell` with `seed`; returns the summary.
+def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict[str, Any]:
+    """Run `cell` with `seed` on a backend; returns the summary.
 
     The folder appears under its name only when the run succeeded; what a failed run left is kept beside it as
     ``failed-seed-<n>``.
@@ -44,11 +43,11 @@ def execute(cell: Cell, seed: int, into: Path) -> dict[str, Any]:
     folder = run_folder(into, cell, seed)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     failed = folder.with_name(f"failed-{folder.name}")
-    run = resolve(cell, seed)
+    run = resolve(cell, seed) | {"backend": backend}
     try:
         _make_folders(partial, failed)
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
-        summary = _run_guest(partial, run, seed, limits)
+        summary = _run_guest(partial, run, limits)
         _rename(partial, folder)
         return summary
     except EngineError as error:
@@ -109,25 +108,19 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     return needed
 
 
-def _run_guest(folder: Path, run: dict[str, Any], seed: int, limits: Limits) -> dict[str, Any]:
-    boot = images.load()
-    arguments = launch.boot_arguments(boot, seed, AGENT)
+def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, Any]:
     known = implementations.known()
     run["origin_ns"] = ORIGIN_NS
     run["implementations"] = {name: known[name] for name in sorted({flow["implementation"] for flow in run["flows"]})}
-    used = {
-        name: images.program(name)
-        for name, implementation in run["implementations"].items()
-        if implementation["kind"] == "program"
-    }
-    run["provenance"] = provenance.of(boot, used, arguments)
+    guest = backends.prepare(run)
+    run["provenance"] = guest.provenance
     description = json.dumps(run, indent=1)
     (folder / "run.json").write_text(description)
 
     with free_cpu() as cpu:
         started = time.monotonic()
         try:
-            status = watch.run(launch.command(boot, folder, cpu, arguments, limits, programs=used), folder, limits)
+            status = guest.execute(folder, cpu, limits)
         except EngineError:
             with contextlib.suppress(EngineError):  # why it was ended comes first
                 handover.accept(folder, limits)

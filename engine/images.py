@@ -42,7 +42,7 @@ def program(name: str) -> Program:
     Raises:
         EngineError: it has not been built.
     """
-    index = _cache() / "programs" / f"{name}.json"
+    index = cache_folder() / "programs" / f"{name}.json"
     try:
         entry = json.loads(index.read_text())
         root = entry.get("root")
@@ -62,7 +62,7 @@ def load() -> Images:
     Raises:
         EngineError: they have not been built, or have changed since.
     """
-    index = _cache() / "images.json"
+    index = cache_folder() / "images.json"
     try:
         entries = json.loads(index.read_text())
         images = Images(
@@ -97,5 +97,6 @@ def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in ("path", "packages", "files", "root")}
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where built images are: `cache/` of this checkout, or $TESTBED_CACHE."""
     return Path(os.environ.get("TESTBED_CACHE", PROJECT / "cache"))

@@ -28,6 +28,7 @@ def main():
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--cell")
     parser.add_argument("--size")
+    parser.add_argument("--backend", choices=["virtual"])
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     with open("calls.log", "a") as log:

@@ -12,8 +12,9 @@ rule runs:
         size=size_of,
         seeds=seed_options,
         folders=run_folders,
+        backend=config["backend"],
     shell:
         "testbed run {input.scenario:q} --size {params.size} --cell {wildcards.cell:q} {params.seeds} "
-        "--into {wildcards.results}/runs > {log:q} 2>&1 "
+        "--backend {params.backend} --into {wildcards.results}/runs > {log:q} 2>&1 "
         "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "
         "|| failed {log:q}"

@@ -1,0 +1,129 @@
+"""The evidence that virtual time is faithful: the same scenarios on User-Mode Linux and on a distribution's own kernel.
+
+``python -m engine.backends.crosscheck``: runs workflows/crosscheck.yaml on the backends `virtual` and `qemu`, prints a
+table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.images import PROJECT
+from engine.scenario import Cell, expand
+
+SCENARIO = PROJECT / "workflows" / "crosscheck.yaml"
+BACKENDS = ("virtual", "qemu")
+THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
+"""How far the backends may be apart: throughput of the link relatively, the others absolutely."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run came to."""
+
+    throughput_bps: float  # that the bottleneck sent over the scenario's time
+    flow_bps: dict[str, float]  # that each receiver got
+    base_rtt_ms: float  # of the probe, before any flow
+    queuing_delay_ms: float  # mean over the samples of the bottleneck's queue, by the rate at that time
+
+
+def measured(folder: Path) -> Measured:
+    """Measure one run folder."""
+    run = json.loads((folder / "run.json").read_text())
+    summary = json.loads((folder / "summary.json").read_text())
+    with (folder / "traces" / "queue.csv").open() as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    duration_s = run["duration_ns"] / 1e9
+    sent_bytes = rows[-1]["sent_bytes"] - rows[0]["sent_bytes"]
+    probe = summary["probe"]["s1-d1"]
+    delays_s = [8 * row["backlog_bytes"] / _rate_bps(run, row["time_ns"]) for row in rows]
+    return Measured(
+        throughput_bps=8 * sent_bytes / ((rows[-1]["time_ns"] - rows[0]["time_ns"]) / 1e9),
+        flow_bps={name: 8 * flow["received_bytes"] / duration_s for name, flow in summary["flows"].items()},
+        base_rtt_ms=(probe["forward_ns"] + probe["backward_ns"]) / 1e6,
+        queuing_delay_ms=1000 * sum(delays_s) / len(delays_s),
+    )
+
+
+def _rate_bps(run: dict[str, Any], at_ns: int) -> int:
+    rates = [event["rate_bps"] for event in run["events"] if "rate_bps" in event and event["at_ns"] <= at_ns]
+    return int(rates[-1] if rates else run["bottleneck"]["rate_bps"])
+
+
+def agree(one: Measured, other: Measured) -> bool:
+    """Whether two runs are as close as they must be."""
+    return (
+        abs(other.throughput_bps / one.throughput_bps - 1) <= THROUGHPUT_SHARE
+        and abs(other.base_rtt_ms - one.base_rtt_ms) <= BASE_RTT_MS
+        and abs(other.queuing_delay_ms - one.queuing_delay_ms) <= QUEUING_DELAY_MS
+    )
+
+
+def compare(cell: Cell, into: Path) -> dict[str, Any]:
+    """Run one cell on both backends; returns an entry of the JSON file."""
+    found = {}
+    for backend in BACKENDS:
+        execute(cell, 1, into / backend, backend)
+        found[backend] = measured(run_folder(into / backend, cell, 1))
+    entry: dict[str, Any] = {name: asdict(values) for name, values in found.items()}
+    return {"case": cell.name.removeprefix("case="), **entry, "agree": agree(*found.values())}
+
+
+def main() -> int:
+    """Compare all cells; 0 when all agree, 1 when some do not, 2 when a run failed."""
+    parser = argparse.ArgumentParser(prog="python -m engine.backends.crosscheck", description="Compare two backends.")
+    parser.add_argument("--into", type=Path, default=Path("results/crosscheck"), help="default: %(default)s")
+    parser.add_argument("--case", action="append", help="only this case; may be repeated")
+    options = parser.parse_args()
+    entries = []
+    try:
+        for cell in expand(SCENARIO, "full"):
+            if options.case is None or cell.name.removeprefix("case=") in options.case:
+                print(f"{cell.name} ...", file=sys.stderr, flush=True)
+                entries.append(compare(cell, options.into / "runs"))
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        return 2
+    _print(entries)
+    (options.into / "crosscheck.json").write_text(json.dumps(entries, indent=1) + "\n")
+    print(f"written to {options.into / 'crosscheck.json'}")
+    return 0 if all(entry["agree"] for entry in entries) else 1
+
+
+def _print(entries: list[dict[str, Any]]) -> None:
+    table = Table("scenario", "quantity", *BACKENDS, "apart", "allowed", "")
+    for entry in entries:
+        one, other = (entry[backend] for backend in BACKENDS)
+        share = other["throughput_bps"] / one["throughput_bps"] - 1
+        table.add_row(
+            entry["case"],
+            "throughput, Mbit/s",
+            *(f"{values['throughput_bps'] / 1e6:.3f}" for values in (one, other)),
+            f"{100 * share:+.2f} %",
+            f"{100 * THROUGHPUT_SHARE:g} %",
+            "agree" if entry["agree"] else "DISAGREE",
+        )
+        for flow in one["flow_bps"] if len(one["flow_bps"]) > 1 else ():
+            pair = [values["flow_bps"][flow] for values in (one, other)]
+            apart = f"{100 * (pair[1] / pair[0] - 1):+.2f} %"
+            table.add_row("", f"{flow}, Mbit/s", *(f"{value / 1e6:.3f}" for value in pair), apart, "", "")
+        for name, words, allowed in (
+            ("base_rtt_ms", "base RTT, ms", BASE_RTT_MS),
+            ("queuing_delay_ms", "mean queuing delay, ms", QUEUING_DELAY_MS),
+        ):
+            pair = [values[name] for values in (one, other)]
+            table.add_row("", words, *(f"{value:.3f}" for value in pair), f"{pair[1] - pair[0]:+.3f}", f"{allowed:g}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

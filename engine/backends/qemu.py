@@ -1,0 +1,130 @@
+"""Debian's stock kernel in QEMU's emulator, whose clock counts instructions: virtual time without User-Mode Linux.
+
+Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
+host's speed and the same seed gives the same bytes; but computing is not free as in the default backend. All comes in
+one initial RAM disk: a disk's timing would be the host's. Results leave through a disk that is written at the end.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engine import images, provenance
+from engine.backends import AGENT
+from engine.errors import EngineError
+from engine.guest.timeline import BOOT_NS
+from engine.images import PROJECT
+from engine.sandbox import MEMORY_FOLDER, Limits
+
+EMULATOR = "qemu-system-x86_64"
+_MEMORY = "1536M"
+_LEAST_WALL_S, _WALL_S_PER_VIRTUAL_S = 300.0, 20.0
+_KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigations=off", "ipv6.disable_ipv6=1")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """See `engine.backends.Guest`."""
+
+    stock: dict[str, str]
+    seed: int
+    limit_s: float
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Kernel package, everything in the initial RAM disk by one digest, emulator."""
+        version = subprocess.check_output([EMULATOR, "--version"], text=True).splitlines()[0]
+        return {
+            "commit": provenance.commit(),
+            "kernel": {name: self.stock[name] for name in ("release", "version")},
+            "images": {"digest": self.stock["digest"]},
+            "emulator": version,
+            "boot_arguments": " ".join(self._machine()),
+            "host": {"machine": platform.machine(), "python": platform.python_version()},
+        }
+
+    def _machine(self) -> list[str]:
+        started = datetime.fromtimestamp(BOOT_NS // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        words = ["-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "1", "-m", _MEMORY, "-nodefaults", "-no-reboot"]
+        words += ["-display", "none", "-icount", "shift=0,sleep=off", "-rtc", f"clock=vm,base={started}"]
+        words += ["-seed", str(self.seed)]
+        return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
+
+    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
+        """See `engine.backends.Guest`."""
+        memory = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="testbed-qemu-", dir=memory) as name:
+            initrd, disk = Path(name, "initrd"), folder / ".results"
+            _pack(Path(self.stock["initrd"]), folder, initrd)
+            with disk.open("wb") as file:
+                file.truncate(limits.disk_bytes)
+            command = ["taskset", "-c", str(cpu), EMULATOR, *self._machine()]
+            command += ["-kernel", self.stock["kernel"], "-initrd", str(initrd)]
+            command += ["-serial", f"file:{folder}/logs/console.log"]
+            command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
+            try:
+                done = subprocess.run(
+                    command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
+                )
+            except subprocess.TimeoutExpired:
+                raise EngineError(f"the guest was ended: it took more than {self.limit_s:.0f} s") from None
+        if done.returncode:
+            raise EngineError(f"{EMULATOR} exited with {done.returncode}: {done.stderr.strip()}")
+        _unpack(disk, folder)
+        return 0
+
+
+def prepare(run: dict[str, Any]) -> Guest:
+    """Raises EngineError when the emulator or its images are missing, or the run needs what they do not have."""
+    if shutil.which(EMULATOR) is None:
+        raise EngineError(f"{EMULATOR} is not installed: sudo apt-get install --no-install-recommends qemu-system-x86")
+    foreign = [name for name, entry in run["implementations"].items() if entry["kind"] == "program"]
+    if foreign:
+        raise EngineError(f"{', '.join(foreign)}: programs under test run on the virtual backend only")
+    index = images.cache_folder() / "stock.json"
+    try:
+        stock: dict[str, str] = json.loads(index.read_text())
+    except FileNotFoundError:
+        raise EngineError(
+            f"{index} does not exist: `python -m images.stock` makes what the qemu backend boots"
+        ) from None
+    return Guest(stock, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
+
+
+def _pack(base: Path, folder: Path, initrd: Path) -> None:
+    """The base archive, followed by one with the project's code and the run folder: one archive to the kernel."""
+    with tempfile.TemporaryDirectory(prefix="testbed-qemu-") as name:
+        added = Path(name)
+        for package in ("engine", "topologies"):
+            left_out = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(PROJECT / package, added / "opt/testbed" / package, ignore=left_out)
+        (added / "results").mkdir()
+        for part in ("pcap", "traces", "logs"):
+            (added / "results" / part).mkdir()
+        shutil.copy(folder / "run.json", added / "results")
+        command = (
+            'cp "$1" "$2" && find . -print0 | LC_ALL=C sort -z | '
+            'cpio --null --create --format=newc --owner=0:0 --reproducible --quiet >>"$2"'
+        )
+        words = ["bash", "-euo", "pipefail", "-c", command, "-", str(base), str(initrd)]
+        done = subprocess.run(words, cwd=added, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EngineError(f"the initial RAM disk cannot be packed: {done.stderr.strip()}")
+
+
+def _unpack(disk: Path, folder: Path) -> None:
+    console = folder / "logs" / "console.log"
+    kept = console.read_bytes()
+    words = ["tar", "--extract", "--file", str(disk), "--directory", str(folder), "--no-same-owner"]
+    done = subprocess.run([*words, "--exclude=./run.json"], capture_output=True, text=True, check=False)
+    disk.unlink()
+    console.write_bytes(kept)
+    if done.returncode:
+        raise EngineError(f"the guest ended before its agent was done: {kept.decode(errors='replace')[-200:].strip()}")

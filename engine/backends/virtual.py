@@ -1,0 +1,40 @@
+"""The default: a User-Mode Linux guest in virtual time."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine import images, launch, provenance, watch
+from engine.backends import AGENT
+from engine.images import Images, Program
+from engine.sandbox import Limits
+
+
+@dataclass(frozen=True)
+class Guest:
+    """See `engine.backends.Guest`."""
+
+    images: Images
+    programs: dict[str, Program]
+    arguments: list[str]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Images, programs, boot arguments."""
+        return provenance.of(self.images, self.programs, self.arguments)
+
+    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
+        """See `engine.backends.Guest`."""
+        command = launch.command(self.images, folder, cpu, self.arguments, limits, programs=self.programs)
+        return watch.run(command, folder, limits)
+
+
+def prepare(run: dict[str, Any]) -> Guest:
+    """Raises EngineError when images or programs of the run have not been built."""
+    boot = images.load()
+    used = {
+        name: images.program(name)
+        for name, implementation in run["implementations"].items()
+        if implementation["kind"] == "program"
+    }
+    return Guest(boot, used, launch.boot_arguments(boot, run["seed"], AGENT))

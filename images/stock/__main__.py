@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""`python -m images.stock`: build what the qemu backend boots, and write where it is to `stock.json` in the cache."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from images.cache import Store, default_root
+from images.errors import ImageError
+from images.rootfs import build as rootfs
+from images.stock.build import build
+from images.tools import build as tools
+
+
+def main() -> int:
+    """Build what is missing; return 0, or 1 after one sentence about what failed."""
+    try:
+        store = Store(default_root())
+        tool_folder, _ = tools.build(store, print)
+        built = build(store, print, rootfs.build(store, print), tool_folder)
+    except (ImageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    (store.root / "stock.json").write_text(json.dumps(built, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
