@@ -79,6 +79,10 @@ def _paths(topology: Mapping[str, Any]) -> list[str]:
 def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
     for index, event in enumerate(filled["drawn_events"]):
         path: FieldPath = ("drawn_events", index)
+        if ("at" in event) == ("after" in event):
+            found = "has both at and after" if "at" in event else "has neither at nor after"
+            yield document.problem(path, found, "one of at, after")
+            continue
         yield from _instant_problems(document, path, event, filled["duration"], end_ns)
         if event["on"] not in (paths := _paths(filled["topology"])):
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(paths, event["on"]))
@@ -87,8 +91,11 @@ def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: in
 def _instant_problems(
     document: Document, path: FieldPath, event: Mapping[str, Any], end: str, end_ns: int
 ) -> Iterator[Problem]:
-    if parse(event["at"], "time") >= end_ns:
-        yield document.problem((*path, "at"), f"found {event['at']!r}, not before the end", f"an instant before {end}")
+    field = "at" if "at" in event else "after"
+    if parse(event[field], "time") >= end_ns:
+        yield document.problem(
+            (*path, field), f"found {event[field]!r}, not before the end", f"an instant before {end}"
+        )
 
 
 def _event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:

@@ -109,7 +109,7 @@ def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterato
         return int(-math.log(1 - source.random()) * mean_ns)
 
     delay = drawn["delay"]
-    at_ns = drawn["at_ns"]
+    at_ns = drawn["at_ns"] if "at_ns" in drawn else drawn["after_ns"] + exponential_ns(drawn["mean_gap_ns"])
     while at_ns < end_ns:
         value_ns = delay["base_ns"] + exponential_ns(delay["mean_extra_ns"])
         directions = {f"{direction}_ns": value_ns for direction in delay["directions"]}

@@ -123,6 +123,8 @@ def test_drawn_events_are_in_run_json_and_differ_by_seed(scenario: Any) -> None:
     first, second = resolve(cell, 1)["events"], resolve(cell, 2)["events"]
     assert first == resolve(cell, 1)["events"] != second
     assert "drawn_events" not in resolve(cell, 1)
+    [later] = expand(scenario(lines.replace("at: 5s", "after: 5s")), "full")
+    assert resolve(later, 1)["events"][0]["at_ns"] > 5_000_000_000
     # Fixed numbers: the same on every machine and in every version, or results no longer repeat.
     assert first[0] == {"at_ns": 5_000_000_000, "on": "path", "delay": {"forward_ns": 69_064_143}}
     instants = [event["at_ns"] for event in first]
@@ -235,6 +237,12 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
         ({}, "events: [{at: 1s, on: path:s1-d2, loss: {forward: 1%}}]\n", "events[0].on: found 'path:s1-d2'"),
         ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),
+        (
+            {},
+            f"drawn_events: [{{after: 20s, mean_gap: 1s, {DRAWN}}}]\n",
+            "drawn_events[0].after: found '20s', not before",
+        ),
+        ({}, f"drawn_events: [{{mean_gap: 1s, {DRAWN}}}]\n", "drawn_events[0]: has neither at nor after; allowed: one"),
         ({}, f"drawn_events: [{{at: 1s, mean_gap: 1ms, {DRAWN}}}]\n", "[0].mean_gap: found '1ms', too small; allowed"),
         ({}, f"drawn_events: [{{at: 1s, {DRAWN}}}]\n", "drawn_events[0].mean_gap: missing; allowed: mean of the exp"),
         (
