@@ -37,4 +37,5 @@ include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, 
 include: "workflows/rules/figures.smk"  # run folders -> figures
 include: "workflows/rules/report.smk"  # everything -> pages
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
+include: "workflows/rules/reference.smk"  # this machine's results against those kept in the repository
 include: "workflows/rules/progress.smk"  # what is told meanwhile and at the end

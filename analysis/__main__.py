@@ -1,4 +1,4 @@
-"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|summary`."""
+"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|summary|reference|diff`."""
 
 import argparse
 import sys
@@ -64,6 +64,22 @@ def _summary(options: argparse.Namespace) -> None:
     from analysis.summary import print_summary
 
     print_summary(options.results)
+    if options.since is not None:
+        from analysis.timing import print_times
+
+        print_times(options.results, options.since, options.cores)
+
+
+def _reference(options: argparse.Namespace) -> None:
+    from analysis.reference import record
+
+    record(options.results, options.out)
+
+
+def _diff(options: argparse.Namespace) -> None:
+    from analysis.reference import compare
+
+    compare(options.results, options.reference)
 
 
 _COMMANDS = {
@@ -73,6 +89,8 @@ _COMMANDS = {
     "figure": _figure,
     "report": _report,
     "summary": _summary,
+    "reference": _reference,
+    "diff": _diff,
 }
 
 
@@ -101,6 +119,16 @@ def _parser() -> argparse.ArgumentParser:
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
     summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    summary.add_argument("--since", type=float, help="where the time went since then, in seconds of the epoch")
+    summary.add_argument("--cores", type=int, default=1, help="processors that were there to be used")
+
+    reference = commands.add_parser("reference", help="write the reference set of what is measured")
+    reference.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
+
+    diff = commands.add_parser("diff", help="what differs from a reference set")
+    diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
     return parser
 
 

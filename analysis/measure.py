@@ -55,7 +55,7 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
 
 def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
     """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
-    entry: dict[str, Any] = {**claim.data, "measured": None, "held": None}
+    entry: dict[str, Any] = {**claim.data, "measured": None, "held": None, "unknown": {}}
     if claim.not_testable and not claim.measure:
         return entry | _verdict(rules.not_testable(claim.not_testable))
     if not (claim.measure or claim.holds):
@@ -114,6 +114,7 @@ def _result(
         "format": FORMAT,
         "study": study.name,
         "paper": study.paper,
+        "findings": study.findings,
         # the report names what has not been run, too
         "experiments": [{"id": one.id, "title": one.title, "artefact": one.artefact} for one in study.experiments],
         "experiment": experiment.data,

@@ -9,6 +9,7 @@ from analysis.documents import Document, read_yaml
 
 KINDS: Final = ("exact-number", "read-from-figure", "qualitative")
 STATISTICS: Final = ("mean", "std")
+FINDINGS: Final = ("right", "wrong", "open")
 CHECKS: Final = ("measure", "holds", "not_testable")
 
 
@@ -69,6 +70,7 @@ class Study:
     path: Path
     name: str
     paper: dict[str, Any]
+    findings: dict[str, list[str]]  # in words, on the overview: what the paper got right, wrong, and left open
     experiments: tuple[Experiment, ...]
 
     def experiment(self, name: str) -> Experiment:
@@ -87,8 +89,17 @@ def load(path: Path) -> Study:
         path=path,
         name=document.get("study", str),
         paper=document.get("paper", dict),
+        findings=_findings(document),
         experiments=tuple(_experiment(one) for one in document.children("experiments")),
     )
+
+
+def _findings(document: Document) -> dict[str, list[str]]:
+    findings: dict[str, list[str]] = document.maybe("findings", dict) or {}
+    for name, sentences in findings.items():
+        if name not in FINDINGS or not isinstance(sentences, list):
+            raise document.error(f"findings.{name}", sentences, f"lists of sentences under {', '.join(FINDINGS)}")
+    return findings
 
 
 def _experiment(entry: Document) -> Experiment:

@@ -44,7 +44,8 @@ class Table:
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""
-        labels = max(60, min(width // 3, 7 * max((len(label) for label, _ in self._rows), default=0) + 10))
+        longest = max((len(line) for label, _ in self._rows for line in label.split("\n")), default=0)
+        labels = max(60, min(width // 2, 7 * longest + 10))
         beside = min(len(self._columns), max(1, (width - labels) // NARROWEST))
         each = (width - labels) / beside
         texts: list[dict[str, Any]] = []
@@ -58,7 +59,10 @@ class Table:
             y += HEAD
             for label, claims in self._rows:
                 rules.append({"y": y - 4, "x": 0, "x2": width})
-                texts.append({"x": 0, "y": y + 10, "text": label, "colour": style.QUEUE, "align": "left"})
+                for line, part in enumerate(label.split("\n")):
+                    texts.append(
+                        {"x": 0, "y": y + 10 + 16 * line, "text": part, "colour": style.QUEUE, "align": "left"}
+                    )
                 for index, claim in enumerate(claims[first : first + beside]):
                     if claim is not None:
                         texts += _field(claim, labels + each * (index + 1) - 8, y)
@@ -90,16 +94,25 @@ class Table:
 
 def _rounded(std: float, mean: float) -> str:
     """Write a deviation with one digit; 0 where the mean's three digits do not show it."""
-    return f"{std:.1g}" if std > 1e-3 * abs(mean) else "0"
+    return f"{std:.1g}".replace("e-0", "e-") if std > 1e-3 * abs(mean) else "0"
+
+
+def _short(number: float) -> str:
+    """Write a number in a narrow field."""
+    return f"{number:.1e}".replace("e-0", "e-") if 0 < abs(number) < 1e-3 else f"{number:.3g}"
 
 
 def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
-    paper = NO_VALUE if claim.get("value") is None else f"{claim['value']:g}" + ("?" if claim.get("uncertain") else "")
+    paper = NO_VALUE if claim.get("value") is None else _short(claim["value"]) + ("?" if claim.get("uncertain") else "")
     measured = claim.get("measured")
     below = SYMBOLS[claim["verdict"]]
     if measured and measured["mean"] is not None:
-        spread = f" ±{_rounded(measured['std'], measured['mean'])}" if measured["std"] is not None else ""
-        below = f"{measured['mean']:.3g}{spread} {below}"
+        std = measured["std"]
+        if claim.get("statistic") == "std":
+            number = NO_VALUE if std is None else _short(std)
+        else:
+            number = _short(measured["mean"]) + (f" ±{_rounded(std, measured['mean'])}" if std is not None else "")
+        below = f"{number} {below}"
     common = {"x": right, "align": "right"}
     return [
         {**common, "y": y + 10, "text": paper, "colour": style.QUEUE},

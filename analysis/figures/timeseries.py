@@ -44,7 +44,8 @@ class TimeSeries:
         self._panels = [replace(panel, lines=cache(panel.lines)) for panel in declared]
         self._columns = list(_columns(figure, ask, self._panels))
         self._interval = _interval(figure, self._columns)
-        self._marks = [{"t": mark.get("at", float), "text": mark.get("text", str)} for mark in figure.children("marks")]
+        marks = [{"t": mark.get("at", float), "text": mark.get("text", str)} for mark in figure.children("marks")]
+        self._marks = [mark for mark in marks if self._interval[0] <= float(str(mark["t"])) <= self._interval[1]]
         names = [line for panel in self._panels for column in self._columns for line in panel.lines(column.shown)]
         self._lines = [line for line in dict.fromkeys(names) if line not in (panels.SUM, panels.QUEUE)]
 

@@ -29,9 +29,20 @@ def write_report(results: Path, out: Path) -> Path:
     studies: dict[str, list[Result]] = {}
     for experiment in experiments:
         studies.setdefault(experiment.study, []).append(experiment)
-    total = {outcome: sum(one.counts[outcome] for one in experiments) for outcome in Outcome}
-    _render(environment, "index.html", out / "index.html", {"studies": studies, "total": total})
+    totals = {name: _counts(of_study) for name, of_study in studies.items()}
+    values = {
+        "studies": studies,
+        "totals": totals,
+        "total": _counts(experiments),
+        "virtual_s": sum(one.virtual_s for one in experiments),
+        "runs": sum(len(one.data.get("runs", [])) for one in experiments),
+    }
+    _render(environment, "index.html", out / "index.html", values)
     return out / "index.html"
+
+
+def _counts(experiments: list[Result]) -> dict[Outcome, int]:
+    return {outcome: sum(one.counts[outcome] for one in experiments) for outcome in Outcome}
 
 
 def _environment() -> Environment:

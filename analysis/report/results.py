@@ -21,6 +21,7 @@ class Result:
     artefact: str
     study: str
     paper: dict[str, Any]
+    findings: dict[str, list[str]]
     folder: Path | None
     data: dict[str, Any]
 
@@ -66,6 +67,7 @@ def collect(results: Path) -> list[Result]:
                     artefact=experiment.get("artefact", str),
                     study=document.get("study", str),
                     paper=document.get("paper", dict),
+                    findings=document.maybe("findings", dict) or {},
                     folder=own.path.parent if own else None,
                     data=own.data if own else {},
                 ),

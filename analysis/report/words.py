@@ -1,5 +1,6 @@
 """How numbers and data of verdicts.json read on a page."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -60,6 +61,19 @@ def rate(bits: float) -> str:
     return f"{bits:g} bit/s"
 
 
+def reasons(unknown: dict[str, str]) -> str:
+    """Say why seeds have no number, each reason once; what a reason says of its own seed is left to the first."""
+    first: dict[str, str] = {}
+    count: dict[str, int] = {}
+    for seed, why in unknown.items():
+        kind = re.sub(r"seed \d+", "seed", why)
+        first.setdefault(kind, f"seed {seed}, {why}")
+        count[kind] = count.get(kind, 0) + 1
+    return "; ".join(
+        text + (f" (and {count[kind] - 1} more)" if count[kind] > 1 else "") for kind, text in first.items()
+    )
+
+
 def slug(text: str) -> str:
     """Make a name for a style sheet."""
     return text.replace(" ", "-")
@@ -83,6 +97,7 @@ def _named(name: str, value: Any) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "reasons": reasons,
     "number": number,
     "with_unit": with_unit,
     "paper_value": paper_value,

@@ -43,6 +43,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "measure": "queue_pkts.first_time_above(99)",
         },
     ]
+    expected.append(
+        {"id": "made-by-hand/e05", "metric": "m", "value": None, **claim, "kind": "qualitative", "not_testable": "so"}
+    )
     experiment = {
         "id": "made-by-hand",
         "artefact": "Fig. 1",
@@ -87,6 +90,7 @@ def test_the_verdicts(results: Path) -> None:
         "not reproduced",
         "not testable",
         "not reproduced",
+        "not testable",
     ]
     assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
     assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
@@ -116,7 +120,7 @@ def test_pages_escape_what_they_show_and_link_only_to_what_is_there(results: Pat
     assert "b" not in page.tags
     assert "&lt;script&gt;" in text
     for link in page.links:
-        assert link == "data:," or (results / "report" / link).is_file(), link
+        assert link == "data:," or link.startswith("#") or (results / "report" / link).is_file(), link
 
 
 def test_the_page_says_how_to_run_it_again(results: Path) -> None:
@@ -204,3 +208,47 @@ def test_an_experiment_that_the_claims_do_not_know(results: Path, capsys: pytest
     claims, runs = str(results / "claims.yaml"), str(results / "runs")
     assert main(["measure", "madebyhand", "--claims", claims, "--runs", runs, "--out", "/tmp"]) == 2
     assert "experiments: found 'madebyhand', allowed is one of made-by-hand, waiting" in capsys.readouterr().err
+
+
+def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reference = tmp_path / "reference"
+    diff = ["diff", "--results", str(results), "--reference", str(reference)]
+    assert main(diff) == 2
+    assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
+    assert main(diff) == 0
+    assert "Nothing differs." in capsys.readouterr().out
+    kept = json.loads((reference / "made-by-hand.json").read_text())
+    kept["made_from"] = {"rootfs": {"digest": "other"}}
+    kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
+    kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
+    (reference / "made-by-hand.json").write_text(json.dumps(kept))
+    (reference / "gone.json").write_text("{}")
+    assert main(diff) == 0
+    said = capsys.readouterr().out
+    for text in (
+        "gone: not measured here",
+        "made-by-hand: made from another rootfs",
+        "made-by-hand: e01: near in the reference, reproduced here",
+        "made-by-hand: e02: other numbers, same verdict (not reproduced)",
+        "2 of 2 experiments differ",
+    ):
+        assert text in said
+
+
+def test_where_the_time_went(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(results, tmp_path / "r")
+    for rule, seconds in (("runs", 2.0), ("figures", 3.0)):
+        table = tmp_path / "r" / "logs" / rule / "x.tsv"
+        table.parent.mkdir(parents=True)
+        table.write_text(f"s\th:m:s\n{seconds}\t0:00:02\n")
+    assert main(["summary", "--results", str(tmp_path / "r"), "--since", "1", "--cores", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "3 runs, 0.0 h of virtual time" in said
+    guests, columns, figures = (
+        next(line for line in said.splitlines() if line.startswith(start))
+        for start in ("guests", "start of", "figures")
+    )
+    # three synthetic runs of half a second each, in a job of two seconds
+    assert "1.5 s" in guests
+    assert "0.5 s" in columns
+    assert "3.0 s" in figures

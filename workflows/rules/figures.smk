@@ -7,6 +7,8 @@ rule figure:
         multiext("{results}/experiments/{experiment}/figure", ".svg", "-narrow.svg", ".html", ".png", ".txt"),
     log:
         "{results}/logs/figures/{experiment}.log",
+    benchmark:
+        "{results}/logs/figures/{experiment}.tsv"
     shell:
         "python -m analysis figure {wildcards.experiment} "
         "--runs {wildcards.results}/runs --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -8,6 +8,8 @@ rule measurements:
         verdicts="{results}/experiments/{experiment}/verdicts.json",
     log:
         "{results}/logs/measurements/{experiment}.log",
+    benchmark:
+        "{results}/logs/measurements/{experiment}.tsv"
     shell:
         "python -m analysis measure {wildcards.experiment} --claims {input.claims:q} "
         "--runs {wildcards.results}/runs --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -8,6 +8,8 @@ import time
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
+STARTED = time.time()
+
 
 class Progress(threading.Thread):
     """Watches the run folders of the jobs that are due and prints how far they are, weighted by virtual seconds."""
@@ -104,4 +106,4 @@ onstart:
 
 onsuccess:
     for results in folders_of_results():
-        shell("python -m analysis summary --results {results}")
+        shell("python -m analysis summary --results {results} --since {STARTED} --cores {workflow.cores}")

@@ -6,6 +6,8 @@ rule report:
         touch("{results}/report/.made-for-{target}"),
     log:
         "{results}/logs/report/{target}.log",
+    benchmark:
+        "{results}/logs/report/{target}.tsv"
     shell:
         "python -m analysis report --results {wildcards.results} --out {wildcards.results}/report "
         "> {log:q} 2>&1 || failed {log:q}"

@@ -8,6 +8,8 @@ rule runs:
         touch("{results}/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.done"),
     log:
         "{results}/logs/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.log",
+    benchmark:
+        "{results}/logs/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.tsv"
     params:
         size=size_of,
         seeds=seed_options,

@@ -1,0 +1,89 @@
+"""A small reference set: what one complete reproduction measured, to compare another one with.
+
+It holds, for each experiment, verdicts, numbers by seed, and what the runs were made of; no captures and no figures.
+The same kernel, root file system and modules give the same numbers on every machine.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from analysis.documents import read_json
+from analysis.errors import BadInputError
+from analysis.files import write_text
+from analysis.report.results import Result, collect
+
+MADE_FROM: Final = ("kernel", "rootfs", "tools", "modules", "programs")  # fields of the provenance that decide numbers
+
+
+def record(results: Path, out: Path) -> None:
+    """Write the reference set of everything measured under `results` into a folder, a file an experiment."""
+    for experiment in collect(results):
+        if experiment.folder:
+            text = json.dumps(_kept(experiment), indent=1, ensure_ascii=False, sort_keys=True)
+            write_text(out / f"{experiment.id}.json", text + "\n")
+
+
+def compare(results: Path, reference: Path, console: Console | None = None) -> int:
+    """Print what differs from the reference set; returns the number of experiments that differ."""
+    files = sorted(reference.glob("*.json"))
+    if not files:
+        raise BadInputError(f"{reference}: there is no reference set (make one with: python -m analysis reference)")
+    console = console or Console()
+    measured = {experiment.id: experiment for experiment in collect(results) if experiment.folder}
+    differing = 0
+    for file in files:
+        kept = read_json(file).data
+        if file.stem not in measured:
+            console.print(f"{file.stem}: not measured here", highlight=False)
+            differing += 1
+            continue
+        lines = list(_differences(kept, json.loads(json.dumps(_kept(measured[file.stem])))))
+        differing += bool(lines)
+        for line in lines:
+            console.print(f"{file.stem}: {line}", highlight=False, soft_wrap=True, markup=False)
+    for name in sorted(measured.keys() - {file.stem for file in files}):
+        console.print(f"{name}: not in the reference set", highlight=False)
+        differing += 1
+    console.print(
+        f"{differing} of {len(files)} experiments differ from {reference}" if differing else "Nothing differs."
+    )
+    return differing
+
+
+def _kept(experiment: Result) -> dict[str, Any]:
+    provenance = experiment.data["provenance"]
+    return {
+        "size": sorted({run["size"] for run in experiment.data["runs"]}),
+        "runs": len(experiment.data["runs"]),
+        "made_from": {name: provenance[name] for name in MADE_FROM if name in provenance},
+        "claims": {
+            claim["id"]: {
+                "verdict": claim["verdict"],
+                "by_seed": claim["measured"] and claim["measured"]["by_seed"],
+                "held": claim["held"],
+            }
+            for claim in experiment.data["claims"]
+        },
+    }
+
+
+def _differences(kept: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
+    for name in ("size", "runs"):
+        if kept[name] != here[name]:
+            yield f"{name}: {kept[name]} in the reference, {here[name]} here"
+    for name in sorted(kept["made_from"].keys() | here["made_from"].keys()):
+        if kept["made_from"].get(name) != here["made_from"].get(name):
+            yield f"made from another {name}"
+    for claim in sorted(kept["claims"].keys() | here["claims"].keys()):
+        before, now = kept["claims"].get(claim), here["claims"].get(claim)
+        short = claim.rpartition("/")[2]
+        if before is None or now is None:
+            yield f"{short}: only {'here' if before is None else 'in the reference'}"
+        elif before["verdict"] != now["verdict"]:
+            yield f"{short}: {before['verdict']} in the reference, {now['verdict']} here"
+        elif before != now:
+            yield f"{short}: other numbers, same verdict ({now['verdict']})"
