@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,11 @@ from engine.execute import execute, run_folder
 from engine.scenario import Cell, expand
 
 FLOW = Path(__file__).with_name("flow.yaml")
+UTP = Path(__file__).with_name("utp.yaml")
 REPEATS = 3
 _ONE_S_NS = 1_000_000_000
+_PCAP_HEADER_BYTES = 24
+_UTP_REPEATS = 40
 
 
 def main(into: Path) -> int:
@@ -43,6 +47,7 @@ def main(into: Path) -> int:
         figures["run_wall_s_uncaptured"] = _best(lambda: _wall_s(uncaptured, folder))
         _say("captures to columns")
         figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, _idle(delayed, "none"), folder)
+        figures["utp_packets_per_cpu_s"] = _utp_packets_per_cpu_s(_idle(delayed, "none"), folder)
         if len(os.sched_getaffinity(0)) > 1:
             _say("two guests beside each other")
             figures["two_guests_slowdown"] = _two_guests_s(delayed, folder) / figures["run_wall_s_delayed_acks"]
@@ -69,6 +74,7 @@ _MEANINGS = {
     "run_wall_s_every_packet_acked": ("the second, all included", "s"),
     "run_wall_s_uncaptured": ("the first without a capture, all included", "s"),
     "reader_packets_per_s": ("captures to columns on disk", "packets/s"),
+    "utp_packets_per_cpu_s": ("captures of uTP to columns on disk", "packets/CPU s"),
     "two_guests_slowdown": ("two guests on two CPUs, each against one alone", "times"),
     "times_faster_than_ns3": ("ns-3's TcpLedbat on the same dumbbell takes", "times as long"),
     "times_faster_than_ns3_captured": ("with captures it takes", "times as long"),
@@ -113,6 +119,25 @@ def _reader_packets_per_s(cell: Cell, idle: Cell, folder: Path) -> float:
     written = json.loads((run_folder(folder, cell, 1) / "summary.json").read_text())["counters"]["captured_pkts"]
     seconds = _best(functools.partial(_columns_wall_s, cell, folder))
     return float(sum(written.values()) / (seconds - _best(functools.partial(_columns_wall_s, idle, folder))))
+
+
+def _utp_packets_per_cpu_s(idle: Cell, folder: Path) -> float:
+    """As above, of a libutp flow; its packets are repeated, so that the start, taken off, is little beside them."""
+    (cell,) = expand(UTP, "full")
+    written = execute(cell, 1, folder)["counters"]["captured_pkts"]
+    capture = run_folder(folder, cell, 1) / "pcap" / "bottleneck-out.pcap"
+    header, packets = capture.read_bytes()[:_PCAP_HEADER_BYTES], capture.read_bytes()[_PCAP_HEADER_BYTES:]
+    capture.write_bytes(header + packets * _UTP_REPEATS)
+    seconds = _best(functools.partial(_columns_cpu_s, cell, folder))
+    start_s = _best(functools.partial(_columns_cpu_s, idle, folder))
+    return float(sum(written.values()) * _UTP_REPEATS / (seconds - start_s))
+
+
+def _columns_cpu_s(cell: Cell, folder: Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _columns_wall_s(cell, folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _columns_wall_s(cell: Cell, folder: Path) -> float:
