@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env images reproduce quick test test-reach crosscheck lint bench lock clean
+.PHONY: help host env images reproduce quick test test-reach crosscheck lint bench fuzz lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -18,7 +18,7 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
 	touch $@
 
-.venv/installed: .venv/locked pyproject.toml $(wildcard analysis/capture/*.c)
+.venv/installed: .venv/locked pyproject.toml $(wildcard analysis/capture/*.[ch])
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
@@ -49,6 +49,11 @@ lint: env  ## style and types
 
 bench: host images  ## speed of guests and of the capture reader, into results/bench.json
 	$(BIN)/testbed bench
+
+fuzz:  ## ten million damaged captures against the reader, with sanitizers; one at fault is left as fuzz-crash.pcap
+	@mkdir -p build
+	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -o build/fuzz_records tests/analysis/fuzz_records.c
+	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \

@@ -302,3 +302,15 @@ def test_compiles_without_a_warning(tmp_path: Path) -> None:
     source = Path(pcap.__file__).with_name("_dissect.c")
     command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-c", str(source), "-o", str(tmp_path / "d.o")]
     subprocess.run([*command, f"-I{sysconfig.get_paths()['include']}"], check=True)
+
+
+def test_damaged_captures_make_no_reader_go_astray(tmp_path: Path) -> None:
+    """A short turn of what `make fuzz` does for long."""
+    source = Path(__file__).with_name("fuzz_records.c")
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(tmp_path / "fuzz")], check=True)
+    capture = source.with_name("data") / "fuzz.pcap"
+    done = subprocess.run(
+        [tmp_path / "fuzz", str(capture), "300000"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_records CAPTURE INPUTS [SEED]
+ *
+ * Damages a capture file INPUTS times and walks each result with analysis/capture/records.h. Built with the address and
+ * undefined-behaviour sanitizers, each input in an allocation of exactly its size: any byte read beyond it ends the
+ * program, as does a row that contradicts itself. The input at fault is then left as fuzz-crash.pcap.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../analysis/capture/records.h"
+
+enum { ROWS = 64, MOST_BYTES = 2048 };
+
+static uint64_t state;
+static const uint8_t *current;
+static size_t current_size;
+
+static uint32_t draw(uint32_t below) /* xorshift64* */
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (uint32_t)((state * 2685821657736338717ull) >> 32) % below;
+}
+
+static void leave_input(void)
+{
+	FILE *file = fopen("fuzz-crash.pcap", "wb");
+
+	if (file) {
+		fwrite(current, 1, current_size, file);
+		fclose(file);
+	}
+}
+
+/* Called by the sanitizers before they end the program. */
+void __asan_on_error(void);
+void __asan_on_error(void)
+{
+	leave_input();
+}
+
+static void require(int holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "a row contradicts itself: %s\n", what);
+	leave_input();
+	exit(1);
+}
+
+/* A piece of the capture: its header and some of its records from a random one on. */
+static size_t cut(const uint8_t *whole, size_t size, uint8_t *into)
+{
+	static size_t starts[4096];
+	static size_t count;
+	size_t length = FILE_HEADER, record;
+
+	for (size_t at = FILE_HEADER; !count || (at < size && at > FILE_HEADER); ) {
+		starts[count++] = at;
+		at += RECORD_HEADER + host32(whole + at + 8, 0);
+		if (at >= size || count == 4096)
+			break;
+	}
+	memcpy(into, whole, FILE_HEADER);
+	record = draw((uint32_t)count);
+	for (uint32_t more = draw(6); more-- && record < count; record++) {
+		size_t bytes = RECORD_HEADER + host32(whole + starts[record] + 8, 0);
+
+		if (length + bytes > MOST_BYTES)
+			break;
+		memcpy(into + length, whole + starts[record], bytes);
+		if (!draw(3)) { /* captured only in part, so that the file ends within a header */
+			uint32_t captured = draw((uint32_t)(bytes - RECORD_HEADER) + 1);
+
+			memcpy(into + length + 8, &captured, sizeof(captured));
+			return length + RECORD_HEADER + captured;
+		}
+		length += bytes;
+	}
+	return length;
+}
+
+static size_t damage(uint8_t *bytes, size_t size)
+{
+	static const uint8_t telling[] = { 0, 1, 2, 3, 4, 5, 6, 17, 20, 0x01, 0x11, 0x21, 0x45, 0x46, 0x4f, 0x7f, 0x80, 0xff };
+
+	if (size == FILE_HEADER)
+		return draw(FILE_HEADER + 1) ? size : draw(FILE_HEADER);
+	for (uint32_t hits = draw(8); hits--; ) {
+		size_t at = FILE_HEADER + draw((uint32_t)(size - FILE_HEADER));
+
+		switch (draw(4)) {
+		case 0: bytes[at] = (uint8_t)draw(256); break;
+		case 1: bytes[at] ^= (uint8_t)(1 << draw(8)); break;
+		default: bytes[at] = telling[draw(sizeof(telling))];
+		}
+	}
+	return draw(4) ? size : draw((uint32_t)size + 1);
+}
+
+static void check(const struct columns *c, size_t row)
+{
+	uint32_t header = c->utp_header[row];
+
+	require(c->payload[row] <= c->ip_length[row], "more payload than packet");
+	if (!header)
+		return;
+	require(c->proto[row] == PROTOCOL_UDP, "uTP that is not UDP");
+	require(header >= UTP_HEADER_V1 && header + c->payload[row] + UDP_HEADER + 20 <= c->ip_length[row], "uTP's lengths");
+	require(c->utp_type[row] < UTP_TYPES && c->utp_version[row] <= 1, "uTP's type and version");
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t whole[1 << 20], piece[MOST_BYTES];
+	void *memory[COLUMNS];
+	struct columns c;
+	size_t size;
+	FILE *file;
+
+	if (argc < 3 || !(file = fopen(argv[1], "rb"))) {
+		fprintf(stderr, "usage: fuzz_records CAPTURE INPUTS [SEED]\n");
+		return 2;
+	}
+	size = fread(whole, 1, sizeof(whole), file);
+	fclose(file);
+	state = argc > 3 ? strtoull(argv[3], NULL, 0) + 1 : 1;
+	for (int i = 0; i < COLUMNS; i++)
+		memory[i] = calloc(ROWS, column_bytes[i]);
+	c = columns_of(memory);
+	for (unsigned long left = strtoul(argv[2], NULL, 0); left--; ) {
+		size_t length = damage(piece, cut(whole, size, piece));
+		uint8_t *input = malloc(length ? length : 1);
+		struct file f = { input, length, (int)draw(2) && !draw(8), draw(2) ? 1000000 : 1000000000 };
+		struct walk surveyed, filled;
+		size_t limit = draw(ROWS + 1);
+
+		memcpy(input, piece, length);
+		current = input;
+		current_size = length;
+		surveyed = walk_records(&f, NULL, SIZE_MAX);
+		filled = walk_records(&f, &c, limit);
+		require(surveyed.offset <= (length > FILE_HEADER ? length : FILE_HEADER), "the walk left the file");
+		require(filled.records == (surveyed.records < limit ? surveyed.records : limit), "two walks differ");
+		for (size_t row = 0; row < filled.records; row++)
+			check(&c, row);
+		free(input);
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		free(memory[i]);
+	return 0;
+}
