@@ -94,8 +94,13 @@ def _package(package: HostPackage) -> Check:
 
 def _machine() -> Check:
     machine, system = platform.machine(), platform.system()
-    good = (machine, system) == ("x86_64", "Linux")
-    return Check("machine", f"{system} {machine}", None if good else "use a Linux host with an x86-64 processor")
+    seen = f"{system} {machine}"
+    if (system, machine) == ("Linux", "x86_64"):
+        return Check("machine", seen)
+    if system == "Linux":
+        remedy = "the default backend needs x86-64; the qemu backend emulates it, with images from such a machine"
+        return Check("machine", seen, f"{remedy} (docs/backends.md)")
+    return Check("machine", seen, "use a Linux host with an x86-64 processor")
 
 
 def _python() -> Check:

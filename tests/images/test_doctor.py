@@ -74,6 +74,12 @@ def test_checks_cover_packages_and_the_host() -> None:
     assert {"machine", "python", "gcc", "sandbox", "/dev/shm exec", "/dev/shm size", "disk", "processors"} <= names
 
 
+def test_other_processors_are_pointed_to_the_qemu_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.platform, "machine", lambda: "aarch64")
+    remedy = doctor._machine().remedy
+    assert remedy and "qemu backend" in remedy
+
+
 def test_doctor_fails_when_something_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
