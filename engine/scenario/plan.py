@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
+from engine.scenario import implementations
 from engine.scenario.errors import Problem, ScenarioError
 from engine.scenario.resolve import expand
 
 
 class PlannedCell(TypedDict):
-    """One cell; `virtual_s` is the length of each of its runs."""
+    """One cell; `virtual_s` is the length of each of its runs, `programs` the implementations that must be built."""
 
     study: str
     experiment: str
@@ -19,6 +20,7 @@ class PlannedCell(TypedDict):
     seeds: list[int]
     virtual_s: float
     scenario: str
+    programs: list[str]
 
 
 def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
@@ -28,6 +30,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
     """
     planned, problems = list[PlannedCell](), list[Problem]()
     owners: dict[str, Path] = {}
+    programs = {name for name, one in implementations.known().items() if one["kind"] == "program"}
     for scenario in scenarios:
         try:
             cells = expand(scenario, size)
@@ -48,6 +51,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "seeds": list(cell.seeds),
                     "virtual_s": cell.virtual_s,
                     "scenario": str(scenario),
+                    "programs": sorted({flow["implementation"] for flow in cell.settings["flows"]} & programs),
                 }
             )
     if problems:

@@ -374,6 +374,7 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "seeds": [1, 2],
             "virtual_s": 20.0,
             "scenario": str(file),
+            "programs": [],
         }
     ]
     twin = file.with_name("twin.yaml")

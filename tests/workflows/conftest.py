@@ -148,8 +148,10 @@ def pipeline(tmp_path: Path) -> Pipeline:
         (tmp_path / package).mkdir(exist_ok=True)
         (tmp_path / package / "__init__.py").touch()
         (tmp_path / package / file).write_text(text)
-    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "programs").mkdir(parents=True)
     (tmp_path / "cache" / "images.json").write_text("{}")
+    for implementation in (tmp_path / "images/implementations").iterdir():
+        (tmp_path / "cache" / "programs" / f"{implementation.name}.json").write_text("{}")
     return Pipeline(tmp_path)
 
 

@@ -104,6 +104,15 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
     assert len(small.done_seeds()) == len(ALL_RUNS) - 1
 
 
+def test_programs_are_built_for_the_runs_that_use_them(small: Any) -> None:
+    two = small.folder / "workflows/studies/toy/two.yaml"
+    two.write_text(two.read_text().replace("tcp-reno", "libutp"))
+    (small.folder / "cache/programs/libutp.json").unlink()
+    one, both = (job_counts(small("--dry-run", "--quiet", "rules", *name)) for name in (["--", "toy-one"], []))
+    assert "program" not in one
+    assert both["program"] == 1
+
+
 def test_measuring_waits_for_the_experiments_that_the_claims_compare_with(small: Any) -> None:
     one, two = (job_counts(small("--dry-run", "--quiet", "rules", "--", f"toy-{name}")) for name in ("one", "two"))
     assert (one["runs"], two["runs"]) == (2, 4)

@@ -114,6 +114,11 @@ def claims():
     return entries
 
 
+def programs_of(wildcards):
+    """What says that the programs which a job's runs need are built."""
+    return [f"{CACHE}/programs/{name}.json" for name in planned_cell(wildcards)["programs"]]
+
+
 def claims_of(wildcards):
     """The claims of the study that an experiment belongs to."""
     return claims()[wildcards.experiment][0]

@@ -1,6 +1,7 @@
-# The guest's kernel, root file system and modules. Runs depend on the digests in this one file, which is rewritten only
-# when something in it changes.
-IMAGES = f"{os.environ.get('TESTBED_CACHE', 'cache')}/images.json"
+# The guest's kernel, root file system and modules, and the programs under test. Runs depend on the digests in these
+# files, each rewritten only when something in it changes: a run needs the first and those of its own programs.
+CACHE = os.environ.get("TESTBED_CACHE", "cache")
+IMAGES = f"{CACHE}/images.json"
 
 
 rule images:
@@ -11,3 +12,15 @@ rule images:
     threads: workflow.cores
     shell:
         "python -m images 2>&1 | tee {log}"
+
+
+rule program:
+    input:
+        ancient(IMAGES),
+    output:
+        f"{CACHE}/programs/{{program}}.json",
+    log:
+        "results/logs/images/{program}.log",
+    threads: workflow.cores
+    shell:
+        "python -m images {wildcards.program:q} 2>&1 | tee {log}"

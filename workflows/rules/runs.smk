@@ -4,6 +4,7 @@ rule runs:
     input:
         scenario=scenario_of,
         images=IMAGES,
+        programs=programs_of,
     output:
         touch("{results}/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.done"),
     log:
