@@ -59,5 +59,5 @@ def write_viewer(folder: Path) -> None:
 
 
 def _script(specification: dict[str, Any]) -> str:
-    # inside a script element only "</" could end it early
-    return json.dumps(specification, separators=(",", ":")).replace("</", "<\\/")
+    # inside a script element "</" and "<!--" are not only text
+    return json.dumps(specification, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,138 @@
+"""Foreign input: captures, scenarios and names that were made to do harm."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.capture import pcap
+from analysis.errors import BadInputError
+from analysis.figures import page
+from engine.cli import main
+from engine.images import PROJECT
+from engine.scenario import ScenarioError, expand
+from tests.trust.conftest import SHORT
+from tests.trust.fuzz import loaders
+from tests.workflows.conftest import pipeline, small  # noqa: F401  fixtures
+
+
+def test_the_dissectors_hold_a_hundred_thousand_inputs(tmp_path: Path) -> None:
+    """`make fuzz` does the same with ten million."""
+    command = ["make", "--quiet", "fuzz-captures", f"FUZZ={tmp_path}", "FUZZ_COUNT=100000"]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("100000 inputs dissected\n"), done.stderr
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    head=st.sampled_from([b"", b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"]),
+    rest=st.binary(max_size=300),
+)
+def test_any_file_is_a_capture_or_is_refused(tmp_path: Path, head: bytes, rest: bytes) -> None:
+    file = tmp_path / "any.pcap"
+    file.write_bytes(head + rest)
+    try:
+        packets, _ = pcap.read(file)
+        assert len(packets) <= len(rest) // 16
+    except BadInputError as error:
+        assert str(file) in str(error)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_mutated_scenario_is_one_or_is_refused(tmp_path: Path, seed: int) -> None:
+    loaders.load(loaders.mutated(seed), tmp_path)
+
+
+FOUND = {
+    "an unprintable character": (SHORT + "\x0f", r"1: .*no YAML: an unprintable character"),
+    "an explicit tag": (
+        SHORT.replace("1s", "!!python/object:os.system 1s"),
+        r"8: duration: a value with the tag tag:y",
+    ),
+    "a number that is none": (SHORT.replace("1s", "!!int ''"), r"8: duration: found ''; allowed: a value of int"),
+    "a number without end": (
+        SHORT.replace("1s", "9" * 5000),
+        r"8: duration: found '9{50}\.\.\.'; allowed: a value of int",
+    ),
+    "a field that is a list": (SHORT + "? [a, b]\n: c\n", r"a field whose name is no text"),
+    "an alias": (SHORT + "a: &a [*a]\n", r"no YAML: aliases are not allowed here"),
+    "deep nesting": (SHORT + "a: " + "[" * 500, r"1: \(whole file\): nested too deeply"),
+    "a large file": (SHORT + "#" * (1 << 20), r"too large; allowed: 1048576 bytes at most"),
+}
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_fuzzing_found_is_refused_with_its_place(tmp_path: Path, what: str) -> None:
+    text, words = FOUND[what]
+    file = tmp_path / "trial.yaml"
+    file.write_text(text)
+    with pytest.raises(ScenarioError, match=re.escape(str(file)) + ":" + f".*{words}"):
+        expand(file, "full")
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "<script>", "../../x", "'", "{x}", "a\nb"])
+@pytest.mark.parametrize(
+    "place",
+    ["experiment: short", "name: tcp, ", "implementation: tcp-reno", "from: s1", "title: One TCP flow for a second"],
+    ids=str,
+)
+def test_names_that_are_none_are_refused(tmp_path: Path, place: str, name: str) -> None:
+    """Where names become folders, arguments or pages; a title may be anything."""
+    file = tmp_path / "trial.yaml"
+    field, _ = place.split(": ")
+    file.write_text(SHORT.replace(place, f"{field}: '{name.replace(chr(39), chr(39) * 2)}'{', ' * place.count(',')}"))
+    if field == "title":
+        expand(file, "full")
+        return
+    with pytest.raises(ScenarioError):
+        expand(file, "full")
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "../x", "{x}"])
+def test_cells_have_names_that_folders_may_have(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "trial.yaml"
+    file.write_text(SHORT + f"cases: {{'{name}': {{}}}}\n")
+    with pytest.raises(ScenarioError, match="cases"):
+        expand(file, "full")
+
+
+def test_names_of_files_do_not_reach_a_shell(small: Any) -> None:  # noqa: F811
+    study = small.folder / "workflows/studies/toy"
+    (study / "one.yaml").rename(study / "it's $(touch pwned) `touch pwned`; touch pwned;.yaml")
+    small("toy-one")
+    assert small.done_seeds() == ["toy-one/single/seed-1", "toy-one/single/seed-2", "toy-one/single/seed-3"]
+    assert not list(small.folder.rglob("pwned"))
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "../studies/toy"])
+def test_studies_have_names_that_folders_may_have(small: Any, name: str) -> None:  # noqa: F811
+    (small.folder / "workflows/config.yaml").write_text(f"studies: ['{name}']\n")
+    assert "does not match" in small("--dry-run", code=1)
+    assert not list(small.folder.rglob("pwned"))
+
+
+def test_a_title_cannot_leave_its_page() -> None:
+    attack = "</script><script>alert(1)</script><!--<script>"
+    text = page.interactive({"title": attack}, title=attack, caption=attack)
+    assert text.count("<script") == 2  # the viewer's and the figure's own
+    assert "alert(1)</" not in text
+
+
+def test_what_a_guest_says_cannot_move_a_terminals_cursor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from engine import cli
+    from engine.errors import EngineError
+
+    def fail(*_: object) -> None:
+        raise EngineError("\x1b[2J\x07 erased")
+
+    file = tmp_path / "trial.yaml"
+    file.write_text(SHORT)
+    monkeypatch.setattr(cli, "execute", fail)
+    assert main(["run", str(file), "--seed", "1", "--into", str(tmp_path)]) == 1
+    assert "\x1b" not in (told := capsys.readouterr().err) and "erased" in told
