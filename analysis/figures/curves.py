@@ -56,10 +56,19 @@ class Curves:
             for line, points in (plot.maybe("paper", dict) or {}).items()
             for x, y in points
         ]
-        scale = {"type": "log"} if self._figure.maybe("log", bool) else {"zero": False, "padding": 12}
+        places = sorted({row["x"] for row in [*measured, *paper]})
+        scale: Specification = {"zero": False, "padding": 12}
+        if self._figure.maybe("log", bool) and places:
+            scale = {"type": "log", "nice": False, "domain": [places[0] / 1.2, places[-1] * 1.2]}
         colour = style.colours(self._lines, legend, width)
         encoding: Specification = {
-            "x": {"field": "x", "type": "quantitative", "title": self._figure.get("axis", str), "scale": scale},
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "title": self._figure.get("axis", str),
+                "scale": scale,
+                "axis": {"values": places, "labelOverlap": True},
+            },
             "y": {"field": "y", "type": "quantitative", "title": plot.get("axis", str)},
             "color": colour if self._lines != [""] else {"value": style.FLOWS[0]},
         }
