@@ -45,7 +45,7 @@ class Table:
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""
         longest = max((len(line) for label, _ in self._rows for line in label.split("\n")), default=0)
-        labels = max(60, min(width // 2, 7 * longest + 10))
+        labels = max(60, min(width // 2, 6.4 * longest + 8))
         beside = min(len(self._columns), max(1, (width - labels) // NARROWEST))
         each = (width - labels) / beside
         texts: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ class Table:
         layers += [
             {
                 "data": {"values": [text for text in texts if text["align"] == align]},
-                "mark": {"type": "text", "align": align, "fontSize": 12},
+                "mark": {"type": "text", "align": align, "fontSize": 11.5},
                 "encoding": {**place, "text": {"field": "text"}, "color": colour},
             }
             for align in ("left", "right")
