@@ -45,7 +45,7 @@ class Table:
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""
         longest = max((len(line) for label, _ in self._rows for line in label.split("\n")), default=0)
-        labels = max(60, min(width // 2, 6.4 * longest + 8))
+        labels = max(60, min(width // 2, round(6.4 * longest) + 8))
         beside = min(len(self._columns), max(1, (width - labels) // NARROWEST))
         each = (width - labels) / beside
         texts: list[dict[str, Any]] = []
