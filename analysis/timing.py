@@ -38,7 +38,8 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
     console = console or Console()
     console.print(
         f"{count} runs, {virtual_s / 3600:.1f} h of virtual time in {duration(elapsed_s)}: "
-        f"{virtual_s / elapsed_s:.0f} times as fast as real time, on {cores} cores."
+        f"{virtual_s / elapsed_s:.0f} times as fast as real time, on {cores} cores.",
+        soft_wrap=True,
     )
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("where the time of the cores went", no_wrap=True)
