@@ -50,25 +50,11 @@ lint: env  ## style and types
 bench: host images  ## speed of guests and of the capture reader, into results/bench.json
 	$(BIN)/testbed bench
 
-fuzz:  ## ten million damaged captures against the reader, with sanitizers; one at fault is left as fuzz-crash.pcap
+fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a capture at fault is left as fuzz-crash.pcap
 	@mkdir -p build
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -o build/fuzz_records tests/analysis/fuzz_records.c
 	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
-
-FUZZ := build/fuzz
-FUZZ_COUNT := 10000000
-FUZZ_SEED := 1
-
-.PHONY: fuzz fuzz-captures
-fuzz: fuzz-captures  ## ten million captures and five thousand scenarios made to do harm
-	$(BIN)/python -m tests.trust.fuzz.loaders 5000 $(FUZZ_SEED)
-
-fuzz-captures: env
-	mkdir -p $(FUZZ)
-	gcc -O2 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -no-pie \
-	  -Wl,--unresolved-symbols=ignore-all -o $(FUZZ)/dissect tests/trust/fuzz/dissect.c \
-	  -I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
-	$(FUZZ)/dissect $(FUZZ_COUNT) $(FUZZ_SEED)
+	$(BIN)/python -m tests.trust.fuzz.loaders 5000 1
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \
