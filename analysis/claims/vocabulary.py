@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, Final
 
+from analysis.observer.control import Estimate
 from analysis.observer.limits import Limit
 from analysis.run import Run
 from analysis.series import Instants, NotMeasuredError, Series
@@ -83,17 +84,11 @@ class Words:
 
     def inferred_target_ms(self, flow: str) -> float:
         """Give the target that the window's reaction to delay tells."""
-        found = self._run.control(flow).target_ms
-        if found is None:
-            raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
-        return found.value
+        return self._control(flow)[0].value
 
     def inferred_gain(self, flow: str) -> float:
         """Give the growth without a queue, packets a round-trip time, that the window's reaction to delay tells."""
-        found = self._run.control(flow).gain_pkts_per_rtt
-        if found is None:
-            raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
-        return found.value
+        return self._control(flow)[1].value
 
     def waited_ms(self, flow: str) -> Series:
         """Give waiting time of each packet, when it left the queue."""
@@ -216,6 +211,16 @@ class Words:
     def packet_ms(self) -> float:
         """Transmission time of a full packet, ms."""
         return self._run.packet_ms
+
+    def _control(self, flow: str) -> tuple[Estimate, Estimate]:
+        found = self._run.control(flow)
+        if found.target_ms is None or found.gain_pkts_per_rtt is None:
+            raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
+        if found.extrapolated:
+            raise NotMeasuredError(
+                f"the window of flow {flow} never sank with delay, which was {found.longest_ms:.1f} ms at most"
+            )
+        return found.target_ms, found.gain_pkts_per_rtt
 
     def _end(self, t1: float | None) -> float:
         return self._run.duration if t1 is None else t1

@@ -12,8 +12,10 @@ packets or less (it cannot sink), and with exponential growth.
 
 The uncertainty is the middle 95 % of the fits to resampled blocks of successive rounds (what happens in successive
 rounds is not independent), `BOOTSTRAPS` of them, drawn from a fixed seed. When the line does not surely fall, there is
-no target to tell: a controller such as Reno's. A line is all that this fits: for rules that are none (a multiplicative
-decrease above the target) the target is where growth turns into decrease, and the gain a mean slope.
+no target to tell: a controller such as Reno's. A target that lies wholly beyond the longest delay is extrapolated, and
+may be none: while a queue builds up after a loss, a window that grows the slower the closer it comes to where it was,
+as CUBIC's, cannot be told from one that heeds delay. A line is all that this fits: for rules that are none (a
+multiplicative decrease above the target) the target is where growth turns into decrease, and the gain a mean slope.
 """
 
 import math
@@ -31,6 +33,7 @@ from analysis.series import Floats, NotMeasuredError
 FEWEST_ROUNDS: Final = 30
 BOOTSTRAPS: Final = 400
 SMALLEST_WINDOW_PKTS: Final = 2
+BEYOND: Final = 1.02  # a flow that comes up to its target from below stays a little short of it
 HUBER: Final = 1.345  # standard deviations beyond which a residual counts less; 95 % efficient for normal noise
 
 
@@ -52,6 +55,11 @@ class Control:
     falls: float  # part of the resampled fits in which the window grows the less the longer the delay
     target_ms: Estimate | None  # None: no reaction to delay is sure
     gain_pkts_per_rtt: Estimate | None
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether the target lies beyond all delays: growth fell with delay, but never became a decrease."""
+        return self.target_ms is not None and self.target_ms.low > BEYOND * self.longest_ms
 
 
 def infer(flight: Flight, limited: Limits) -> Control:
@@ -121,10 +129,9 @@ def _huber(x: Floats, y: Floats) -> Floats:
     for _ in range(10):
         height, slope = _line(x, y, weights)
         off = np.abs(y - height - slope * x)
-        scale = 1.4826 * float(np.median(off))
-        if scale == 0:
-            break
-        weights = np.minimum(1.0, HUBER * scale / np.maximum(off, 1e-12))
+        # in flight are whole packets: a step of one is never an outlier
+        usual = max(1.0, HUBER * 1.4826 * float(np.median(off)))
+        weights = np.minimum(1.0, usual / np.maximum(off, 1e-12))
     return weights
 
 

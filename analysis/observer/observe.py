@@ -111,6 +111,7 @@ def _control(flight: Flight) -> dict[str, Any]:
         "rounds": found.rounds,
         "longest_delay_ms": round(found.longest_ms, 3),
         "falls": found.falls,
+        "extrapolated": found.extrapolated,
         "target_ms": _estimate(found.target_ms),
         "gain_pkts_per_rtt": _estimate(found.gain_pkts_per_rtt),
     }

@@ -22,7 +22,7 @@ from tests.analysis.utp_model import PAYLOAD, Model
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that lost two packets."""
-    folder = Model(duration=8.0, lost=(3000, 4000)).run(tmp_path_factory.mktemp("busy"))
+    folder = Model(duration=14.0, lost=(300, 500)).run(tmp_path_factory.mktemp("busy"))
     write_columns(folder)
     return Run(folder)
 
@@ -178,6 +178,15 @@ def test_where_nothing_was_captured_is_said(tmp_path: Path) -> None:
 def test_words_of_claims(busy: Run, expression: str, value: object) -> None:
     vocabulary = Vocabulary(busy, "made-by-hand", lambda *_: busy, {})
     assert evaluate(expression, vocabulary) == value
+
+
+def test_a_target_that_no_delay_reached_is_none_that_claims_may_use(tmp_path: Path) -> None:
+    folder = Model(duration=8.0, target=0.3).run(tmp_path)
+    write_columns(folder)
+    run = Run(folder)
+    assert run.control("utp").extrapolated
+    with pytest.raises(NotMeasuredError, match="never sank with delay"):
+        evaluate('inferred_target_ms("utp")', Vocabulary(run, "made-by-hand", lambda *_: run, {}))
 
 
 def test_a_limit_that_is_none_is_named(busy: Run) -> None:
