@@ -3,10 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env images reproduce quick test test-reach crosscheck lint bench fuzz lock clean
+.PHONY: help host env images debug-images reproduce quick test test-reach crosscheck lint bench fuzz lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 host:  ## check the host's packages, install the missing ones where that is allowed
 	@$(PYTHON) -m engine.doctor --install
@@ -24,6 +24,9 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 
 images: env  ## guest kernel, root file system, tools and module (into cache/)
 	$(BIN)/python -m images
+
+debug-images: env  ## also the kernel with KASAN, lockdep and KUnit, for the module's own tests
+	$(BIN)/python -m images --debug
 
 reproduce: host images  ## everything: set-up, all runs, the report
 	$(BIN)/snakemake --cores all

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import backends, doctor, script
+from engine import backends, doctor, kunit, script
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
@@ -72,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument("--run", action="append", help="STUDY/EXPERIMENT/CELL/seed-N; may be repeated")
     chosen.add_argument("--all", action="store_true", help="default: the first run of each experiment")
     verifying.set_defaults(action=_verify)
+
+    testing = commands.add_parser("kunit", help="tests of the LEDBAT module's arithmetic, in the debug kernel")
+    testing.add_argument("--into", type=Path, default=Path("results/kunit.json"), help="default: %(default)s")
+    testing.set_defaults(action=lambda options: kunit.main(options.into))
 
     measuring = commands.add_parser("bench", help="speed of guests and of the capture reader")
     measuring.add_argument("--into", type=Path, default=Path("results/bench.json"), help="default: %(default)s")

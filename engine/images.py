@@ -54,27 +54,31 @@ def program(name: str) -> Program:
 
 
 @cache
-def load() -> Images:
+def load(debug: bool = False) -> Images:
     """The images of this checkout (or of $TESTBED_CACHE), small ones compared with what was built.
 
+    With `debug` the debug kernel and its modules in place of the others.
     The root file system's thousands of files are compared by ``python -m images`` only.
 
     Raises:
         EngineError: they have not been built, or have changed since.
     """
+    suffix = ":debug" if debug else ""
     index = cache_folder() / "images.json"
     try:
         entries = json.loads(index.read_text())
+        if debug and f"kernel{suffix}" not in entries:
+            raise EngineError("the debug kernel has not been built: `make debug-images`")
         images = Images(
-            kernel=Path(entries["kernel"]["path"]),
+            kernel=Path(entries[f"kernel{suffix}"]["path"]),
             rootfs=Path(entries["rootfs"]["path"]),
             tools=Path(entries["tools"]["path"]),
             modules={
-                name.removeprefix("module:"): Path(entry["path"])
+                name.removeprefix("module:").removesuffix(suffix): Path(entry["path"])
                 for name, entry in entries.items()
-                if name.startswith("module:") and not name.endswith(":debug")
+                if name.startswith("module:") and name.endswith(":debug") == debug
             },
-            seccomp=entries["kernel"]["seccomp"],
+            seccomp=entries[f"kernel{suffix}"]["seccomp"],
             provenance={name: _without_paths(entry) for name, entry in entries.items()},
         )
         for file in (images.kernel, *images.modules.values(), *images.tools.iterdir()):

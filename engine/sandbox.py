@@ -46,16 +46,17 @@ _ENVIRONMENT = {
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
 _MEMORY_FOLDER_BYTES = (GUEST_MEMORY_MIB + 64) << 20  # the guest's memory is one file there
-_ADDRESS_SPACE_BYTES = 4 << 30  # of a process; the guest's kernel maps its memory and little else
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one guest may take of its host, all its processes together.
 
-    `memory_bytes` is beyond the guest's own memory, which is a file of fixed size; `entries` are files and folders.
+    `memory_bytes` is beyond the guest's own memory, which is a file of fixed size; `entries` are files and folders;
+    `address_space_bytes` is of one process: the guest's kernel maps its memory and little else.
     """
 
+    address_space_bytes: int = 4 << 30
     disk_bytes: int = 256 << 20
     entries: int = 10_000
     memory_bytes: int = 1 << 30
@@ -104,7 +105,7 @@ def command(
         **see,
     }
     file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)
-    inside = [_CONFINE, str(_ADDRESS_SPACE_BYTES), str(file_bytes), str(limits.processes), *words]
+    inside = [_CONFINE, str(limits.address_space_bytes), str(file_bytes), str(limits.processes), *words]
     if os.environ.get(UNCONFINED) == "1":
         if programs:
             raise EngineError(

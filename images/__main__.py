@@ -71,7 +71,8 @@ def build_all(store: Store, say: Say, *, debug: bool) -> Path:
         }
         for name in module.NAMES:
             path, digest = module.build(store, say, name, built)
-            found[f"module:{name}{suffix}"] = {"path": str(path), "digest": digest}
+            for file in sorted(path.parent.glob("*.ko")):
+                found[f"module:{file.stem}{suffix}"] = {"path": str(file), "digest": digest}
     index = store.root / "images.json"
     text = json.dumps(found, indent=2) + "\n"
     # left alone when nothing changed: what was made with these images is then not out of date

@@ -16,7 +16,10 @@ SOURCE_FILES = (".c", ".h", "Makefile", "Kbuild")
 
 
 def build(store: Store, say: Say, name: str, kernel: Kernel) -> tuple[Path, str]:
-    """Return the .ko file of `images/<name>/` for `kernel`, and its digest. ImageError when it does not compile."""
+    """Return the .ko file of `images/<name>/` for `kernel`, and its digest. ImageError when it does not compile.
+
+    Where the kernel has KUnit, the module's tests lie beside it as `<name>_test.ko`.
+    """
     sources = HERE / name
     inputs = {
         "sources": {path: sha for path, sha in tree_digest(sources).items() if path.endswith(SOURCE_FILES)},
@@ -36,7 +39,8 @@ def build(store: Store, say: Say, name: str, kernel: Kernel) -> tuple[Path, str]
         mapped = f"KCFLAGS=-fmacro-prefix-map={kernel.tree}/="
         command = ["make", "-C", str(kernel.tree), f"M={work}", "ARCH=um", mapped, "modules"]
         logged(command, store.root / "logs" / f"{name}.log", f"Compiling module {name}", environment=REPRODUCIBLE)
-        shutil.copyfile(work / f"{name}.ko", folder / f"{name}.ko")
+        for built in work.glob("*.ko"):
+            shutil.copyfile(built, folder / built.name)
         remove(work)
 
     return store.ensure("modules", digest, make) / f"{name}.ko", digest

@@ -9,10 +9,9 @@
  * - now and then the flow slows down to two packets for two RTTs, so that every flow gets to see an empty queue and
  *   none starves an older one.
  *
- * Where the draft leaves a choice:
+ * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease is for
+ * delays above TARGET only. Where the draft leaves a choice:
  *
- * - its decrease formula, read literally below TARGET, would add to the window in proportion to itself: as in other
- *   implementations it applies above TARGET only, and GAIN per RTT below;
  * - the climb back after a slowdown is a slow start and therefore scaled with GAIN;
  * - it ends when the old window is reached or a packet is lost, not when the delay exceeds 3/4 of TARGET: a climb cut
  *   short would schedule the next slowdown too early;

@@ -111,7 +111,7 @@ u32 ledbat_ssthresh(struct sock *sk)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	return max_t(u32, tcp_snd_cwnd(tcp_sk(sk)) / 2, ca->min_window);
+	return ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window);
 }
 
 /* Set-up and report */

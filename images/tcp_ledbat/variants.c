@@ -282,7 +282,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_GAIN_PPM) |
 			BIT(LEDBAT_ALLOWED_INCREASE),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(100),
+			LEDBAT_DEFAULTS(LEDBAT_RFC6817_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 4,
 			[LEDBAT_MIN_WINDOW]		= 2,
 			[LEDBAT_GAIN_PPM]		= LEDBAT_PPM,
@@ -293,7 +293,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbat_draft00", ledbat_init, ledbat_pkts_acked, ledbat_linear_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 			[LEDBAT_PACING]			= 1,
@@ -303,7 +303,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbat_ld", ledbat_init, ledbat_pkts_acked, ledbat_linear_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 		},
@@ -312,7 +312,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbat_ldmin", ledbat_ldmin_init, ledbat_pkts_acked, ledbat_ldmin_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_MIN_DECREASE),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 			[LEDBAT_MIN_DECREASE]		= 1,
@@ -322,7 +322,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbat_md", ledbat_md_init, ledbat_pkts_acked, ledbat_md_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_BETA_PPM),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 			[LEDBAT_BETA_PPM]		= 600000,
@@ -332,7 +332,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbat_mdvar", ledbat_md_init, ledbat_mdvar_pkts_acked, ledbat_mdvar_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 		},
@@ -344,7 +344,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_MIN_WINDOW]		= 1,
 		},
 	},
@@ -352,7 +352,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("ledbatpp", ledbatpp_init, ledbatpp_pkts_acked, ledbatpp_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(60),
+			LEDBAT_DEFAULTS(LEDBATPP_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 4,
 			[LEDBAT_MIN_WINDOW]		= 2,
 			[LEDBAT_SLOW_START]		= 1,
@@ -362,11 +362,11 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.ops = { LEDBAT_OPS("fledbat", ledbat_fair_init, ledbat_pkts_acked, ledbat_fair_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_ZETA_PPM),
 		.defaults.value = {
-			LEDBAT_DEFAULTS(25),
+			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
 			[LEDBAT_MIN_WINDOW]		= 1,
 			[LEDBAT_PACING]			= 1,
-			[LEDBAT_ZETA_PPM]		= LEDBAT_PPM,
+			[LEDBAT_ZETA_PPM]		= 5 * LEDBAT_PPM,
 		},
 	},
 };

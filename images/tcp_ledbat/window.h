@@ -16,6 +16,11 @@
 
 #define LEDBAT_PPM	1000000
 
+/* TARGET, in milliseconds */
+#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, says the first draft, which all papers evaluate */
+#define LEDBAT_RFC6817_TARGET	100	/* MUST be at most */
+#define LEDBATPP_TARGET		60
+
 /* Turn credit into packets; the window stays at or above `floor`. */
 static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u32 floor)
 {
@@ -120,6 +125,12 @@ static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us, 
 	const u64 gain = target_us / divisor;
 
 	return max(window + gain - min(fall, window + gain), window / 2);
+}
+
+/* On loss: RFC 6817 section 2.4.2, and with a floor of one packet what all the papers' variants do. */
+static inline u32 ledbat_halved(u32 cwnd, u32 floor)
+{
+	return min(cwnd, max(cwnd / 2, floor));
 }
 
 /* Once per RTT: a round is over with the first ACK of something that was sent after it began. */

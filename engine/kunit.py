@@ -1,0 +1,62 @@
+"""``testbed kunit``: the KUnit tests of the LEDBAT module, in a guest with the debug kernel."""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from engine import handover, images, launch, watch
+from engine.errors import EngineError
+from engine.pin import free_cpu
+from engine.sandbox import Limits
+
+PROGRAM = "engine.guest.kunit"
+LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
+_SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
+# The kernel's log with and without time stamps: `    ok 3 name` is a case, indented by four below its suite.
+_CASE = re.compile(r"^(?:\[[^]]*\])? {4}(?P<result>ok|not ok) \d+ (?P<name>\S+)(?P<skip> # SKIP)?", re.MULTILINE)
+
+
+def main(into: Path) -> int:
+    """Run all cases, write them to `into`; 0 when all passed, else 1.
+
+    Raises:
+        EngineError: the debug kernel has not been built, or the guest ended before the tests.
+    """
+    outcome = run()
+    into.parent.mkdir(parents=True, exist_ok=True)
+    into.write_text(json.dumps(outcome, indent=1) + "\n")
+    failed = [name for name, result in outcome["cases"].items() if result != "passed"]
+    print(f"{len(outcome['cases']) - len(failed)} of {len(outcome['cases'])} cases passed: {into}")
+    for name in failed:
+        print(f"{outcome['cases'][name]}: {name}")
+    return 1 if failed else 0
+
+
+def run() -> dict[str, Any]:
+    """{"cases": {name: passed | failed | skipped}, "log": what the kernel printed, "kernel", "module": digests}."""
+    boot = images.load(debug=True)
+    with tempfile.TemporaryDirectory(prefix="testbed-kunit-") as name, free_cpu() as cpu:
+        folder = Path(name)
+        (folder / "logs").mkdir()
+        arguments = [*launch.boot_arguments(boot, 1, PROGRAM), *_SWITCHED_ON]
+        status = watch.run(launch.command(boot, folder, cpu, arguments, LIMITS), folder, LIMITS)
+        handover.accept(folder, LIMITS)
+        log = folder / "logs" / "kernel.log"
+        if not log.exists():
+            console = (folder / "logs" / "console.log").read_text(errors="replace")
+            raise EngineError(f"the guest ended with status {status} before the tests: {console.strip()[-300:]}")
+        text = log.read_text()
+    return {
+        "kernel": boot.provenance["kernel:debug"]["digest"],
+        "module": boot.provenance["module:tcp_ledbat:debug"]["digest"],
+        "cases": cases(text),
+        "log": text.splitlines(),
+    }
+
+
+def cases(log: str) -> dict[str, str]:
+    """What became of each case, by its name."""
+    words = {"ok": "passed", "not ok": "failed"}
+    return {match["name"]: "skipped" if match["skip"] else words[match["result"]] for match in _CASE.finditer(log)}

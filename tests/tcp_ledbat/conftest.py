@@ -1,0 +1,65 @@
+"""What the tests of the module share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from engine import images
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import expand
+
+SCENARIO = """\
+experiment: {name}
+title: a test
+topology: {{name: dumbbell, pairs: {pairs}}}
+bottleneck: {{rate: {rate}, buffer: {buffer}}}
+delay: {{forward: {forward}, backward: 20ms}}
+tcp: {{ack: every-packet, initial_window: 1p}}
+flows:
+{flows}
+events:
+{events}
+duration: {duration}
+sample: 10ms
+seeds: {{full: 1, quick: 1}}
+"""
+
+Result = Callable[[str], pl.DataFrame]
+
+
+@pytest.fixture
+def debug_images() -> images.Images:
+    """The debug kernel and the module for it."""
+    try:
+        return images.load(debug=True)
+    except EngineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Result]:
+    """Carry out flows over a dumbbell in virtual time; what comes back reads a trace by its name, with ``t_s``."""
+
+    def carry_out(*flows: str, events: tuple[str, ...] = (), **values: Any) -> Result:
+        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s"} | values
+        lines = [
+            f"  - {{name: f{index}, from: s{index}, to: d{index}, implementation: {flow}}}"
+            for index, flow in enumerate(flows, 1)
+        ]
+        changes = "\n".join(f"  - {{{event}}}" for event in events)
+        file = tmp_path / "trial" / "behaviour.yaml"
+        file.parent.mkdir(exist_ok=True)
+        text = SCENARIO.format(
+            name="behaviour", pairs=len(flows), flows="\n".join(lines), events=changes or "  []", **settings
+        )
+        file.write_text(text)
+        [cell] = expand(file, "full")
+        execute(cell, 1, tmp_path)
+        traces = run_folder(tmp_path, cell, 1) / "traces"
+        return lambda name: pl.read_csv(traces / f"{name}.csv").with_columns(t_s=pl.col("time_ns") / 1e9)
+
+    return carry_out

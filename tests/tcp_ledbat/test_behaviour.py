@@ -1,0 +1,107 @@
+"""What the variants do to a link, in virtual time."""
+
+import itertools
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+PACKET_BITS = 1500 * 8
+RATE_BPS = 10e6
+
+
+def between(trace: pl.DataFrame, start_s: float, end_s: float) -> pl.DataFrame:
+    """The samples of an interval."""
+    return trace.filter(pl.col("t_s").is_between(start_s, end_s))
+
+
+def mean_queue_pkts(run: Callable[[str], pl.DataFrame], start_s: float, end_s: float) -> float:
+    return float(between(run("queue"), start_s, end_s)["backlog_pkts"].to_numpy().mean())
+
+
+def rates(run: Callable[[str], pl.DataFrame], count: int, start_s: float, end_s: float) -> list[float]:
+    """Each flow's acknowledged bytes in the interval."""
+    acked = [between(run(f"cwnd-f{index}"), start_s, end_s)["bytes_acked"] for index in range(1, count + 1)]
+    return [float(series[-1] - series[0]) for series in acked]
+
+
+def jain(values: list[float]) -> float:
+    return sum(values) ** 2 / (len(values) * sum(value**2 for value in values))
+
+
+@pytest.mark.parametrize(
+    ("flow", "target_ms", "seconds"),
+    [
+        ("tcp-ledbat-draft00", 25, 20),
+        ("tcp-ledbat-ld", 25, 20),
+        ("tcp-ledbat-aina", 25, 20),
+        ("tcp-ledbat", 100, 90),
+    ],
+)
+def test_the_queue_settles_at_target_within_a_packet(run: Callable, flow: str, target_ms: int, seconds: int) -> None:
+    done = run(flow, duration=f"{seconds}s")
+    target_pkts = target_ms / 1000 * RATE_BPS / PACKET_BITS
+    assert mean_queue_pkts(done, seconds - 5, seconds) == pytest.approx(target_pkts, abs=1)
+
+
+@pytest.mark.parametrize("flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-ld", "tcp-fledbat"])
+def test_two_that_start_together_share(run: Callable, flow: str) -> None:
+    done = run(f"{flow}, start: 0s", f"{flow}, start: 0s")
+    assert jain(rates(done, 2, 10, 30)) > 0.99
+
+
+def test_a_late_comer_starves_the_first_with_linear_decrease(run: Callable) -> None:
+    done = run("tcp-ledbat-ld", "tcp-ledbat-ld, start: 10s", duration="60s")
+    first, second = rates(done, 2, 40, 60)
+    assert second / (first + second) > 0.95
+    # it took the first one's queue for the path's own delay
+    assert mean_queue_pkts(done, 55, 60) == pytest.approx(2 * 0.025 * RATE_BPS / PACKET_BITS, abs=2)
+
+
+@pytest.mark.parametrize("flow", ["tcp-ledbat-md", "tcp-ledbat-mdvar", "tcp-fledbat"])
+def test_a_late_comer_shares_with_multiplicative_decrease(run: Callable, flow: str) -> None:
+    done = run(flow, f"{flow}, start: 10s", duration="60s")
+    assert jain(rates(done, 2, 40, 60)) > 0.95
+
+
+@pytest.mark.parametrize(
+    "flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-mdvar", "tcp-ledbatpp", "tcp-fledbat"]
+)
+def test_it_yields_to_tcp(run: Callable, flow: str) -> None:
+    done = run(flow, "tcp-reno, start: 10s", duration="50s", buffer="200p")
+    ledbat, tcp = rates(done, 2, 25, 50)
+    assert ledbat / (ledbat + tcp) < 0.1
+
+
+def test_base_delay_follows_a_decrease_at_once_and_an_increase_after_the_history(run: Callable) -> None:
+    events = ("at: 20s, on: path, delay: {forward: 10ms}", "at: 40s, on: path, delay: {forward: 40ms}")
+    trace = run("tcp-ledbat-ld, params: {base_history: 1}", duration="65s", events=events)("cwnd-f1")
+
+    def base_us(at_s: float) -> int:
+        return int(between(trace, at_s, at_s + 0.1)["base_delay_us"][0])
+
+    assert base_us(20.3) - base_us(19) <= -9_900
+    assert base_us(59) == base_us(20.3)
+    assert base_us(62) - base_us(59) >= 29_900
+
+
+def test_two_targets_in_one_run(run: Callable) -> None:
+    done = run("tcp-ledbat-ld, params: {target: 15ms}", "tcp-ledbat-ld, params: {target: 40ms}")
+    assert mean_queue_pkts(done, 20, 30) == pytest.approx(0.040 * RATE_BPS / PACKET_BITS, abs=2)
+    first, second = rates(done, 2, 20, 30)
+    assert first < 0.1 * second
+
+
+def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Callable) -> None:
+    trace = run("tcp-ledbatpp", duration="120s")("cwnd-f1")
+    slow = trace.with_columns(slow=(pl.col("cwnd_pkts") <= 2) & (pl.col("t_s") > 1))
+    begins = slow.filter(pl.col("slow") & ~pl.col("slow").shift(1, fill_value=False))["t_s"].to_list()
+    assert len(begins) >= 3
+    for begin, following in itertools.pairwise(begins):
+        inside = between(trace, begin, following)
+        frozen_s = inside.filter(pl.col("cwnd_pkts") > 2)["t_s"][0] - begin
+        assert 0.07 < frozen_s < 0.25
+        regained = inside.filter((pl.col("t_s") > begin + 0.05) & (pl.col("cwnd_pkts") >= pl.col("ssthresh_pkts")))
+        length_s = regained["t_s"][0] - begin
+        # the next begins with a round trip of its own
+        assert following - begin == pytest.approx(10 * length_s, abs=0.3)

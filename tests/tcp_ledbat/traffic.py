@@ -1,0 +1,124 @@
+"""Runs inside a guest with the debug kernel: every variant under traffic, loss, reordering, delayed ACKs and a change
+of control, and the module loaded and unloaded meanwhile. Leaves what happened in /results/logs/traffic.json."""
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+VARIANTS = (
+    "ledbat",
+    "ledbat_draft00",
+    "ledbat_ld",
+    "ledbat_ldmin",
+    "ledbat_md",
+    "ledbat_mdvar",
+    "ledbat_aina",
+    "ledbatpp",
+    "fledbat",
+)
+MODULE = "/opt/modules/tcp_ledbat.ko"
+SYSCTL = "/proc/sys/net/ipv4"
+ROUNDS = 2
+FLOW_S = 0.6
+
+
+def tell(path, value):
+    """Write a value to a file."""
+    Path(path).write_text(str(value))
+
+
+def load(*settings):
+    """Insert the module; the exit status of insmod."""
+    return subprocess.run(["insmod", MODULE, *settings], capture_output=True, check=False).returncode
+
+
+def unload():
+    """Remove the module; the exit status of rmmod."""
+    return subprocess.run(["rmmod", "tcp_ledbat"], capture_output=True, check=False).returncode
+
+
+def receive(listener):
+    """Discard what one connection sends."""
+    connection, _ = listener.accept()
+    with connection:
+        while connection.recv(1 << 16):
+            pass
+
+
+def flow(control, port, sent):
+    """Send for a while with `control`, then half as long with the next variant; both sides use the module."""
+    address = ("127.0.0.1", port)
+    following = VARIANTS[(VARIANTS.index(control) + 1) % len(VARIANTS)]
+    with socket.create_server(address) as listener:
+        receiver = threading.Thread(target=receive, args=(listener,))
+        receiver.start()
+        with socket.socket() as sender:
+            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            sender.connect(address)
+            for of, seconds in ((control, FLOW_S), (following, FLOW_S / 2)):
+                sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, of.encode())
+                end = time.monotonic() + seconds
+                while time.monotonic() < end:
+                    sent[control] = sent.get(control, 0) + sender.send(bytes(1 << 14))
+        receiver.join()
+
+
+def all_flows(first_port, busy):
+    """All variants at once; notes whether the module can be removed while they use it."""
+    sent = {}
+    flows = [
+        threading.Thread(target=flow, args=(control, first_port + index, sent))
+        for index, control in enumerate(VARIANTS)
+    ]
+    for thread in flows:
+        thread.start()
+    time.sleep(FLOW_S / 2)
+    busy.append(unload())
+    for thread in flows:
+        thread.join()
+    return sent
+
+
+def removed():
+    """Remove the module as soon as the last socket is gone; whether that came."""
+    for _ in range(100):
+        if unload() == 0:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def main():
+    """Leave logs/traffic.json and logs/kernel.log in the run folder."""
+    outcome = {"refused": {}, "busy": [], "sent": [], "removed": []}
+    for settings in (
+        "ledbat_md=beta_ppm=0",
+        "ledbat=gain_ppm=1000001",
+        "ledbat_draft00=target_us=x",
+        "ledbat=beta_ppm=1",
+    ):
+        outcome["refused"][settings] = load(settings)
+    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
+    subprocess.run(["ethtool", "-K", "lo", "tso", "off", "gso", "off", "gro", "off"], check=True)
+    path = "netem delay 10ms rate 20mbit loss 0.5% reorder 2% limit 100"
+    subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", *path.split()], check=True)
+    for index in range(ROUNDS):
+        tell("/results/heartbeat", index)
+        assert load("ledbat_aina=target_us=20000") == 0
+        outcome["default"] = int(Path("/proc/sys/net/ledbat_aina/target_us").read_text())
+        tell(f"{SYSCTL}/tcp_timestamps", 1 - index % 2)
+        # accepted sockets are set up in softirq
+        tell(f"{SYSCTL}/tcp_congestion_control", "ledbat_aina")
+        outcome["sent"].append(all_flows(6000 + 100 * index, outcome["busy"]))
+        tell(f"{SYSCTL}/tcp_congestion_control", "cubic")
+        outcome["removed"].append(removed())
+    with Path("/results/logs/kernel.log").open("w") as log:
+        subprocess.run(["dmesg", "--notime"], stdout=log, check=True)
+    Path("/results/logs/traffic.json").write_text(json.dumps(outcome))
+
+
+if __name__ == "__main__":
+    main()
