@@ -24,7 +24,7 @@ flows:
 events:
 {events}
 duration: {duration}
-sample: 10ms
+sample: {sample}
 seeds: {{full: 1, quick: 1}}
 """
 
@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     """Carry out flows over a dumbbell in virtual time; what comes back reads a trace by its name, with ``t_s``."""
 
     def carry_out(*flows: str, events: tuple[str, ...] = (), **values: Any) -> Result:
-        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s"} | values
+        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s", "sample": "10ms"} | values
         lines = [
             f"  - {{name: f{index}, from: s{index}, to: d{index}, implementation: {flow}}}"
             for index, flow in enumerate(flows, 1)

@@ -58,7 +58,7 @@ def test_a_late_comer_starves_the_first_with_linear_decrease(run: Callable) -> N
     assert mean_queue_pkts(done, 55, 60) == pytest.approx(2 * 0.025 * RATE_BPS / PACKET_BITS, abs=2)
 
 
-@pytest.mark.parametrize("flow", ["tcp-ledbat-md", "tcp-ledbat-mdvar", "tcp-fledbat"])
+@pytest.mark.parametrize("flow", ["tcp-ledbat-md", "tcp-ledbat-mdvar"])
 def test_a_late_comer_shares_with_multiplicative_decrease(run: Callable, flow: str) -> None:
     done = run(flow, f"{flow}, start: 10s", duration="60s")
     assert jain(rates(done, 2, 40, 60)) > 0.95
@@ -74,15 +74,18 @@ def test_it_yields_to_tcp(run: Callable, flow: str) -> None:
 
 
 def test_base_delay_follows_a_decrease_at_once_and_an_increase_after_the_history(run: Callable) -> None:
-    events = ("at: 20s, on: path, delay: {forward: 10ms}", "at: 40s, on: path, delay: {forward: 40ms}")
-    trace = run("tcp-ledbat-ld, params: {base_history: 1}", duration="65s", events=events)("cwnd-f1")
+    events = ("at: 20s, on: path, delay: {forward: 10ms}", "at: 40s, on: path, delay: {forward: 50ms}")
+    flow = "tcp-ledbat-ld, params: {base_history: 1}"
+    trace = run(flow, forward="40ms", duration="65s", events=events)("cwnd-f1")
 
     def base_us(at_s: float) -> int:
         return int(between(trace, at_s, at_s + 0.1)["base_delay_us"][0])
 
-    assert base_us(20.3) - base_us(19) <= -9_900
-    assert base_us(59) == base_us(20.3)
-    assert base_us(62) - base_us(59) >= 29_900
+    # what is seen is less the queue of 25 ms that stands at that instant, and a packet of it
+    assert base_us(20.2) - base_us(19) <= -30_000 + 25_000 + 1_200
+    assert base_us(59) == base_us(39)
+    # what was the base may have had a queue of up to TARGET in it
+    assert base_us(62) - base_us(59) >= 40_000 - 25_000
 
 
 def test_two_targets_in_one_run(run: Callable) -> None:
@@ -93,7 +96,7 @@ def test_two_targets_in_one_run(run: Callable) -> None:
 
 
 def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Callable) -> None:
-    trace = run("tcp-ledbatpp", duration="120s")("cwnd-f1")
+    trace = run("tcp-ledbatpp", duration="40s", sample="5ms")("cwnd-f1")
     slow = trace.with_columns(slow=(pl.col("cwnd_pkts") <= 2) & (pl.col("t_s") > 1))
     begins = slow.filter(pl.col("slow") & ~pl.col("slow").shift(1, fill_value=False))["t_s"].to_list()
     assert len(begins) >= 3
@@ -103,5 +106,5 @@ def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Callable) -> 
         assert 0.07 < frozen_s < 0.25
         regained = inside.filter((pl.col("t_s") > begin + 0.05) & (pl.col("cwnd_pkts") >= pl.col("ssthresh_pkts")))
         length_s = regained["t_s"][0] - begin
-        # the next begins with a round trip of its own
-        assert following - begin == pytest.approx(10 * length_s, abs=0.3)
+        # the climb's end is noticed with the next ACK, and the next slowdown begins with a round trip of its own
+        assert following - begin == pytest.approx(10 * length_s, rel=0.05)
