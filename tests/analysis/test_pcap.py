@@ -2,6 +2,7 @@ import re
 import struct
 import subprocess
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -289,6 +290,21 @@ def test_a_long_sack_is_known_as_far_as_it_was_captured(tmp_path: Path) -> None:
 )
 def test_what_has_not_the_form_of_utp_is_none(tmp_path: Path, data: bytes) -> None:
     assert [rows_of(tmp_path, data)[0][name] for name in UTP] == [0] * len(UTP)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300), st.sampled_from([b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b""]), st.booleans())
+def test_any_file_is_read_or_refused(content: bytes, magic: bytes, ethernet: bool) -> None:
+    rest = bytes(16) + (b"\x01\0\0\0" if magic[:1] == b"\xd4" else b"\0\0\0\x01") if ethernet else b""
+    with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+        file.write(magic + rest + content)
+        file.flush()
+        try:
+            packets = pcap.read(Path(file.name)).packets
+        except BadInputError as error:
+            assert file.name in str(error)
+        else:
+            assert 16 * len(packets) <= len(content)
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
