@@ -37,6 +37,8 @@ pytestmark = [
 def _results(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, bytes]:
     """Captures and traces of the experiment at size quick, made in a checkout of its own."""
     subprocess.run(["git", "clone", "--quiet", PROJECT, folder], check=True)
+    for compiled in PROJECT.glob("analysis/capture/*.so"):
+        shutil.copy(compiled, folder / "analysis" / "capture")
     monkeypatch.setenv("TESTBED_CACHE", str(cache_folder()))
     command = ["timeout", "--kill-after=10", "1200", SNAKEMAKE, *options, "--config", "size=quick", "--", EXPERIMENT]
     subprocess.run(command, cwd=folder, check=True)
