@@ -1,5 +1,6 @@
 """The static report: an index and one page an experiment, in one folder that needs no network."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -36,9 +37,17 @@ def write_report(results: Path, out: Path) -> Path:
         "total": _counts(experiments),
         "virtual_s": sum(one.virtual_s for one in experiments),
         "runs": sum(len(one.data.get("runs", [])) for one in experiments),
+        "crosscheck": _crosscheck(results),
     }
     _render(environment, "index.html", out / "index.html", values)
     return out / "index.html"
+
+
+def _crosscheck(results: Path) -> list[dict[str, Any]]:
+    """What `make crosscheck` left, if it has been run; see docs/backends.md."""
+    file = results / "crosscheck" / "crosscheck.json"
+    entries: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
+    return entries
 
 
 def _counts(experiments: list[Result]) -> dict[Outcome, int]:

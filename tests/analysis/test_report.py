@@ -138,6 +138,19 @@ def test_what_is_not_run_is_named(results: Path) -> None:
     assert "Table 9 (waiting)" in (results / "report/index.html").read_text()
 
 
+def test_the_cross_check_is_shown_where_there_is_one(results: Path, tmp_path: Path) -> None:
+    assert "crosscheck" not in (results / "report/index.html").read_text()
+    shutil.copytree(results / "experiments", tmp_path / "experiments")
+    shutil.copytree(results / "runs", tmp_path / "runs")
+    (tmp_path / "crosscheck").mkdir()
+    values = {"throughput_bps": 9.951e6, "base_rtt_ms": 50.002, "queuing_delay_ms": 25.786}
+    entry = {"case": HOSTILE, "virtual": values, "qemu": values | {"base_rtt_ms": 50.2}, "agree": False}
+    (tmp_path / "crosscheck" / "crosscheck.json").write_text(json.dumps([entry]))
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report/index.html").read_text()
+    assert "50.002 / 50.200" in page and "do not agree" in page and HOSTILE not in page
+
+
 def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", "--results", str(results)]) == 0
     out = capsys.readouterr().out
