@@ -62,10 +62,11 @@ class TimeSeries:
         if levels:
             text += f" Lines across: {', '.join(levels)}."
         count = max(len(column.runs) for column in self._columns)
-        if count > 1:
-            middle = "closest to the median of" if count > 2 else "the first of"
+        if count == 2:
+            text += " Bold is the first of 2 seeds, the other is faint."
+        elif count > 2:
             faint = "the others are" if count <= OTHERS + 1 else f"{OTHERS} others are"
-            text += f" Bold is the seed {middle} {count}; {faint} faint."
+            text += f" Bold is the seed closest to the median of {count}; {faint} faint."
         else:
             text += f" Seed {self._columns[0].shown.settings.seed}."
         if self._marks:
