@@ -49,7 +49,8 @@ def main() -> None:
         torrent.connect_peer((flow.peer, flow.port))
     while not bittorrent.wait(bittorrent.POLL_S):
         if flow.seeds:
-            if flow.bytes and any(peer.progress == 1 for peer in torrent.get_peer_info()):
+            # two seeds do not stay connected
+            if flow.bytes and torrent.status().total_payload_upload >= flow.size and not torrent.get_peer_info():
                 break
         elif torrent.status().is_seeding:
             bittorrent.complete(flow)

@@ -1,0 +1,97 @@
+"""Third-party clients in real runs: each fills a link over its own transport, and its bytes repeat with the seed."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.capture import pcap
+from engine.execute import execute, run_folder
+from engine.guest.timeline import ORIGIN_NS
+from engine.scenario import Cell, expand
+
+SCENARIO = """\
+experiment: client
+title: One flow of a client
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 2mbit, buffer: 60p}
+delay: {forward: 25ms, backward: 25ms}
+flows: [{name: it, implementation: CLIENT, from: s1, to: d1MORE}]
+duration: 20s
+captures: [bottleneck-out]
+keep_captures: true
+"""
+RATE_BPS = 2_000_000
+# Transmission lets a peer have data at the next of its decisions, which it takes every 10 s
+LAST_S = (16, 20)
+UDP, TCP = 17, 6
+SENDER = int(IPv4Address("10.0.1.1"))
+
+BITTORRENT = [
+    ("libtorrent-2.0", UDP),
+    ("libtorrent-2.1", UDP),
+    ("libtorrent-tcp", TCP),
+    ("transmission-4", UDP),
+    ("transmission-3.00", UDP),
+    ("qbittorrent", UDP),
+]
+LIBRARIES = [("utp-native", UDP), ("utp-crate", UDP), ("librqbit-utp", UDP)]
+
+
+def _cell(folder: Path, client: str, more: str = "") -> Cell:
+    file = folder / "trial" / "client.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(SCENARIO.replace("CLIENT", client).replace("MORE", more))
+    (cell,) = expand(file, "full")
+    return cell
+
+
+def _build(program: Callable[[str], None], client: str) -> None:
+    if client in ("utp-crate", "librqbit-utp") and shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    if client == "utp-native" and shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    program(client)
+
+
+@pytest.mark.parametrize(("client", "protocol"), [*BITTORRENT, *LIBRARIES])
+def test_a_client_fills_the_link_over_its_transport(
+    program: Callable[[str], None], tmp_path: Path, client: str, protocol: int
+) -> None:
+    _build(program, client)
+    cell = _cell(tmp_path, client)
+    summary = execute(cell, 1, tmp_path)
+    assert (summary["flows"]["it"]["sender_exit"], summary["flows"]["it"]["receiver_exit"]) == (0, 0)
+    assert summary["versions"][client]
+    packets = pcap.read(run_folder(tmp_path, cell, 1) / "pcap" / "bottleneck-out.pcap").packets
+    times = packets["time_ns"].to_numpy() - ORIGIN_NS
+    protocols = packets["proto"].to_numpy()[times < LAST_S[1] * 10**9]  # later a host may say that nobody listens
+    assert set(protocols) == {protocol}
+    chosen = (times >= LAST_S[0] * 10**9) & (times < LAST_S[1] * 10**9) & (packets["src"].to_numpy() == SENDER)
+    rate_bps = 8 * np.sum(packets["ip_length"].to_numpy()[chosen], dtype=np.int64) / (LAST_S[1] - LAST_S[0])
+    assert rate_bps > 0.95 * RATE_BPS
+
+
+@pytest.mark.parametrize("client", ["libtorrent-2.0", "transmission-4", "transmission-3.00", "utp-native"])
+def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
+    _build(program, client)
+    cell = _cell(tmp_path, client)
+    digests = []
+    for into, seed in (("first", 1), ("again", 1), ("other", 2)):
+        execute(cell, seed, tmp_path / into)
+        capture = run_folder(tmp_path / into, cell, seed) / "pcap" / "bottleneck-out.pcap"
+        digests.append(hashlib.sha256(capture.read_bytes()).hexdigest())
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("client", ["libtorrent-2.0", "transmission-4", "qbittorrent", "utp-native", "utp-crate"])
+def test_a_transfer_with_an_end_arrives_whole(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
+    _build(program, client)
+    flow = execute(_cell(tmp_path, client, ", bytes: 1000001B"), 1, tmp_path)["flows"]["it"]
+    assert flow["received_bytes"] == 1_000_001
+    assert flow["completed_ns"] is not None
+    assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
