@@ -7,8 +7,11 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.observer.flight import Cause
 from analysis.run import Run
+from engine import images
 from engine.execute import execute, run_folder
 from engine.scenario import expand
+from images import programs
+from images.cache import Store, default_root
 
 SCENARIO = """\
 experiment: observed
@@ -31,6 +34,8 @@ cases:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    programs.build(Store(default_root()), print, "libutp")
+    images.program.cache_clear()
     folder = tmp_path_factory.mktemp("observed")
     scenario = folder / "trial" / "observed.yaml"
     scenario.parent.mkdir()
