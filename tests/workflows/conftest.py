@@ -81,7 +81,7 @@ elif command == "figure":
 elif command == "report":
     write(rest[-1], "index.html")
 elif command == "summary":
-    print("SUMMARY OF", rest[-1])
+    print("SUMMARY OF", rest[rest.index("--results") + 1])
 else:
     sys.exit(f"unknown command {command}")
 """
