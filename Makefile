@@ -59,6 +59,9 @@ fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a c
 	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
 	$(BIN)/python -m tests.trust.fuzz.loaders 5000 1
 
+long-runs: host images  ## ten thousand short runs in a row, and what they leave
+	$(BIN)/python -m tests.trust.long_runs 10000
+
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml

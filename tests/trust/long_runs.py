@@ -1,0 +1,80 @@
+"""Many short runs in a row, and what they leave: `python -m tests.trust.long_runs COUNT` (`make long-runs`)."""
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from engine import handover
+from engine.execute import execute, run_folder
+from engine.scenario import expand
+
+SCENARIO = """\
+experiment: short
+title: The shortest run
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 1mbit, buffer: 10p}
+delay: {forward: 1ms, backward: 1ms}
+flows: [{name: tcp, implementation: tcp-reno, from: s1, to: d1}]
+duration: 1s
+captures: [bottleneck-out]
+"""
+
+
+def left_behind() -> dict[str, int]:
+    """What there is now of everything that a run takes of its host."""
+    return {
+        "children": len(_children(os.getpid())),
+        "descriptors": len(os.listdir("/proc/self/fd")),  # noqa: PTH208
+        "mounts": len(Path("/proc/self/mounts").read_text().splitlines()),
+        "files in /dev/shm": len(os.listdir("/dev/shm")),  # noqa: PTH208
+        "files for temporary use": len(os.listdir(tempfile.gettempdir())),  # noqa: PTH208
+        "locks held": sum(str(os.getpid()) in line.split() for line in Path("/proc/locks").read_text().splitlines()),
+    }
+
+
+def memory_kib() -> int:
+    """Memory of this process now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() >> 10
+
+
+def _children(process: int) -> list[int]:
+    try:
+        direct = [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+    return direct + [one for child in direct for one in _children(child)]
+
+
+def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], int]:
+    """Carry out `count` runs; what there was after the second and after the last, and how many KiB were gained."""
+    scenario = folder / "long" / "short.yaml"
+    scenario.parent.mkdir()
+    scenario.write_text(SCENARIO)
+    (cell,) = expand(scenario, "full")
+    before, kib, started = left_behind(), 0, time.monotonic()
+    for seed in range(1, count + 1):
+        assert execute(cell, seed % 2 + 1, folder)["digests"]
+        handover.remove(run_folder(folder, cell, seed % 2 + 1))
+        if seed == 2:  # what is loaded once has been
+            before, kib = left_behind(), memory_kib()
+        if seed % 1000 == 0:
+            print(f"{seed} runs in {time.monotonic() - started:.0f} s: {left_behind()}, {memory_kib()} KiB", flush=True)
+    return before, left_behind(), memory_kib() - kib
+
+
+def main() -> None:
+    """Carry out as many runs as the first argument says, and say what they left."""
+    count = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        before, after, gained_kib = long_run(count, Path(folder))
+    print(f"{count} runs; before and after:")
+    for name, number in before.items():
+        print(f"  {name}: {number} {after[name]}")
+    print(f"  memory gained: {gained_kib} KiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""Runs in a row leave nothing; `make long-runs` does ten thousand of them."""
+
+from pathlib import Path
+
+from tests.trust.long_runs import long_run
+
+
+def test_runs_in_a_row_leave_nothing(tmp_path: Path) -> None:
+    before, after, gained_kib = long_run(12, tmp_path)
+    # other programs of this host come and go there
+    for shared in ("files in /dev/shm", "files for temporary use"):
+        del before[shared], after[shared]
+    assert after == before
+    assert gained_kib < 1024

@@ -1,0 +1,174 @@
+"""The same bytes under every condition that this machine can bring about: the table in docs/trust.md.
+
+One run holds a flow of every congestion control of the kernel at once. Load, folders and Open vSwitch:
+tests/engine/test_identity.py; clocks: test_faults.py.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine import images, launch, sandbox
+from engine.execute import execute
+from engine.scenario import Cell, expand, implementations
+from images import module
+from images.cache import Store, file_digest
+from images.kernel.build import Kernel
+from images.tools import build as tools
+from tests.trust.conftest import Sabotage
+
+TESTBED = f"{Path(sys.executable).parent}/testbed"
+Digests = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def everybody(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scenario in which every kernel congestion control sends for two seconds."""
+    kernel = [name for name, known in implementations.known().items() if known["kind"] == "kernel-tcp"]
+    flows = "".join(
+        f"  - {{name: flow{index}, implementation: {name}, from: s{index}, to: d{index}}}\n"
+        for index, name in enumerate(kernel, 1)
+    )
+    file = tmp_path_factory.mktemp("everybody") / "everybody.yaml"
+    file.write_text(
+        f"experiment: everybody\ntitle: All at once\ntopology: {{name: dumbbell, pairs: {len(kernel)}}}\n"
+        "bottleneck: {rate: 20mbit, buffer: 60p}\ndelay: {forward: 10ms, backward: 10ms}\n"
+        f"start_jitter: 100ms\nflows:\n{flows}"
+        "events:\n  - {at: 1s, on: path, jitter: {forward: 1ms}, loss: {forward: 1%}}\n"
+        "duration: 2s\ncaptures: [sender, bottleneck-out]\nkeep_captures: true\n"
+    )
+    return file
+
+
+@pytest.fixture
+def cell(everybody: Path) -> Cell:
+    (cell,) = expand(everybody, "full")
+    return cell
+
+
+# what x86-64-v1 lacks, as far as glibc looks at it
+OLD_PROCESSOR = "glibc.cpu.hwcaps=" + ",".join(
+    f"-{name}" for name in ("AVX512F", "AVX512VL", "AVX2", "AVX", "BMI2", "SSE4_2", "SSE4_1", "SSSE3", "ERMS", "FSRM")
+)
+THIS_PROCESSOR = "glibc.malloc.perturb=".ljust(len(OLD_PROCESSOR), "0")
+EXECUTE_AGAIN = """\
+import os
+import runpy
+if "GLIBC_TUNABLES" not in os.environ:
+    os.environ["GLIBC_TUNABLES"] = "{tunables}"
+    os.execv("/usr/bin/python3", ["python3", "-I", "-S", "-B", *__import__("sys").argv])
+"""
+
+
+def digests(cell: Cell, into: Path) -> Digests:
+    found: Digests = execute(cell, 1, into)["digests"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def reference(everybody: Path, tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    (cell,) = expand(everybody, "full")
+    found = digests(cell, tmp_path_factory.mktemp("reference"))
+    assert len(found) > len(cell.settings["flows"])
+    return found
+
+
+@contextmanager
+def on_cpus(cpus: set[int]) -> Iterator[None]:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize("which", [min, max])
+def test_on_each_cpu_alone(cell: Cell, tmp_path: Path, reference: Digests, which: Callable[[set[int]], int]) -> None:
+    with on_cpus({which(os.sched_getaffinity(0))}):
+        assert digests(cell, tmp_path) == reference
+
+
+def test_without_walls(cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sandbox.UNCONFINED, "1")
+    assert digests(cell, tmp_path) == reference
+
+
+def test_in_ptrace_mode(cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on hosts, and with kernels before 6.16, that lack the faster mode."""
+    boot = launch.boot_arguments
+
+    def slow(*arguments: object, **options: object) -> list[str]:
+        return [word.replace("seccomp=on", "seccomp=off") for word in boot(*arguments, **options)]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launch, "boot_arguments", slow)
+    assert digests(cell, tmp_path) == reference
+
+
+def test_with_libraries_that_take_the_processor_for_an_old_one(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    """glibc then chooses other copies of memcpy, strlen and the like in every program of the guest.
+
+    The setting is made by executing the agent once more, which draws random numbers, with a longer environment, which
+    moves stacks: so both runs do that, to the byte.
+    """
+    found = []
+    for turn, tunables in enumerate((THIS_PROCESSOR, OLD_PROCESSOR)):
+        if turn == 0:
+            sabotage("engine/guest/start.py", "import runpy\n", EXECUTE_AGAIN.format(tunables=tunables))
+        else:
+            start = tmp_path / "code" / "engine/guest/start.py"
+            start.write_text(start.read_text().replace(THIS_PROCESSOR, tunables))
+        found.append(digests(cell, tmp_path / str(turn)))
+    assert found[0] == found[1]
+
+
+def run_as(everybody: Path, into: Path, *before: str) -> Digests:
+    command = [*before, TESTBED, "run", str(everybody), "--seed", "1", "--into", str(into)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (summary,) = into.rglob("summary.json")
+    found: Digests = json.loads(summary.read_text())["digests"]
+    return found
+
+
+def test_as_another_user(everybody: Path, tmp_path: Path, reference: Digests) -> None:
+    """Another number in a user namespace; another account of the host where root runs the tests."""
+    mapped = ("unshare", "--user", "--map-user=1234", "--map-group=1234")
+    assert run_as(everybody, tmp_path / "mapped", *mapped) == reference
+    account = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if os.geteuid() or subprocess.run([*account, TESTBED, "--help"], capture_output=True, check=False).returncode:
+        pytest.skip("another account cannot be taken, or cannot read this checkout")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        copy = folder / "study" / everybody.name
+        copy.parent.mkdir()
+        shutil.copy(everybody, copy)
+        assert run_as(copy, folder / "runs", *account) == reference
+
+
+def test_in_a_container(everybody: Path, tmp_path: Path, reference: Digests) -> None:
+    image = os.environ.get("TESTBED_CONTAINER")
+    if image is None or shutil.which("docker") is None:
+        pytest.skip("no container image of the testbed is named in $TESTBED_CONTAINER")
+    mounts = [f"--volume={folder}:{folder}" for folder in (images.PROJECT, everybody.parent, tmp_path)]
+    limits = ["--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined"]
+    assert run_as(everybody, tmp_path, "docker", "run", "--rm", *limits, *mounts, image) == reference
+
+
+def test_tools_and_a_module_built_again(tmp_path: Path) -> None:
+    """In an empty cache in another folder: the same bytes, so the same runs."""
+    built = images.load()
+    store = Store(tmp_path / "elsewhere" / "cache", lambda _: None)
+    again, _ = tools.build(store, lambda _: None)
+    names = sorted(file.name for file in built.tools.iterdir() if file.is_file() and file.name != "manifest.json")
+    assert [file_digest(again / name) for name in names] == [file_digest(built.tools / name) for name in names]
+    kernel = Kernel(built.kernel.parent, built.provenance["kernel"]["digest"], built.provenance["kernel"]["source"])
+    rebuilt, _ = module.build(store, lambda _: None, "tcp_ledbat", kernel)
+    assert file_digest(rebuilt) == file_digest(built.modules["tcp_ledbat"])
