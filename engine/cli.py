@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import backends, doctor, kunit, script
+from engine import backends, check, doctor, kunit, script
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
@@ -57,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     executing.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
     executing.add_argument("--into", type=Path, help="default: results/exec/<the script's name>")
     executing.set_defaults(action=_exec)
+
+    trying = commands.add_parser("check", help="whether an implementation keeps its contract")
+    trying.add_argument("implementation")
+    trying.set_defaults(action=lambda options: check.main(options.implementation))
 
     checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
     checking.set_defaults(action=lambda _: doctor.main())

@@ -2,7 +2,9 @@
 /*
  * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
  *
- *   bulk receive PORT                       accepts one connection, discards, prints the bytes received; SIGTERM ends it
+ *   bulk receive PORT BUFFER_BYTES
+ *       accepts one connection, discards, prints the bytes received; SIGTERM ends it. With BUFFER_BYTES 0 the kernel
+ *       sizes its buffer as tcp_rmem says
  *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
  *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
  *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
@@ -29,7 +31,6 @@
 #define BLOCK_BYTES (1 << 20)
 /* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
 #define LOW_WATER_BYTES (256 << 10)
-#define RECEIVE_BUFFER_BYTES (4 << 20)
 
 /* What tcp_ledbat answers to TCP_CC_INFO, as in images/tcp_ledbat/tcp_ledbat.c; others never begin with zero. */
 struct ledbat_info {
@@ -77,10 +78,10 @@ static void end_receiver(int signal_number)
 	ended = 1;
 }
 
-static int receive(int port)
+static int receive(int port, int buffer)
 {
 	const struct sigaction on_end = {.sa_handler = end_receiver};
-	const int one = 1, low_water = LOW_WATER_BYTES, buffer = RECEIVE_BUFFER_BYTES;
+	const int one = 1, low_water = LOW_WATER_BYTES;
 	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
 	unsigned long long received = 0;
 	ssize_t got;
@@ -91,14 +92,15 @@ static int receive(int port)
 	if (listener < 0)
 		die("socket");
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
+	if (buffer && setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
 		die("receive buffer");
 	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) || listen(listener, 1))
 		die("listen");
 	connection = accept(listener, NULL, NULL);
 	if (connection < 0 && !ended)
 		die("accept");
-	if (!ended && setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
+	/* a mark above the buffer would enlarge it */
+	if (buffer && !ended && setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
 		die("low-water mark");
 	/* MSG_TRUNC on TCP: discard in the kernel, nothing is copied */
 	while (!ended && (got = recv(connection, NULL, BLOCK_BYTES, MSG_TRUNC)) > 0)
@@ -250,11 +252,11 @@ static int send_flow(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc == 3 && strcmp(argv[1], "receive") == 0)
-		return receive(number(argv[2], "PORT"));
+	if (argc == 4 && strcmp(argv[1], "receive") == 0)
+		return receive(number(argv[2], "PORT"), number(argv[3], "BUFFER_BYTES"));
 	if (argc == 11 && strcmp(argv[1], "send") == 0)
 		return send_flow(argv + 2);
-	fprintf(stderr, "usage: bulk receive PORT\n"
+	fprintf(stderr, "usage: bulk receive PORT BUFFER_BYTES\n"
 			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
 	return 127;
 }

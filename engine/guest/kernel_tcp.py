@@ -5,6 +5,8 @@ from typing import Any
 from engine.guest.timeline import ORIGIN_NS
 
 _BULK = "/opt/tools/bulk"
+_RECEIVE_BUFFER_BYTES = 4 << 20
+"""Large enough for every path, and of fixed size: the window that a receiver offers bounds no flow."""
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
@@ -12,9 +14,11 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
 
     Its standard output and errors go to the files `log`.out and `log`.err.
     """
-    words: list[object] = ["receive", port]
+    implementation = run["implementations"][flow["implementation"]]
+    own_buffer = "net/ipv4/tcp_rmem" in implementation.get("tcp", {}).get("receiver", {})
+    words: list[object] = ["receive", port, 0 if own_buffer else _RECEIVE_BUFFER_BYTES]
     if role == "sender":
-        control = run["implementations"][flow["implementation"]]["congestion_control"]
+        control = implementation["congestion_control"]
         start_ns, stop_ns = ORIGIN_NS + flow["start_ns"], ORIGIN_NS + flow["stop_ns"]
         words = ["send", peer, port, control, flow["bytes"] or 0, start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
         words.append(f"/results/traces/cwnd-{flow['name']}.csv")

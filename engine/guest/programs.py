@@ -10,6 +10,9 @@ from engine.guest.timeline import ORIGIN_NS
 PROGRAMS = "/guest/programs"
 """Outside the guest, as its sandbox shows it: a folder for each program of the run, with its `files` and its `root`."""
 
+PAYLOAD = "/logs/payload"
+"""Where a receiver puts what arrived, when `testbed check` asks for it."""
+
 _ENTER = "/opt/tools/enter"
 _ENDPOINT = "/opt/implementation/endpoint"
 _ENVIRONMENT = {
@@ -42,7 +45,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
         "PEER": peer,
         "PORT": str(port),
         "SEED": str(run["seed"]),
-        "PARAMS": json.dumps(flow["params"]),
+        "PARAMS": json.dumps(flow["params"] if role not in flow.get("unknown_to", ()) else {"no_such_parameter": 1}),
         "ORIGIN_NS": str(ORIGIN_NS),
         "SAMPLE_NS": str(run["sample_ns"]),
     }
@@ -50,6 +53,8 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
         environment["DURATION"] = f"{(flow['stop_ns'] - flow['start_ns']) / 1e9:.9f}"
     else:
         environment["BYTES"] = str(flow["bytes"])
+    if "payload" in flow:
+        environment["PAYLOAD"] = flow["payload"]
     start_ns = ORIGIN_NS + flow["start_ns"] if role == "sender" else 0
     words = [*enter(flow["implementation"], log, start_ns), _ENDPOINT]
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:

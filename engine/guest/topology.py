@@ -81,7 +81,9 @@ def _route_options(run: dict[str, Any]) -> dict[str, str]:
     for flow in run["flows"]:
         for host in (flow["from"], flow["to"]):
             # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
-            options[host] = ["features tcp_usec_ts", f"initcwnd {run['tcp']['initial_window_pkts']}"]
+            own = run["implementations"][flow["implementation"]].get("tcp", {})
+            window_pkts = own.get("initial_window", run["tcp"]["initial_window_pkts"])
+            options[host] = ["features tcp_usec_ts", f"initcwnd {window_pkts}"]
             if run["tcp"]["ack"] == "every-packet":
                 options[host].append("quickack 1")
     return {host: " ".join(words) for host, words in options.items()}
@@ -90,6 +92,10 @@ def _route_options(run: dict[str, Any]) -> dict[str, str]:
 def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     hosts = {host for flow in run["flows"] for host in (flow["from"], flow["to"])}
     sysctls = {host: dict(_TCP_SYSCTLS) for host in hosts}
+    for flow in run["flows"]:
+        own = run["implementations"][flow["implementation"]].get("tcp", {})
+        for side, host in (("sender", flow["from"]), ("receiver", flow["to"])):
+            sysctls[host] |= own.get(side, {})
     for flow, name, parameter in _parameters(run):
         if "sysctl" in parameter:
             sysctls[flow["from"]][parameter["sysctl"]] = str(_sysctl_value(flow["params"], name, parameter))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engine import check, watch
 from engine import images as built
-from engine import watch
 from engine.cli import main
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
@@ -139,3 +139,26 @@ def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
     assert {word for word in shown if word.startswith(PROGRAMS)} == {
         f"{PROGRAMS}/none/{it}" for it in ("files", "root")
     }
+
+
+@pytest.mark.parametrize(
+    ("flaw", "wrong"),
+    [
+        ("none", {}),
+        ("ignores parameters", {"unknown parameter": "it was ignored"}),
+        ("keeps nothing", {"transfers 1 MB": "has not put what arrived"}),
+    ],
+)
+def test_check_says_what_is_wrong(toy: Toy, flaw: str, wrong: dict[str, str]) -> None:
+    toy(flaw)
+    found = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"))}
+    assert len(found) == 4
+    for demand, words in found.items():
+        expected = next((expected for name, expected in wrong.items() if name in demand), None)
+        assert (words is None) == (expected is None), words
+        assert expected is None or expected in str(words)
+
+
+def test_check_knows_only_implementations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "libutq"]) == 2
+    assert "did you mean libutp?" in capsys.readouterr().err

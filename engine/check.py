@@ -1,0 +1,134 @@
+"""`testbed check`: whether an implementation keeps the contract of docs/implementations.md, in short runs."""
+
+import copy
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.guest.programs import PAYLOAD
+from engine.scenario import Cell, expand, implementations
+from engine.scenario.errors import choices
+
+TRANSFER_BYTES = 1_000_000
+NOT_SUPPORTED = 127
+_SEED = 1
+_SCENARIO = """\
+experiment: check
+title: What `testbed check` runs
+topology: {{name: dumbbell, pairs: 1}}
+bottleneck: {{rate: 10mbit, buffer: 100p}}
+delay: {{forward: 25ms, backward: 25ms}}
+flows: [{{name: checked, implementation: {name}, from: s1, to: d1}}]
+duration: 60s
+captures: []
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One demand of the contract, and what is wrong with it (None: nothing)."""
+
+    demand: str
+    wrong: str | None
+
+
+def main(name: str) -> int:
+    """Print what is right and wrong with implementation `name`; 0 when all is right.
+
+    Raises:
+        EngineError: there is no such implementation, or it has not been built.
+    """
+    good = True
+    for finding in check(name):
+        print(f"{'wrong' if finding.wrong else 'ok':6} {finding.demand}" + f": {finding.wrong}" * bool(finding.wrong))
+        good = good and finding.wrong is None
+    return 0 if good else 1
+
+
+def check(name: str) -> Iterator[Finding]:
+    """Each demand in turn, with what was found."""
+    known = implementations.known()
+    if name not in known:
+        raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
+    is_program = known[name]["kind"] == "program"
+    with tempfile.TemporaryDirectory(prefix="testbed-check-") as folder:
+        scenario = Path(folder, "check", "check.yaml")
+        scenario.parent.mkdir()
+        scenario.write_text(_SCENARIO.format(name=name))
+        (cell,) = expand(scenario, "full")
+        into = Path(folder, "runs")
+        yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, into, is_program))
+        yield Finding("sends without end until SIGTERM, and ends within a virtual second of it", _endless(cell, into))
+        if is_program:
+            for role in ("receiver", "sender"):
+                yield Finding(
+                    f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}", _unknown(cell, into, role)
+                )
+
+
+def _transfer(cell: Cell, into: Path, is_program: bool) -> str | None:
+    def change(flow: dict[str, Any]) -> None:
+        flow["bytes"] = TRANSFER_BYTES
+        flow["payload"] = PAYLOAD
+
+    try:
+        summary = execute(_changed(cell, change), _SEED, into)
+    except EngineError as error:
+        return str(error)
+    flow = summary["flows"]["checked"]
+    if flow["completed_ns"] is None:
+        return f"not done after {cell.virtual_s:g} s at 10 Mbit/s"
+    if flow["received_bytes"] != TRANSFER_BYTES:
+        return f"the receiver tells of {flow['received_bytes']} bytes"
+    return _wrong_payload(run_folder(into, cell, _SEED) / "logs" / "checked.receiver") if is_program else None
+
+
+def _wrong_payload(logs: Path) -> str | None:
+    try:
+        arrived = (logs / Path(PAYLOAD).name).read_bytes()
+    except FileNotFoundError:
+        return "the receiver has not put what arrived into the file PAYLOAD"
+    expected = b"".join(number.to_bytes(8, "big") for number in range(TRANSFER_BYTES // 8))
+    if hashlib.sha256(arrived).digest() != hashlib.sha256(expected).digest():
+        return f"the {len(arrived)} bytes in PAYLOAD are not those that should have been sent"
+    return None
+
+
+def _endless(cell: Cell, into: Path) -> str | None:
+    def change(flow: dict[str, Any]) -> None:
+        flow["stop_ns"] = 5_000_000_000
+
+    try:
+        execute(_changed(cell, change, duration_ns=6_000_000_000), _SEED, into)
+    except EngineError as error:
+        return str(error)
+    return None
+
+
+def _unknown(cell: Cell, into: Path, role: str) -> str | None:
+    def change(flow: dict[str, Any]) -> None:
+        flow["unknown_to"] = [role]
+
+    try:
+        execute(_changed(cell, change, duration_ns=2_000_000_000), _SEED, into)
+    except EngineError as error:
+        failed = run_folder(into, cell, _SEED).with_name(f"failed-seed-{_SEED}")
+        try:
+            status = json.loads((failed / "summary.json").read_text())["flows"]["checked"][f"{role}_exit"]
+        except (FileNotFoundError, KeyError, TypeError):
+            return str(error)
+        return None if status == NOT_SUPPORTED else f"it exited with {status}"
+    return "it was ignored"
+
+
+def _changed(cell: Cell, change: Callable[[dict[str, Any]], None], **settings: Any) -> Cell:
+    changed = copy.deepcopy(cell.settings) | settings
+    changed["flows"][0]["stop_ns"] = changed["duration_ns"]
+    change(changed["flows"][0])
+    return replace(cell, settings=changed)
