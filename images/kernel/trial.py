@@ -15,10 +15,9 @@ PROGRAM = Path(__file__).with_name("probe.c")
 TIMEOUT_S = 20
 SECCOMP_SIGN = "seccomp filters can be installed...OK"  # older kernels take the option for one of init's
 
-# What every guest kernel needs in its environment.
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - where guests have their memory, which must allow execution
+
 ENVIRONMENT = {
-    # the guest's memory is a file there, which must allow execution
-    "TMPDIR": "/dev/shm",  # noqa: S108
     # before Linux 6.13 the guest's processes are forks of the kernel: they inherit its rseq area, unmap it and die
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
@@ -63,6 +62,8 @@ def _boot(kernel: Path, folder: Path, *options: str) -> tuple[bool, str]:
         f"uml_dir={folder}/",
         *options,
     ]
+    # while a container image is built, nothing may run from there; a disk is slow and does
+    memory = folder if os.statvfs(MEMORY_FOLDER).f_flag & os.ST_NOEXEC else MEMORY_FOLDER
     with (folder / "console").open("wb") as console:
         try:
             subprocess.run(
@@ -70,7 +71,7 @@ def _boot(kernel: Path, folder: Path, *options: str) -> tuple[bool, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **ENVIRONMENT},
+                env={**os.environ, **ENVIRONMENT, "TMPDIR": str(memory)},
                 timeout=TIMEOUT_S,
                 start_new_session=True,
                 check=False,
