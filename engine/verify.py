@@ -18,7 +18,7 @@ from engine.files import file_digest
 from engine.scenario import Cell, expand, resolve
 
 _METADATA = "ro-crate-metadata.json"
-_OF_THE_ENGINE = ("origin_ns", "implementations", "provenance")  # what it adds to a resolved scenario
+_OF_THE_ENGINE = ("backend", "origin_ns", "implementations", "provenance")  # what it adds to a resolved scenario
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,10 @@ def _repeat(folder: Path, archived: Path, name: str, place: Path) -> Outcome:
         seed, size, cell_name = run["seed"], run["size"], run["cell"]
     except (OSError, ValueError, KeyError) as error:
         raise EngineError(f"{name}: run.json or summary.json lacks what a run is repeated from ({error})") from None
+    if run.get("backend") != "virtual":
+        raise EngineError(
+            f"{name}: carried out on the backend {run.get('backend')}; only virtual runs repeat to the byte"
+        )
     study, experiment, *_ = name.split("/")
     cell = _cell(folder / STUDIES / study, experiment, cell_name, size)
     today = resolve(cell, seed)

@@ -117,14 +117,16 @@ def test_the_disk_has_a_quota(
 
 
 def test_memory_is_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes, memory_bytes=256 << 20))
+    monkeypatch.setattr(
+        execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, memory_bytes=256 << 20)
+    )
     attack(attack="memory")
     with pytest.raises(EngineError, match=r"its processes take \d+ MiB of memory, allowed are 256 MiB"):
         execute(cell, 1, tmp_path)
 
 
 def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes, processes=100))
+    monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, processes=100))
     attack(attack="fork")
     with pytest.raises(EngineError, match=r"the guest (was ended: it has \d+ processes, allowed are 100|made no pro)"):
         execute(cell, 1, tmp_path)
