@@ -33,6 +33,7 @@ rule quick:
 include: "workflows/rules/targets.smk"  # studies and experiments by their ids
 include: "workflows/rules/images.smk"  # what boots
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
+include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/figures.smk"  # run folders -> figures
 include: "workflows/rules/report.smk"  # everything -> pages

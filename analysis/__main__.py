@@ -45,7 +45,7 @@ def _observe(options: argparse.Namespace) -> None:
 def _measure(options: argparse.Namespace) -> None:
     from analysis.measure import measure
 
-    measure(options.experiment, options.claims, options.runs, options.out)
+    measure(options.experiment, options.claims, options.runs, options.out, options.kunit)
 
 
 def _figure(options: argparse.Namespace) -> None:
@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
     measure.add_argument("experiment", metavar="EXPERIMENT_ID")
     measure.add_argument("--claims", type=Path, required=True, help="the study's claims.yaml")
+    measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
     _runs_and_out(measure)
 
     figure = commands.add_parser("figure", help="the figure of an experiment: SVG, PNG and interactive HTML")

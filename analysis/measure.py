@@ -12,7 +12,7 @@ from typing import Any, Final
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Claim, Experiment, Extra, Study
-from analysis.documents import Document
+from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
 from analysis.figures.numbers import numbers_of
 from analysis.files import write_text
@@ -26,10 +26,11 @@ METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value
 ALL_CELLS: Final = "all"
 
 
-def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
+def measure(experiment_id: str, claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> Path:
     """Evaluate all claims of an experiment for every seed that ran; returns the folder with the results.
 
-    Claims may look at other experiments' runs; they must be there by then.
+    Claims may look at other experiments' runs; they must be there by then. `kunit` is what `testbed kunit` wrote;
+    without that file the claims that a KUnit case decides are not testable.
     """
     study = registry.load(claims)
     experiment = study.experiment(experiment_id)
@@ -39,7 +40,8 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}")
     folder = out / experiment_id
     rows: list[tuple[object, ...]] = []
-    judged = [_judge(claim, experiment, ask, rows) for claim in experiment.claims]
+    tests = read_json(kunit) if kunit is not None and kunit.exists() else None
+    judged = [_judge(claim, experiment, ask, tests, rows) for claim in experiment.claims]
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
@@ -53,12 +55,12 @@ def measure(experiment_id: str, claims: Path, runs: Path, out: Path) -> Path:
     return folder
 
 
-def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
+def _judge(
+    claim: Claim, experiment: Experiment, ask: Question, tests: Document | None, rows: list[tuple[object, ...]]
+) -> dict[str, Any]:
     """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
     entry: dict[str, Any] = {**claim.data, "measured": None, "held": None, "unknown": {}}
-    if claim.not_testable and not claim.measure:
-        return entry | _verdict(rules.not_testable(claim.not_testable))
-    if not (claim.measure or claim.holds):
+    if not (claim.measure or claim.holds or claim.kunit or claim.not_testable):
         return entry | _verdict(rules.not_testable("no measurement is defined for this claim yet"))
     values, unknown = ask.numbers(claim.measure, claim.cell) if claim.measure else ({}, {})
     held, not_held = ask.truths(claim.holds, claim.cell) if claim.holds else ({}, {})
@@ -74,11 +76,23 @@ def _judge(claim: Claim, experiment: Experiment, ask: Question, rows: list[tuple
     entry["unknown"] = unknown
     if claim.not_testable:
         return entry | _verdict(rules.not_testable(claim.not_testable))
+    if claim.kunit:
+        return entry | _verdict(_case(claim, tests))
     if claim.holds and held:
         return entry | _verdict(rules.judge_predicate(sum(held.values()), len(held)))
     if claim.measure and not claim.holds and values:
         return entry | _verdict(rules.judge_number(claim, spread(values)))
     return entry | _verdict(rules.not_testable(next(iter(unknown.values()), "no seed has been run")))
+
+
+def _case(claim: Claim, tests: Document | None) -> rules.Verdict:
+    """Judge a claim by what became of the KUnit case of its name."""
+    if tests is None:
+        return rules.not_testable(
+            f"the KUnit case {claim.id} has not been run: a quick look does that only where the debug kernel is built "
+            "(`make debug-images`)"
+        )
+    return rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
 
 
 def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What boots: reads cache/images.json, which ``python -m images`` writes."""
+"""What boots: reads cache/images.json and debug-images.json, which ``python -m images`` writes."""
 
 import json
 import os
@@ -57,28 +57,26 @@ def program(name: str) -> Program:
 def load(debug: bool = False) -> Images:
     """The images of this checkout (or of $TESTBED_CACHE), small ones compared with what was built.
 
-    With `debug` the debug kernel and its modules in place of the others.
-    The root file system's thousands of files are compared by ``python -m images`` only.
+    With `debug` the debug kernel and its modules in place of the others. The root file system's thousands of
+    files are compared by ``python -m images`` only.
 
     Raises:
         EngineError: they have not been built, or have changed since.
     """
-    suffix = ":debug" if debug else ""
-    index = cache_folder() / "images.json"
+    prefix = "debug-" if debug else ""
+    index, target = cache_folder() / f"{prefix}images.json", f"make {prefix}images"
     try:
         entries = json.loads(index.read_text())
-        if debug and f"kernel{suffix}" not in entries:
-            raise EngineError("the debug kernel has not been built: `make debug-images`")
         images = Images(
-            kernel=Path(entries[f"kernel{suffix}"]["path"]),
+            kernel=Path(entries["kernel"]["path"]),
             rootfs=Path(entries["rootfs"]["path"]),
             tools=Path(entries["tools"]["path"]),
             modules={
-                name.removeprefix("module:").removesuffix(suffix): Path(entry["path"])
+                name.removeprefix("module:"): Path(entry["path"])
                 for name, entry in entries.items()
-                if name.startswith("module:") and name.endswith(":debug") == debug
+                if name.startswith("module:")
             },
-            seccomp=entries[f"kernel{suffix}"]["seccomp"],
+            seccomp=entries["kernel"]["seccomp"],
             provenance={name: _without_paths(entry) for name, entry in entries.items()},
         )
         for file in (images.kernel, *images.modules.values(), *images.tools.iterdir()):
@@ -86,9 +84,9 @@ def load(debug: bool = False) -> Images:
                 _check_unchanged(file)
         return images
     except FileNotFoundError:
-        raise EngineError(f"{index} does not exist: build the images first, with `make images`") from None
+        raise EngineError(f"{index} does not exist: build the images first, with `{target}`") from None
     except (KeyError, ValueError) as error:
-        raise EngineError(f"{index} is not what `make images` writes ({error}): run it again") from None
+        raise EngineError(f"{index} is not what `{target}` writes ({error}): run it again") from None
 
 
 def _check_unchanged(file: Path) -> None:

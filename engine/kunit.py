@@ -49,8 +49,8 @@ def run() -> dict[str, Any]:
             raise EngineError(f"the guest ended with status {status} before the tests: {console.strip()[-300:]}")
         text = log.read_text()
     return {
-        "kernel": boot.provenance["kernel:debug"]["digest"],
-        "module": boot.provenance["module:tcp_ledbat:debug"]["digest"],
+        "kernel": boot.provenance["kernel"]["digest"],
+        "module": boot.provenance["module:tcp_ledbat"]["digest"],
         "cases": cases(text),
         "log": text.splitlines(),
     }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images`: build everything that boots, and write where it is to `images.json` in the cache."""
+"""`python -m images`: build everything that boots, and write where it is to `images.json` in the cache.
+
+What is built with `--debug` is in `debug-images.json`, so that a debug kernel puts nothing else out of date.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def main() -> int:
 
     try:
         store = Store(default_root(), say)
-        index = build_all(store, say, debug=options.debug)
+        index = build_all(store, say)
+        if options.debug:
+            index = build_all(store, say, debug=True)
         wanted = programs.names() if options.all else [*options.program, *programs.built(store.root)]
         for name in dict.fromkeys(wanted):
             programs.build(store, say, name)
@@ -53,27 +58,26 @@ def main() -> int:
     return 0
 
 
-def build_all(store: Store, say: Say, *, debug: bool) -> Path:
-    """Build into the store and return the path of images.json."""
+def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
+    """Build into the store, with the plain or the debug kernel, and return the path of its index."""
     found: dict[str, dict[str, object]] = {}
     folder, digest = tools.build(store, say)
     found["tools"] = {"path": str(folder), "digest": digest}
     root = rootfs.build(store, say)
     found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
-    for suffix in ("", ":debug") if debug else ("",):
-        built = kernel.build(store, say, debug=bool(suffix))
-        found[f"kernel{suffix}"] = {
-            "path": str(built.program),
-            "digest": built.digest,
-            "release": built.release,
-            "source": built.source,
-            "seccomp": seccomp_works(built.program),
-        }
-        for name in module.NAMES:
-            path, digest = module.build(store, say, name, built)
-            for file in sorted(path.parent.glob("*.ko")):
-                found[f"module:{file.stem}{suffix}"] = {"path": str(file), "digest": digest}
-    index = store.root / "images.json"
+    built = kernel.build(store, say, debug=debug)
+    found["kernel"] = {
+        "path": str(built.program),
+        "digest": built.digest,
+        "release": built.release,
+        "source": built.source,
+        "seccomp": seccomp_works(built.program),
+    }
+    for name in module.NAMES:
+        path, digest = module.build(store, say, name, built)
+        for file in sorted(path.parent.glob("*.ko")):
+            found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
+    index = store.root / ("debug-images.json" if debug else "images.json")
     text = json.dumps(found, indent=2) + "\n"
     # left alone when nothing changed: what was made with these images is then not out of date
     if not index.exists() or index.read_text() != text:

@@ -10,15 +10,16 @@ from analysis.documents import Document, read_yaml
 KINDS: Final = ("exact-number", "read-from-figure", "qualitative")
 STATISTICS: Final = ("mean", "std")
 FINDINGS: Final = ("right", "wrong", "open")
-CHECKS: Final = ("measure", "holds", "not_testable")
+CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
+DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
 
 
 @dataclass(frozen=True)
 class Claim:
     """One expected value or predicate, and how it is checked.
 
-    `data` is the whole entry of the registry. At least one of `measure`, `holds`, `not_testable` is set once the
-    experiment can run; the verdict comes from `holds` where there is one, else from `measure` against `value`.
+    `data` is the whole entry of the registry. At least one of the CHECKS is set once the experiment can run;
+    the verdict comes from `holds` or `kunit` where there is one, else from `measure` against `value`.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Claim:
     cell: str | None
     measure: str | None
     holds: str | None
+    kunit: bool  # the KUnit case of the claim's name decides
     not_testable: str | None
     data: dict[str, Any]
 
@@ -107,8 +109,8 @@ def _experiment(entry: Document) -> Experiment:
     claims = tuple(_claim(claim) for claim in entry.children("expected"))
     scenario, runs_of = entry.maybe("scenario", str), entry.maybe("runs_of", str)
     for claim in claims:
-        if (scenario or runs_of) and not (claim.measure or claim.holds or claim.not_testable):
-            raise entry.error(claim.id, None, "one of measure, holds, not_testable, since the experiment runs")
+        if (scenario or runs_of) and not (claim.measure or claim.holds or claim.kunit or claim.not_testable):
+            raise entry.error(claim.id, None, f"one of {', '.join(CHECKS)}, since the experiment runs")
     return Experiment(
         id=entry.get("id", str),
         title=entry.get("what", str),
@@ -144,8 +146,11 @@ def _claim(entry: Document) -> Claim:
     value = entry.data.get("value")
     number = None if value is None or isinstance(value, list) else entry.get("value", float)
     checks = [name for name in CHECKS if entry.data.get(name) is not None]
-    if "not_testable" in checks and "holds" in checks:
-        raise entry.error(entry.name("not_testable"), ", ".join(checks), "not_testable without holds")
+    deciding = [name for name in checks if name in DECIDE_ALONE]
+    if len(deciding) > 1:
+        raise entry.error(entry.name(deciding[-1]), ", ".join(deciding), f"one of {', '.join(DECIDE_ALONE)}")
+    if "kunit" in checks and entry.data["kunit"] is not True:
+        raise entry.error(entry.name("kunit"), entry.data["kunit"], "true, for the KUnit case of the claim's name")
     span = entry.maybe("value_range", list)
     claim = Claim(
         id=entry.get("id", str),
@@ -160,10 +165,11 @@ def _claim(entry: Document) -> Claim:
         cell=entry.maybe("cell", str),
         measure=_expression(entry, "measure") if "measure" in checks else None,
         holds=_expression(entry, "holds") if "holds" in checks else None,
+        kunit="kunit" in checks,
         not_testable=entry.maybe("not_testable", str),
         data=entry.data,
     )
-    if claim.measure and not (claim.holds or claim.not_testable) and claim.value is None and claim.value_range is None:
+    if claim.measure and not deciding and claim.value is None and claim.value_range is None:
         raise entry.error(entry.name("measure"), claim.measure, "a measure beside a value or a holds to judge it by")
     return claim
 

@@ -157,6 +157,18 @@ def judge_predicate(held: int, seeds: int) -> Verdict:
     return Verdict(outcome, f"it holds in {held} of {seeds} seeds", text, rules.predicate_reason)
 
 
+def judge_case(name: str, outcome: str | None) -> Verdict:
+    """Judge by the outcome of a KUnit case: passed, failed, or skipped (None: there is no such case)."""
+    if outcome not in ("passed", "failed"):
+        return not_testable(f"the KUnit case {name} was {outcome}" if outcome else f"there is no KUnit case {name}")
+    verdict = Outcome.REPRODUCED if outcome == "passed" else Outcome.NOT_REPRODUCED
+    text = "module test: reproduced when the KUnit case of the claim's name passes"
+    reason = (
+        "The case feeds the module's own code, built for the debug kernel, and compares exactly: nothing is random."
+    )
+    return Verdict(verdict, f"the KUnit case {name} {outcome}", text, reason)
+
+
 def not_testable(why: str) -> Verdict:
     """Make the verdict of a claim that nothing can be measured for."""
     return Verdict(Outcome.NOT_TESTABLE, why, "", "")

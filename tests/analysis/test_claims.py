@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -134,12 +135,17 @@ def claims(tmp_path: Path, **fields: object) -> Path:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "x/e01: found nothing, allowed is one of measure, holds, not_testable"),
+        ({}, "x/e01: found nothing, allowed is one of measure, holds, kunit, not_testable"),
         ({"kind": "guess"}, "x/e01.kind: found 'guess', allowed is one of exact-number"),
         ({"measure": "1 +"}, "x/e01.measure: found '1 +', allowed is an expression"),
         ({"measure": "1; 2"}, "x/e01.measure"),
         ({"measure": "1", "value": None}, "a measure beside a value or a holds"),
-        ({"holds": "1 < 2", "not_testable": "no"}, "not_testable without holds"),
+        (
+            {"holds": "1 < 2", "not_testable": "no"},
+            "x/e01.not_testable: found 'holds, not_testable', allowed is one of holds",
+        ),
+        ({"holds": "1 < 2", "kunit": True}, "x/e01.kunit: found 'holds, kunit', allowed is one of holds, kunit"),
+        ({"kunit": "e01"}, "x/e01.kunit: found 'e01', allowed is true, for the KUnit case"),
         ({"measure": "1", "value_range": [2, 1]}, "x/e01.value_range: found [2, 1], allowed is two numbers"),
         ({"measure": 1}, "x/e01.measure: found 1, allowed is a text"),
     ],
@@ -169,7 +175,16 @@ def test_the_registry_is_whole(name: str, claims: int, running: int) -> None:
     for experiment in run:
         assert (ROOT / str(experiment.scenario)).is_file()
         assert experiment.figure
-        assert all(claim.measure or claim.holds or claim.not_testable for claim in experiment.claims)
+        assert all(claim.measure or claim.holds or claim.kunit or claim.not_testable for claim in experiment.claims)
+
+
+@pytest.mark.parametrize("name", ["icccn", "eunice", "aina"])
+def test_kunit_cases_of_claims_exist(name: str) -> None:
+    cases = set(re.findall(r'CASE\("([^"]+)"', (ROOT / "images/tcp_ledbat/tcp_ledbat_test.c").read_text()))
+    study = registry.load(ROOT / "workflows/studies" / name / "claims.yaml")
+    decided = [claim.id for experiment in study.experiments for claim in experiment.claims if claim.kunit]
+    assert decided
+    assert cases.issuperset(decided)
 
 
 def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:

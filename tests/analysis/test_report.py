@@ -16,6 +16,7 @@ from analysis.__main__ import main
 from tests.analysis.synthetic import plain, write
 
 ROOT = Path(__file__).parents[2]
+CASES = {"made-by-hand/e06": "passed", "made-by-hand/e07": "failed", "made-by-hand/e08": "skipped"}
 HOSTILE = '<script>alert("x")</script> & <b>bold</b>'
 
 
@@ -46,6 +47,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     expected.append(
         {"id": "made-by-hand/e05", "metric": "m", "value": None, **claim, "kind": "qualitative", "not_testable": "so"}
     )
+    test = {"metric": "rule", "value": None, **claim, "kind": "qualitative", "kunit": True}
+    expected += [{"id": f"made-by-hand/e{number:02}", **test} for number in (6, 7, 8, 9)]
+    (root / "kunit.json").write_text(json.dumps({"cases": CASES}))
     experiment = {
         "id": "made-by-hand",
         "artefact": "Fig. 1",
@@ -67,7 +71,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "claims.yaml").write_text(yaml.safe_dump(study))
     runs = ["--runs", str(root / "runs"), "--out", str(root / "experiments")]
     assert main(["columns", *map(str, (root / "runs").glob("*/*/*/*"))]) == 0
-    assert main(["measure", "made-by-hand", "--claims", str(root / "claims.yaml"), *runs]) == 0
+    assert (
+        main(
+            [
+                "measure",
+                "made-by-hand",
+                "--claims",
+                str(root / "claims.yaml"),
+                *runs,
+                "--kunit",
+                str(root / "kunit.json"),
+            ]
+        )
+        == 0
+    )
     assert main(["figure", "made-by-hand", *runs]) == 0
     assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
     return root
@@ -91,11 +108,29 @@ def test_the_verdicts(results: Path) -> None:
         "not testable",
         "not reproduced",
         "not testable",
+        "reproduced",
+        "not reproduced",
+        "not testable",
+        "not testable",
+    ]
+    assert [claim["why"] for claim in data["claims"][5:]] == [
+        "the KUnit case made-by-hand/e06 passed",
+        "the KUnit case made-by-hand/e07 failed",
+        "the KUnit case made-by-hand/e08 was skipped",
+        "there is no KUnit case made-by-hand/e09",
     ]
     assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
     assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
     assert data["provenance"] == {"commit": ["1234"], "kernel": [{"release": HOSTILE}]}
     assert [one["id"] for one in data["experiments"]] == ["made-by-hand", "waiting"]
+
+
+def test_without_module_tests_their_claims_are_not_testable(results: Path, tmp_path: Path) -> None:
+    options = ["--claims", str(results / "claims.yaml"), "--runs", str(results / "runs"), "--out", str(tmp_path)]
+    assert main(["measure", "made-by-hand", *options, "--kunit", str(tmp_path / "kunit.json")]) == 0
+    data = json.loads((tmp_path / "made-by-hand/verdicts.json").read_text())
+    assert [claim["verdict"] for claim in data["claims"][5:]] == ["not testable"] * 4
+    assert data["claims"][5]["why"].startswith("the KUnit case made-by-hand/e06 has not been run: ")
 
 
 class Page(html.parser.HTMLParser):

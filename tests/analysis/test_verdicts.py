@@ -23,6 +23,7 @@ def claim(value: float | None, unit: str, **fields: Any) -> Claim:
         "cell": None,
         "measure": "1",
         "holds": None,
+        "kunit": False,
         "not_testable": None,
         "data": {"value": value},
     }

@@ -23,8 +23,8 @@ from engine.scenario import ScenarioError, expand, plan, resolve
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=["run", "plan"])
-    parser.add_argument("scenarios", nargs="+", type=pathlib.Path)
+    parser.add_argument("command", choices=["run", "plan", "kunit"])
+    parser.add_argument("scenarios", nargs="*", type=pathlib.Path)
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--cell")
     parser.add_argument("--size")
@@ -41,6 +41,9 @@ def main():
             return 2
         print(*map(json.dumps, rows), sep="\\n")
         return 0
+    if args.command == "kunit":
+        args.into.write_text("{}")
+        return 1  # a test failed
     [cell] = [cell for cell in expand(args.scenarios[0], args.size) if cell.name == args.cell]
     for seed in args.seed:
         folder = args.into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
@@ -86,6 +89,14 @@ else:
     sys.exit(f"unknown command {command}")
 """
 
+
+IMAGES = """\
+import pathlib, sys
+
+with open("calls.log", "a") as log:
+    print("images", *sys.argv[1:], file=log)
+pathlib.Path("cache/debug-images.json").touch()
+"""
 
 CLAIMS = """\
 experiments:
@@ -144,7 +155,11 @@ def pipeline(tmp_path: Path) -> Pipeline:
         else:
             shutil.copy(source, target)
     (tmp_path / "profiles").symlink_to("workflows/profiles")
-    for package, file, text in (("engine", "cli.py", TESTBED), ("analysis", "__main__.py", ANALYSIS)):
+    for package, file, text in (
+        ("engine", "cli.py", TESTBED),
+        ("analysis", "__main__.py", ANALYSIS),
+        ("images", "__main__.py", IMAGES),
+    ):
         (tmp_path / package).mkdir(exist_ok=True)
         (tmp_path / package / "__init__.py").touch()
         (tmp_path / package / file).write_text(text)

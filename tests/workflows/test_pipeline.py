@@ -69,6 +69,27 @@ def test_optional_experiments_are_made_when_asked_for(pipeline: Any) -> None:
     assert all_of_it > usual
 
 
+def test_module_tests_are_run_for_claims_that_need_them(small: Any) -> None:
+    claims = small.folder / "workflows/studies/toy/claims.yaml"
+    claims.write_text(claims.read_text().replace("measure: jain()", "kunit: true"))
+    # a quick look builds no debug kernel
+    small("quick")
+    assert not any("kunit" in call for call in small.calls("testbed"))
+    small("toy-one")
+    assert [call.split()[:2] for call in small.calls() if not call.startswith(("analysis", "testbed run"))] == [
+        ["images", "--debug"],
+        ["testbed", "kunit"],
+    ]
+    assert (small.folder / "results/kunit.json").exists()
+    # once it is there, it is used; only the experiment whose claims say so is measured again
+    small("quick")
+    assert [call for call in small.calls() if "kunit None" in call or "analysis measure" in call] == [
+        "testbed kunit None None None",
+        "analysis measure toy-one --claims workflows/studies/toy/claims.yaml --runs results/quick/runs "
+        "--kunit results/quick/kunit.json --out results/quick/experiments",
+    ]
+
+
 def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
     output = small()
     assert "SUMMARY OF results\n" in output

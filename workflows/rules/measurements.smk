@@ -3,6 +3,7 @@ rule measurements:
     input:
         runs=runs_to_measure,
         claims=claims_of,
+        kunit=module_tests_of,
     output:
         metrics="{results}/experiments/{experiment}/metrics.csv",
         verdicts="{results}/experiments/{experiment}/verdicts.json",
@@ -12,4 +13,4 @@ rule measurements:
         "{results}/logs/measurements/{experiment}.tsv"
     shell:
         "python -m analysis measure {wildcards.experiment} --claims {input.claims:q} "
-        "--runs {wildcards.results}/runs --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"
+        "--runs {wildcards.results}/runs --kunit {wildcards.results}/kunit.json --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"
