@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -174,3 +175,29 @@ def test_a_description_that_the_guest_rewrites_stays_the_hosts(cell: Cell, tmp_p
     sabotage(*at_the_end(act))
     execute(cell, 1, tmp_path)
     assert "forged" not in (run_folder(tmp_path, cell, 1) / "run.json").read_text()
+
+
+def test_a_host_without_user_namespaces(scenario: Path, tmp_path: Path) -> None:
+    """Doctor says so and how to go on, a run refuses, unless told otherwise."""
+
+    def testbed(words: str) -> tuple[int, str]:
+        forbid = "echo 0 >/proc/sys/user/max_user_namespaces"
+        powerless = "setpriv --bounding-set=-all --inh-caps=-all"
+        script = f"{forbid} && exec {powerless} {Path(sys.executable).parent}/testbed {words}"
+        command = ["unshare", "--user", "--map-root-user", "sh", "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    run = f"run {scenario} --seed 1 --into {tmp_path}"
+    status, told = testbed("doctor")
+    assert status == 1
+    assert "bwrap fails" in told and "sudo sysctl user.max_user_namespaces=10000" in told
+    status, told = testbed(run)
+    assert status == 1
+    assert "no guest runs outside a sandbox: see `testbed doctor`" in told
+    os.environ[sandbox.UNCONFINED] = "1"
+    try:
+        status, told = testbed(run)
+    finally:
+        del os.environ[sandbox.UNCONFINED]
+    assert status == 0, told
