@@ -58,4 +58,7 @@ def test_the_run_folder_is_the_same_and_a_seed_repeats_it(cell: Cell, tmp_path: 
         if (once / path).is_file():
             assert (once / path).read_bytes() == (again / path).read_bytes(), path
     assert json.loads((once / "run.json").read_text())["provenance"]["kernel"]["release"].endswith("-cloud-amd64")
-    assert crosscheck.agree(crosscheck.measured(virtual), crosscheck.measured(once))
+    # too short for a mean queuing delay: `make crosscheck` compares that
+    one, other = crosscheck.measured(virtual), crosscheck.measured(once)
+    assert abs(other.throughput_bps / one.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
+    assert abs(other.base_rtt_ms - one.base_rtt_ms) <= crosscheck.BASE_RTT_MS
