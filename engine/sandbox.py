@@ -46,6 +46,9 @@ _ENVIRONMENT = {
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
 _MEMORY_FOLDER_BYTES = (GUEST_MEMORY_MIB + 64) << 20  # the guest's memory is one file there
+_RANDOM_BREAK_BYTES = 1 << 30
+"""How much larger that sparse file can be where the guest's kernel may not switch off address randomization, as in a
+container with Docker's default filter: arch_randomize_brk() in arch/x86/kernel/process.c."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ def command(
         **see,
     }
     file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)
+    if os.environ.get(UNCONFINED) == "1":
+        file_bytes += _RANDOM_BREAK_BYTES
     inside = [_CONFINE, str(limits.address_space_bytes), str(file_bytes), str(limits.processes), *words]
     if os.environ.get(UNCONFINED) == "1":
         if programs:
