@@ -1,0 +1,49 @@
+"""udp-cbr in a real run: its packets leave at exact instants, are told from uTP, and those lost are counted."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from analysis.capture.columns import write_columns
+from analysis.run import Run
+from engine.execute import execute, run_folder
+from engine.scenario import expand
+
+SCENARIO = """\
+experiment: cbr
+title: Two calls
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 100kbit, buffer: 5p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: call, implementation: udp-cbr, from: s1, to: d1, params: {rate: 64kbit}}
+  - {name: more, implementation: udp-cbr, from: s2, to: d2, start: 5s, params: {rate: 64kbit}}
+duration: 10s
+"""
+
+
+def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tmp_path: Path) -> None:
+    program("udp-cbr")
+    file = tmp_path / "trial" / "cbr.yaml"
+    file.parent.mkdir()
+    file.write_text(SCENARIO)
+    (cell,) = expand(file, "full")
+    summary = execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    write_columns(folder)
+    packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
+        (pl.col("tap") == "bottleneck-in") & (pl.col("flow") == "call")
+    )
+    assert packets["time_ns"].diff().drop_nulls().unique().to_list() == [20_000_000]
+    assert packets["ip_length"].unique().to_list() == [200]
+    assert pl.read_parquet(folder / "columns" / "utp.parquet").is_empty()
+
+    run = Run(folder)
+    # 80 of 100 kbit/s with headers: alone nothing waits; together 60 of 160 kbit/s are lost
+    assert run.drops("call").count(0, 5) == 0
+    assert run.waited_ms("call").max(0, 5) < 1
+    lost, lost_of_more = (run.drops(name).count(5, 10) for name in ("call", "more"))
+    assert abs(lost + lost_of_more - (2 * 250 - 5 * 100_000 / (8 * 200))) < 10
+    received = summary["flows"]["call"]["received_bytes"] / 160
+    assert abs(received - (500 - lost)) <= 10  # what was under way at the end
