@@ -97,7 +97,8 @@ def load(folder: Path) -> Settings:
             for event in document.children("events")
             for field in ("delay", "jitter")
             if event.data.get(field) is not None
-        ),
+        )
+        or any("backward" in (event.maybe("path", dict) or {}) for event in document.children("events")),
         backward_rate_bps=(document.maybe("backward_bottleneck", dict) or {}).get("rate_bps"),
         backward_rate_steps=_rate_steps(document, "backward_bottleneck"),
         duration_s=document.get("duration_ns", int) / NS,

@@ -43,8 +43,8 @@ class Dumbbell(Topo):  # type: ignore[misc]
         switches: str,
         bottleneck: Bottleneck,
         backward_bottleneck: Bottleneck | None,
-        forward: Propagation,
-        backward: Propagation,
+        forward: Propagation | None,
+        backward: Propagation | None,
         route_options: dict[str, str],
         sysctls: dict[str, dict[str, str]],
     ) -> None:
@@ -58,22 +58,24 @@ class Dumbbell(Topo):  # type: ignore[misc]
         self.access: dict[str, list[tuple[str, str]]] = {"r1": [], "r2": []}
         self.addHost("r1", cls=Router, routes=["10.1.0.0/16 via 10.2.0.2"])
         self.addHost("r2", cls=Router, routes=["10.0.0.0/16 via 10.2.0.1"])
-        self.addLink(
-            "r1",
-            "r2",
-            intfName1="r1-r2",
-            intfName2="r2-r1",
-            addr1=_mac(2, 0, 1),
-            addr2=_mac(2, 0, 2),
-            params1={
-                "addresses": ["10.2.0.1/30"],
-                "neighbours": [("10.2.0.2", _mac(2, 0, 2))],
-                "egress": bottleneck,
+        self.connect_routers(
+            {
+                "intfName1": "r1-r2",
+                "addr1": _mac(2, 0, 1),
+                "params1": {
+                    "addresses": ["10.2.0.1/30"],
+                    "neighbours": [("10.2.0.2", _mac(2, 0, 2))],
+                    "egress": bottleneck,
+                },
             },
-            params2={
-                "addresses": ["10.2.0.2/30"],
-                "neighbours": [("10.2.0.1", _mac(2, 0, 1))],
-                "egress": backward_bottleneck,
+            {
+                "intfName2": "r2-r1",
+                "addr2": _mac(2, 0, 2),
+                "params2": {
+                    "addresses": ["10.2.0.2/30"],
+                    "neighbours": [("10.2.0.1", _mac(2, 0, 1))],
+                    "egress": backward_bottleneck,
+                },
             },
         )
         for side, prefix, router, delay in ((0, "s", "r1", backward), (1, "d", "r2", forward)):
@@ -86,7 +88,11 @@ class Dumbbell(Topo):  # type: ignore[misc]
             else:
                 self._connect_directly(side, prefix, router, delay)
 
-    def _connect_directly(self, side: int, prefix: str, router: str, delay: Propagation) -> None:
+    def connect_routers(self, r1: dict[str, Any], r2: dict[str, Any]) -> None:
+        """Join the interfaces of r1 and r2, each given as `addLink` takes the first and second end of a link."""
+        self.addLink("r1", "r2", **r1, **r2)
+
+    def _connect_directly(self, side: int, prefix: str, router: str, delay: Propagation | None) -> None:
         for pair in range(1, self.pairs + 1):
             interface = f"{router}-{prefix}{pair}"
             self.access[router].append((router, interface))
@@ -102,7 +108,7 @@ class Dumbbell(Topo):  # type: ignore[misc]
                 },
             )
 
-    def _connect_by_switch(self, side: int, prefix: str, router: str, delay: Propagation) -> None:
+    def _connect_by_switch(self, side: int, prefix: str, router: str, delay: Propagation | None) -> None:
         switch, interface = f"sw{side + 1}", f"{router}-sw{side + 1}"
         self.access[router].append((router, interface))
         self.addSwitch(switch, cls=BatchSwitch, dpid=f"{side + 1:x}")

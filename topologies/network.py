@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -188,18 +188,28 @@ class BatchLink(Link):  # type: ignore[misc]
 
 
 class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
-    """An Open vSwitch bridge that learns addresses (or follows flows given with ovs-ofctl)."""
+    """An Open vSwitch bridge that learns addresses or, made with `rules`, forwards by nothing but OpenFlow rules."""
 
     _daemons_started = False
 
-    def __init__(self, name: str, **params: Any) -> None:
+    def __init__(self, name: str, rules: Sequence[str] = (), **params: Any) -> None:
         self._made = False
-        super().__init__(name, failMode="standalone", reconnectms=0, **params)
+        self.rules = rules
+        super().__init__(name, failMode="secure" if rules else "standalone", reconnectms=0, **params)
         self._made = True
+
+    def add_rules(self, rules: Sequence[str]) -> None:
+        """Add OpenFlow rules, written as for ovs-ofctl(8); a rule replaces the one that matches the same packets."""
+        subprocess.run(["ovs-ofctl", "add-flows", self.name, "-"], input="\n".join(rules), text=True, check=True)
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
         """As Mininet's, but a switch under construction runs nothing: the loopback is up already."""
         return super().cmd(*args, **kwargs) if self._made else ""
+
+    def intfOpts(self, intf: Any) -> str:  # noqa: N802  Mininet's name
+        """As Mininet's; of an interface with a qdisc of ours Open vSwitch, which would remove it, is to keep off."""
+        keep = f" -- --id=@{intf} create QoS type=linux-noop -- set Port {intf} qos=@{intf}" if intf.egress else ""
+        return str(super().intfOpts(intf)) + keep
 
     @classmethod
     def isOldOVS(cls) -> bool:  # noqa: N802  Mininet's name
@@ -261,3 +271,10 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         for node in self.hosts:
             for intf in node.intfList():
                 intf.disable_offloads()
+
+    def start(self) -> None:
+        """As Mininet's, then give the switches their rules."""
+        super().start()
+        for switch in self.switches:
+            if switch.rules:
+                switch.add_rules(switch.rules)

@@ -69,6 +69,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
         raise RuntimeError(running.failure)
     audit.check_captures(capturing, written, counters)
     audit.check_bottlenecks(net.topo, queues, counters)
+    audit.check_switches(net.switches, counters)
     outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
 
 

@@ -15,12 +15,13 @@ class AuditError(Exception):
 def read_counters(net: Any) -> Counters:
     """Packets received and sent by every interface of every node, by interface name."""
     counters: Counters = {}
-    for node in net.hosts:
+    for node in [*net.hosts, *net.switches]:
         with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
             for line in file.readlines()[2:]:
                 name, _, values = line.partition(":")
                 fields = values.split()
-                if name.strip() != "lo":
+                # switches share the first namespace
+                if name.strip() != "lo" and name.strip() in node.nameToIntf:
                     counters[name.strip()] = {"received_pkts": int(fields[1]), "sent_pkts": int(fields[9])}
     return counters
 
@@ -58,3 +59,12 @@ def check_bottlenecks(topo: Any, queues: dict[str, dict[str, int]], counters: Co
             )
         if sent != counters[interface]["sent_pkts"]:
             raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
+
+
+def check_switches(switches: list[Any], counters: Counters) -> None:
+    """Whatever came to a switch that forwards by rules left it, once."""
+    for switch in switches:
+        ports = [counters[name] for name in switch.nameToIntf if name != "lo"]
+        received, sent = (sum(port[what] for port in ports) for what in ("received_pkts", "sent_pkts"))
+        if switch.rules and received != sent:
+            raise AuditError(f"audit: {received} packets came to the switch {switch.name}, {sent} left it")

@@ -7,6 +7,7 @@ from typing import Any
 from topologies.dumbbell import Dumbbell
 from topologies.network import BatchIntf, BatchMininet
 from topologies.shaping import Bottleneck, Propagation
+from topologies.two_path import TwoPath, route
 
 # Mechanisms that none of the papers' models has, and sizes that would follow the guest's memory.
 _TCP_SYSCTLS = {
@@ -31,24 +32,33 @@ def load_modules(run: dict[str, Any]) -> None:
 
 def build(run: dict[str, Any]) -> BatchMininet:
     """A built and started network; ``net.topo`` tells its taps."""
-    net = BatchMininet(
-        Dumbbell(
-            pairs=run["topology"]["pairs"],
-            switches=run["topology"]["switches"],
-            bottleneck=Bottleneck(**run["bottleneck"]),
-            backward_bottleneck=Bottleneck(**run["backward_bottleneck"]) if run["backward_bottleneck"] else None,
-            forward=Propagation(run["delay"]["forward_ns"]),
-            backward=Propagation(run["delay"]["backward_ns"]),
-            route_options=_route_options(run),
-            sysctls=_sysctls(run),
-        )
-    )
+    common = {
+        "pairs": run["topology"]["pairs"],
+        "switches": run["topology"]["switches"],
+        "bottleneck": Bottleneck(**run["bottleneck"]),
+        "backward_bottleneck": Bottleneck(**run["backward_bottleneck"]) if run["backward_bottleneck"] else None,
+        "route_options": _route_options(run),
+        "sysctls": _sysctls(run),
+    }
+    if run["topology"]["name"] == "two-path":
+        topo = TwoPath(paths={"a": _delays(run["delay"]), "b": _delays(run["delay_b"])}, **common)
+    else:
+        forward, backward = _delays(run["delay"])
+        topo = Dumbbell(forward=forward, backward=backward, **common)
+    net = BatchMininet(topo)
     net.start()
     return net
 
 
+def _delays(both: dict[str, int]) -> tuple[Propagation, Propagation]:
+    return Propagation(both["forward_ns"]), Propagation(both["backward_ns"])
+
+
 def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
-    """Apply an event of the scenario, now. It is on a bottleneck, on all paths, or on ``path:s1-d1``."""
+    """Apply an event of the scenario, now. It is on a bottleneck, the route, all paths, or on ``path:s1-d1``."""
+    if event["on"] == "route":
+        route(net, event["path"])
+        return
     if event["on"] in net.topo.bottlenecks:
         queue: dict[str, Any] = {name: event[name] for name in ("rate_bps", "buffer_pkts") if name in event}
         _change(net, net.topo.bottlenecks[event["on"]], queue)

@@ -13,17 +13,28 @@ from engine.scenario.units import parse
 
 # What an event may change, by what it is on.
 _QUEUE, _PATH = ["rate", "buffer"], ["delay", "jitter", "loss"]
-EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH}
+EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH, "route": ["path"]}
 
 
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
     """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
     end_ns = parse(filled["duration"], "time")
     return [
+        *_topology_problems(document, filled),
         *_flow_problems(document, filled, known, end_ns),
         *_event_problems(document, filled, end_ns),
         *_drawn_event_problems(document, filled, end_ns),
     ]
+
+
+def _topology_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
+    two = filled["topology"]["name"] == "two-path"
+    if two and "delay_b" not in filled:
+        yield document.problem(("delay_b",), "missing", "the delay of path b, which topology two-path has")
+    if two and filled["drawn_events"]:
+        yield document.problem(("drawn_events",), "found with topology two-path", "events on route, or dumbbell")
+    if not two and "delay_b" in filled:
+        yield document.problem(("delay_b",), f"found with topology {filled['topology']['name']}", "topology two-path")
 
 
 def _hosts(topology: Mapping[str, Any], side: str) -> list[str]:
@@ -73,6 +84,9 @@ def _flow_problems(
 
 
 def _paths(topology: Mapping[str, Any]) -> list[str]:
+    """What an event can be on besides the queues."""
+    if topology["name"] == "two-path":
+        return ["route"]
     return ["path", *(f"path:s{number}-d{number}" for number in range(1, topology["pairs"] + 1))]
 
 

@@ -121,6 +121,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
     rules = schema.load_schema("scenario")
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
+    data.setdefault("delay_b", None)
     jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
     for flow in data["flows"]:
         flow.setdefault("stop_ns", data["duration_ns"])
@@ -133,6 +134,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         "bottleneck",
         "backward_bottleneck",
         "delay",
+        "delay_b",
         "tcp",
         "flows",
         "events",

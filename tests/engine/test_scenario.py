@@ -24,6 +24,9 @@ duration: 20s
 
 
 DRAWN = "on: path, delay: {base: 35ms, mean_extra: 30ms}"
+TWO_PATH = "{name: two-path, pairs: 2}"
+DELAY_B = "delay_b: {forward: 40ms, backward: 5ms}\n"
+TO_B = "path: {forward: b}"
 
 
 @pytest.fixture
@@ -59,6 +62,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "bottleneck": {"rate_bps": 10_000_000, "buffer_pkts": 40},
         "backward_bottleneck": None,
         "delay": {"forward_ns": 25_000_000, "backward_ns": 5_000_000},
+        "delay_b": None,
         "tcp": {"ack": "delayed", "initial_window_pkts": 10},
         "flows": [
             {
@@ -216,7 +220,30 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({"bottleneck": "{rate: 10mbit, buffer: 0p}"}, "", ":4: bottleneck.buffer: found '0p', too small; allowed: 1p"),
         ({"bottleneck": "{rate: 10Mbit, buffer: 1p}"}, "", ":4: bottleneck.rate: found '10Mbit', unknown unit 'Mbit'"),
         ({"bottleneck": "{rate: 10mbit}"}, "", ":4: bottleneck.buffer: missing; allowed: packets that may wait"),
-        ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell"),
+        ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell, two-path"),
+        ({"topology": TWO_PATH}, "", "delay_b: missing; allowed: the delay of path b, which topology two-path has"),
+        ({}, DELAY_B, ":10: delay_b: found with topology dumbbell; allowed: topology two-path"),
+        ({}, f"events: [{{at: 1s, on: route, {TO_B}}}]\n", "[0].on: found 'route'; allowed: bottleneck, path, path:s1"),
+        (
+            {"topology": TWO_PATH},
+            DELAY_B + "events: [{at: 1s, on: path, delay: {forward: 1ms}}]\n",
+            ":11: events[0].on: found 'path'; allowed: bottleneck, route",
+        ),
+        (
+            {"topology": TWO_PATH},
+            DELAY_B + "events: [{at: 1s, on: route, path: {forward: c}}]\n",
+            ":11: events[0].path.forward: found 'c'; allowed: a, b",
+        ),
+        (
+            {"topology": TWO_PATH},
+            DELAY_B + "events: [{at: 1s, on: route, delay: {forward: 1ms}}]\n",
+            ":11: events[0].delay: no field of route; allowed: path",
+        ),
+        (
+            {"topology": TWO_PATH},
+            DELAY_B + f"drawn_events: [{{at: 1s, mean_gap: 1s, {DRAWN}}}]\n",
+            ":11: drawn_events: found with topology two-path; allowed: events on route, or",
+        ),
         ({"topology": "{name: dumbbell, pairs: two}"}, "", ":3: topology.pairs: found 'two'; allowed: a whole number"),
         ({"experiment": "Fig 2"}, "", ":1: experiment: found 'Fig 2'; allowed: the experiment's id"),
         ({"topology": "{name: dumbbell, pairs: 1}"}, "", ":8: flows[1].from: unknown host 's2'; allowed: s1, d1"),
