@@ -1,11 +1,13 @@
 """What is measured, and the table it goes into."""
 
 import concurrent.futures
+import csv
 import dataclasses
 import functools
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from engine.execute import execute, run_folder
 from engine.scenario import Cell, expand
 
 FLOW = Path(__file__).with_name("flow.yaml")
+STEADY = Path(__file__).with_name("steady.yaml")
 UTP = Path(__file__).with_name("utp.yaml")
 REPEATS = 3
 _ONE_S_NS = 1_000_000_000
@@ -53,9 +56,12 @@ def main(into: Path) -> int:
             figures["two_guests_slowdown"] = _two_guests_s(delayed, folder) / figures["run_wall_s_delayed_acks"]
         if ns3.is_installed():
             _say("the same flow in ns-3")
-            alone_s, captured_s = ns3.wall_s(delayed.virtual_s, folder)
+            program = ns3.build(folder)
+            alone_s, captured_s = ns3.wall_s(program, delayed.virtual_s)
             figures["times_faster_than_ns3"] = alone_s / figures["run_wall_s_uncaptured"]
             figures["times_faster_than_ns3_captured"] = captured_s / figures["run_wall_s_delayed_acks"]
+            _say("the steady state of RFC 6817 in both")
+            figures |= _steady_state(program, folder)
         else:
             _say("ns-3 is not compared: libns3-dev is not installed")
     _print(figures)
@@ -78,6 +84,10 @@ _MEANINGS = {
     "two_guests_slowdown": ("two guests on two CPUs, each against one alone", "times"),
     "times_faster_than_ns3": ("ns-3's TcpLedbat on the same dumbbell takes", "times as long"),
     "times_faster_than_ns3_captured": ("with captures it takes", "times as long"),
+    "steady_queue_pkts": ("one RFC 6817 flow at its target of 100 ms (83.3 packets), mean queue", "packets"),
+    "steady_queue_pkts_ns3": ("the same in ns-3", "packets"),
+    "steady_payload_mbps": ("payload that the flow gets across", "Mbit/s"),
+    "steady_payload_mbps_ns3": ("the same in ns-3", "Mbit/s"),
 }
 
 
@@ -91,6 +101,29 @@ def _print(figures: dict[str, float]) -> None:
 
 def _say(what: str) -> None:
     print(f"{what} ...", file=sys.stderr, flush=True)
+
+
+def _steady_state(program: Path, folder: Path) -> dict[str, float]:
+    """Queue and rate over the last third of steady.yaml, here and in ns-3."""
+    (cell,) = expand(STEADY, "full")
+    execute(cell, 1, folder)
+    traces = run_folder(folder, cell, 1) / "traces"
+    start_ns = cell.virtual_s * 1e9 * 2 / 3
+    queue_pkts = [float(row["backlog_pkts"]) for row in _rows(traces / "queue.csv", start_ns)]
+    acked = [int(row["bytes_acked"]) for row in _rows(traces / "cwnd-ledbat.csv", start_ns)]
+    target_ms = cell.settings["flows"][0]["params"]["target_ns"] // 1_000_000
+    there = ns3.steady(program, cell.virtual_s, target_ms, cell.settings["bottleneck"]["buffer_pkts"])
+    return {
+        "steady_queue_pkts": statistics.fmean(queue_pkts),
+        "steady_queue_pkts_ns3": there[0],
+        "steady_payload_mbps": (acked[-1] - acked[0]) * 8e-6 / (cell.virtual_s / 3),
+        "steady_payload_mbps_ns3": there[1] / 1e6,
+    }
+
+
+def _rows(trace: Path, start_ns: float) -> list[dict[str, str]]:
+    with trace.open() as file:
+        return [row for row in csv.DictReader(file) if int(row["time_ns"]) >= start_ns]
 
 
 def _best(measure: Callable[[], float]) -> float:

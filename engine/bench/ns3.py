@@ -1,4 +1,4 @@
-"""The benchmark's flow in ns-3, where Debian's libns3-dev is installed."""
+"""The benchmark's flows in ns-3, where Debian's libns3-dev is installed."""
 
 import subprocess
 import time
@@ -14,14 +14,26 @@ def is_installed() -> bool:
     return _HEADER.exists()
 
 
-def wall_s(virtual_s: float, folder: Path) -> tuple[float, float]:
-    """Wall seconds without and with a capture of the bottleneck, simulation of `virtual_s` seconds."""
+def build(folder: Path) -> Path:
+    """Compile the flow's program into `folder`."""
     program = folder / "ns3_ledbat"
     flags = ["-O2", "-std=c++17", "-Wall", "-Wextra", "-Werror"]
     libraries = [f"-lns3-{name}" for name in _LIBRARIES]
     subprocess.run(["g++", *flags, str(_SOURCE), "-o", str(program), *libraries], check=True)
-    alone_s = _timed([str(program), str(virtual_s)])
-    return alone_s, _timed([str(program), str(virtual_s), str(folder / "ns3.pcap")])
+    return program
+
+
+def wall_s(program: Path, virtual_s: float) -> tuple[float, float]:
+    """Wall seconds without and with a capture of the bottleneck, simulation of `virtual_s` seconds of flow.yaml."""
+    command = [str(program), str(virtual_s), "25", "60"]
+    return _timed(command), _timed([*command, str(program.with_suffix(".pcap"))])
+
+
+def steady(program: Path, virtual_s: float, target_ms: int, buffer_pkts: int) -> tuple[float, float]:
+    """Mean queue in packets and payload in bit/s, over the last third of `virtual_s` seconds."""
+    command = [str(program), str(virtual_s), str(target_ms), str(buffer_pkts)]
+    queue_pkts, payload_bps = subprocess.check_output(command, text=True).split()
+    return float(queue_pkts), float(payload_bps)
 
 
 def _timed(command: list[str]) -> float:

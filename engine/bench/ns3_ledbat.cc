@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The benchmark's flow in ns-3, with its own TcpLedbat: same dumbbell, rate, delays, buffer, packet size and duration.
 //
-//   ns3_ledbat SECONDS [PCAP]     prints the receiver's bytes; with PCAP captures the bottleneck
+//   ns3_ledbat SECONDS TARGET_MS BUFFER_PKTS [PCAP]
+//
+// Prints, over the last third of the time, the mean number of packets that wait at the bottleneck and the payload's rate
+// in bit/s; with PCAP it captures the bottleneck.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -26,11 +29,20 @@ NetDeviceContainer Connect(Ptr<Node> a, Ptr<Node> b, const std::string& rate, co
     return link.Install(a, b);
 }
 
+const Time kSamplePeriod = MilliSeconds(10);
+
+void Sample(Ptr<QueueDisc> queue, double* sum_pkts) {
+    *sum_pkts += queue->GetNPackets();
+    Simulator::Schedule(kSamplePeriod, &Sample, queue, sum_pkts);
+}
+
+void Note(Ptr<PacketSink> sink, uint64_t* bytes) { *bytes = sink->GetTotalRx(); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2 || argc > 3) {
-        std::cerr << "usage: ns3_ledbat SECONDS [PCAP]\n";
+    if (argc < 4 || argc > 5) {
+        std::cerr << "usage: ns3_ledbat SECONDS TARGET_MS BUFFER_PKTS [PCAP]\n";
         return 2;
     }
     const double seconds = std::atof(argv[1]);
@@ -38,7 +50,7 @@ int main(int argc, char** argv) {
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1448));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
-    Config::SetDefault("ns3::TcpLedbat::TargetDelay", TimeValue(MilliSeconds(25)));
+    Config::SetDefault("ns3::TcpLedbat::TargetDelay", TimeValue(MilliSeconds(std::atoi(argv[2]))));
 
     NodeContainer nodes;
     nodes.Create(4);
@@ -49,8 +61,8 @@ int main(int argc, char** argv) {
         Connect(nodes.Get(2), nodes.Get(3), "1Gbps", "0ms"),
     };
     TrafficControlHelper fifo;
-    fifo.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue("60p"));
-    fifo.Install(links[1].Get(0));
+    fifo.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue(std::string(argv[3]) + "p"));
+    const Ptr<QueueDisc> queue = fifo.Install(links[1].Get(0)).Get(0);
     Ipv4AddressHelper addresses;
     Ipv4InterfaceContainer last;
     for (int i = 0; i < 3; i++) {
@@ -63,14 +75,20 @@ int main(int argc, char** argv) {
     source.Install(nodes.Get(0)).Start(Seconds(0));
     PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5001));
     ApplicationContainer receivers = sink.Install(nodes.Get(3));
-    if (argc == 3) {
+    if (argc == 5) {
         PointToPointHelper capture;
         Config::SetDefault("ns3::PcapFileWrapper::CaptureSize", UintegerValue(96));
-        capture.EnablePcap(argv[2], links[1].Get(0), false, true);
+        capture.EnablePcap(argv[4], links[1].Get(0), false, true);
     }
+    const Ptr<PacketSink> received = DynamicCast<PacketSink>(receivers.Get(0));
+    double sum_pkts = 0;
+    uint64_t before = 0;
+    Simulator::Schedule(Seconds(seconds * 2 / 3), &Sample, queue, &sum_pkts);
+    Simulator::Schedule(Seconds(seconds * 2 / 3), &Note, received, &before);
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
-    std::cout << DynamicCast<PacketSink>(receivers.Get(0))->GetTotalRx() << "\n";
+    std::cout << sum_pkts * kSamplePeriod.GetSeconds() / (seconds / 3) << " "
+              << (received->GetTotalRx() - before) * 8 / (seconds / 3) << "\n";
     Simulator::Destroy();
     return 0;
 }
