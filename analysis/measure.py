@@ -89,8 +89,8 @@ def _case(claim: Claim, tests: Document | None) -> rules.Verdict:
     """Judge a claim by what became of the KUnit case of its name."""
     if tests is None:
         return rules.not_testable(
-            f"the KUnit case {claim.id} has not been run: a quick look does that only where the debug kernel is built "
-            "(`make debug-images`)"
+            f"the KUnit case {claim.id} has not been run: it needs the debug kernel (`make debug-images`), which a "
+            "quick look and a container do without"
         )
     return rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
 
