@@ -48,7 +48,7 @@ lint: env  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/snakefmt --check Snakefile workflows/rules
+	$(BIN)/snakefmt --check Snakefile workflows/rules workflows/compare
 
 bench: host images  ## speed of guests and of the capture reader, into results/bench.json
 	$(BIN)/testbed bench

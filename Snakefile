@@ -36,7 +36,7 @@ include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with colu
 include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/figures.smk"  # run folders -> figures
-include: "workflows/rules/report.smk"  # everything -> pages
+include: "workflows/rules/report.smk"  # everything -> pages, and a table at the end
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
 include: "workflows/rules/reference.smk"  # this machine's results against those kept in the repository
-include: "workflows/rules/progress.smk"  # what is told meanwhile and at the end
+include: "workflows/rules/progress.smk"  # what is told meanwhile

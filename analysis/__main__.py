@@ -1,4 +1,4 @@
-"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|summary|reference|diff`."""
+"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|...`."""
 
 import argparse
 import sys
@@ -82,6 +82,18 @@ def _diff(options: argparse.Namespace) -> None:
     compare(options.results, options.reference)
 
 
+def _compare(options: argparse.Namespace) -> None:
+    from analysis.compare.scenario import compare
+
+    compare(options.experiment, options.scenario, options.runs, options.out)
+
+
+def _comparison(options: argparse.Namespace) -> None:
+    from analysis.compare.pages import write_pages
+
+    write_pages(options.results)
+
+
 _COMMANDS = {
     "columns": _columns,
     "observe": _observe,
@@ -91,6 +103,8 @@ _COMMANDS = {
     "summary": _summary,
     "reference": _reference,
     "diff": _diff,
+    "compare": _compare,
+    "comparison": _comparison,
 }
 
 
@@ -130,6 +144,14 @@ def _parser() -> argparse.ArgumentParser:
     diff = commands.add_parser("diff", help="what differs from a reference set")
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+
+    compare = commands.add_parser("compare", help="numbers, tests and pictures of one scenario of a comparison")
+    compare.add_argument("experiment", metavar="EXPERIMENT_ID")
+    compare.add_argument("--scenario", type=Path, required=True, help="its file, with what is compared in its matrix")
+    _runs_and_out(compare)
+
+    comparison = commands.add_parser("comparison", help="the pages of a comparison")
+    comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")
     return parser
 
 

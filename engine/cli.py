@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from engine import backends, check, doctor, kunit, script
+from engine.compare import compare
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
@@ -57,6 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     executing.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
     executing.add_argument("--into", type=Path, help="default: results/exec/<the script's name>")
     executing.set_defaults(action=_exec)
+
+    comparing = commands.add_parser("compare", help="implementations side by side, as a page of numbers and pictures")
+    comparing.add_argument("implementation", nargs="+", help="two or more; the others are tested against the first")
+    comparing.add_argument("--scenario", action="append", default=[], help="of the panel, or a file; may be repeated")
+    comparing.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
+    comparing.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
+    comparing.set_defaults(action=_compare)
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
@@ -129,6 +137,10 @@ def _exec(options: argparse.Namespace) -> int:
     status = script.run(order, into, options.real_time)
     print(f"exit status {status}; results in {into}", file=sys.stderr)
     return status
+
+
+def _compare(options: argparse.Namespace) -> NoReturn:
+    compare(options.implementation, options.scenario, options.seeds, options.into)
 
 
 def _archive(options: argparse.Namespace) -> int:

@@ -46,6 +46,11 @@ def _named(step_s: float) -> dict[str, Panel]:
     return {
         "rate": Panel("rate [Mbit/s]", rate, lambda run: _each(run, lambda flow: _rate(run, flow, step_s))),
         "window": Panel("window [packets]", "congestion window of each sender", _windows),
+        "in-flight": Panel(
+            "in flight [packets]",
+            "packets sent and not acknowledged, from captures",
+            lambda run: _each(run, run.in_flight),
+        ),
         "queue": Panel(
             "queue [packets]",
             "packets waiting in the bottleneck's FIFO at router r1; the packet being sent is not counted",

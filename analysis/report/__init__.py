@@ -22,11 +22,12 @@ def write_report(results: Path, out: Path) -> Path:
     """Write the report on everything under `results`; returns its index."""
     experiments = collect(results)
     out.mkdir(parents=True, exist_ok=True)
-    environment = _environment()
+    environment = pages(TEMPLATES)
+    environment.globals["outcomes"] = list(Outcome)
     for experiment in experiments:
         if experiment.folder:
             _copy_figure(experiment, out)
-            _render(environment, "experiment.html", out / f"{experiment.id}.html", _page(experiment))
+            render(environment, "experiment.html", out / f"{experiment.id}.html", _page(experiment))
     studies: dict[str, list[Result]] = {}
     for experiment in experiments:
         studies.setdefault(experiment.study, []).append(experiment)
@@ -39,7 +40,7 @@ def write_report(results: Path, out: Path) -> Path:
         "runs": sum(len(one.data.get("runs", [])) for one in experiments),
         "crosscheck": _crosscheck(results),
     }
-    _render(environment, "index.html", out / "index.html", values)
+    render(environment, "index.html", out / "index.html", values)
     return out / "index.html"
 
 
@@ -54,20 +55,21 @@ def _counts(experiments: list[Result]) -> dict[Outcome, int]:
     return {outcome: sum(one.counts[outcome] for one in experiments) for outcome in Outcome}
 
 
-def _environment() -> Environment:
+def pages(*templates: Path) -> Environment:
+    """Give what renders pages from folders of templates: whatever is in them, text is never taken for HTML."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= words.FILTERS
-    environment.globals["outcomes"] = list(Outcome)
     return environment
 
 
-def _render(environment: Environment, template: str, path: Path, values: dict[str, Any]) -> None:
+def render(environment: Environment, template: str, path: Path, values: dict[str, Any]) -> None:
+    """Write a page."""
     write_text(path, environment.get_template(template).render(values))
 
 

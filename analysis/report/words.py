@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 
-def number(value: float | None) -> str:
-    """Four significant digits, without a power of ten where a plain number is as short."""
+def number(value: float | None, digits: int = 4) -> str:
+    """Some significant digits, without a power of ten where a plain number is as short."""
     if value is None:
         return "\N{EN DASH}"
-    text = f"{value:.4g}"
+    text = f"{value:.{digits}g}"
     if "e" in text and 1 <= abs(value) < 1e7:
         text = f"{value:.0f}"
     return text.replace("-", "\N{MINUS SIGN}")

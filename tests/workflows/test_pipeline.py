@@ -202,7 +202,11 @@ def test_jobs_hold_as_many_seeds_as_the_configuration_says(small: Any, jobs: str
 
 
 def test_style_of_the_rules() -> None:
-    files = [ROOT / "Snakefile", *sorted((ROOT / "workflows/rules").glob("*.smk"))]
+    files = [
+        ROOT / "Snakefile",
+        ROOT / "workflows/compare/Snakefile",
+        *sorted((ROOT / "workflows/rules").glob("*.smk")),
+    ]
     subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], check=True)
     assert not [file for file in files if "lambda" in file.read_text()]
 

@@ -17,14 +17,14 @@ from snakemake.exceptions import WorkflowError
 BESIDE = shlex.quote(str(Path(sys.executable).parent))
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
-STUDIES = Path("workflows/studies")
+STUDIES = Path(config["folders"]["studies"])
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
-ROOTS = {"full": "results", "quick": "results/quick"}
+ROOTS = {"full": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 SIZES = {root: size for size, root in ROOTS.items()}
 
 
 wildcard_constraints:
-    results="|".join(ROOTS.values()),
+    results="|".join(map(re.escape, ROOTS.values())),
     study="[^/]+",
     experiment="[a-z0-9-]+",
     cell="[^/]+",
@@ -146,6 +146,11 @@ def runs_to_measure(wildcards):
     entry = json.dumps(claims()[wildcards.experiment][1]).replace('\\"', '"')
     looked_at = {simulated_by(wildcards.experiment), *re.findall(r'\brun\("([^"]+)"', entry)}
     return [run for experiment in sorted(looked_at) for run in runs_of(wildcards.results, experiment)]
+
+
+def runs_to_compare(wildcards):
+    """What says that all runs of an experiment of a comparison are there."""
+    return runs_of(wildcards.results, wildcards.experiment)
 
 
 def seeds_of(wildcards):

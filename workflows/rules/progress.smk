@@ -102,8 +102,3 @@ onstart:
     due = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "runs"]
     if due:
         Progress(due).start()
-
-
-onsuccess:
-    for results in folders_of_results():
-        shell("python -m analysis summary --results {results} --since {STARTED} --cores {workflow.cores}")

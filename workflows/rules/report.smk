@@ -11,3 +11,8 @@ rule report:
     shell:
         "python -m analysis report --results {wildcards.results} --out {wildcards.results}/report "
         "> {log:q} 2>&1 || failed {log:q}"
+
+
+onsuccess:
+    for results in folders_of_results():
+        shell("python -m analysis summary --results {results} --since {STARTED} --cores {workflow.cores}")

@@ -1,0 +1,71 @@
+"""The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.compare.differences import LEVEL, largest_believed, smallest_p
+from analysis.compare.scenario import FILE, FORMAT
+from analysis.documents import read_json, read_yaml
+from analysis.errors import BadInputError
+from analysis.report import TEMPLATES, pages, render
+
+OWN: Final = Path(__file__).with_name("templates")
+PAIRS: Final = "rival"  # the matrix name that makes a scenario a table of each against each
+
+
+def write_pages(results: Path) -> Path:
+    """Write index.html and a page for each scenario into the comparison's folder; returns the index."""
+    measured = [_read(path) for path in sorted(results.glob(f"experiments/*/{FILE}"))]
+    wanted = {read_yaml(path).get("experiment", str): path.name for path in sorted(results.glob("studies/*/*.yaml"))}
+    scenarios = sorted(
+        (one for one in measured if one["experiment"] in wanted), key=lambda one: list(wanted).index(one["experiment"])
+    )
+    if not scenarios:
+        raise BadInputError(f"{results}: nothing has been measured there yet (no experiments/*/{FILE})")
+    p_values = [
+        entry["p"]
+        for scenario in scenarios
+        for point in scenario["points"]
+        for metric in point["metrics"]
+        for entry in metric["clients"].values()
+        if entry["p"] is not None
+    ]
+    seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
+    values = {
+        "clients": scenarios[0]["clients"],
+        "scenarios": scenarios,
+        "missing": [
+            file for experiment, file in wanted.items() if experiment not in {s["experiment"] for s in scenarios}
+        ],
+        "believed": largest_believed(p_values),
+        "tests": len(p_values),
+        "level": LEVEL,
+        "seeds": seeds,
+        "smallest_p": smallest_p(seeds, seeds),
+        "pairs": [_pairs(one) for one in scenarios if any(PAIRS in point["values"] for point in one["points"])],
+    }
+    environment = pages(OWN, TEMPLATES)
+    for scenario in scenarios:
+        render(
+            environment, "scenario.html", results / f"{scenario['experiment']}.html", {**values, "scenario": scenario}
+        )
+    render(environment, "comparison.html", results / "index.html", values)
+    return results / "index.html"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    document = read_json(path)
+    if document.get("format", int) != FORMAT:
+        raise document.error("format", document.data["format"], str(FORMAT))
+    return document.data
+
+
+def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Give the share of each client (row) against each rival (column)."""
+    shares: dict[str, dict[str, Any]] = {client: {} for client in scenario["clients"]}
+    for point in scenario["points"]:
+        for metric in point["metrics"]:
+            if metric["name"] == "share of the client":
+                for client, entry in metric["clients"].items():
+                    shares[client][point["values"][PAIRS]] = entry
+    return {"title": scenario["title"], "experiment": scenario["experiment"], "shares": shares}

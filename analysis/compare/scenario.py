@@ -1,0 +1,146 @@
+"""One scenario of a comparison: the numbers of each implementation, tests, and pictures, into comparison.json."""
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import vl_convert
+
+from analysis.claims.question import Question
+from analysis.compare.differences import rank_test
+from analysis.compare.metrics import CLIENT, METRICS, Metric
+from analysis.documents import Document, read_yaml
+from analysis.errors import BadInputError
+from analysis.figures import style
+from analysis.figures.timeseries import TimeSeries
+from analysis.files import write_text
+from analysis.run import Run
+from analysis.runs import Runs
+from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.verdicts.spread import spread
+
+FORMAT: Final = 1
+FILE: Final = "comparison.json"
+PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
+SIDE_BY_SIDE: Final = 3
+Cells = dict[str, str]  # by implementation: its cell
+
+
+def compare(experiment: str, scenario: Path, runs: Path, out: Path) -> Path:
+    """Measure, test and draw all runs of a scenario; returns the folder with comparison.json and pictures.
+
+    The implementations, and which of them the others are tested against (the first), are those of the scenario's matrix
+    under `client`; all other values of the matrix make a point, at which they meet the same network.
+    """
+    document = read_yaml(scenario)
+    clients = [str(name) for name in document.child("matrix").get(CLIENT, list)]
+    ask = Question(Runs(runs), experiment, {})
+    by_cell: dict[str, list[Run]] = {}
+    for (cell, _), run in ask.runs.by_cell_and_seed(experiment).items():
+        by_cell.setdefault(cell, []).append(run)
+    folder = out / experiment
+    points: dict[str, tuple[dict[str, Any], Cells]] = {}
+    for cell, values in ask.cells().items():
+        rest = {name: value for name, value in values.items() if name != CLIENT}
+        name = ",".join(f"{one}={value}" for one, value in rest.items())
+        points.setdefault(name, (rest, {}))[1][str(values[CLIENT])] = cell
+    if not points:
+        raise BadInputError(f"{runs}: there is no finished run of {experiment}")
+    order = _order(document, list(points))
+    result = {
+        "format": FORMAT,
+        "experiment": experiment,
+        "title": document.get("title", str),
+        "scenario": scenario.name,
+        "clients": clients,
+        "points": [
+            _point(folder, f"point-{number}", clients, *points[name], by_cell, ask) for number, name in enumerate(order)
+        ],
+        "runs": [
+            {"cell": cell, "seed": run.settings.seed, "status": run.status, "wall_s": run.summary.get("wall_s", float)}
+            for cell, of_cell in by_cell.items()
+            for run in of_cell
+        ],
+        "provenance": next(iter(by_cell.values()))[0].settings.provenance,
+    }
+    write_text(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return folder
+
+
+def _order(document: Document, points: list[str]) -> list[str]:
+    """Sort points as the scenario lists the values of its matrix and its cases."""
+    matrix = document.maybe("matrix", dict) or {}
+    listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
+
+    def place(point: str) -> list[int]:
+        values = dict(part.split("=", 1) for part in point.split(",") if part)
+        return [[str(value) for value in listed[name]].index(value) for name, value in values.items()]
+
+    return sorted(points, key=place)
+
+
+def _point(
+    folder: Path,
+    name: str,
+    clients: list[str],
+    values: dict[str, Any],
+    cells: Cells,
+    by_cell: dict[str, list[Run]],
+    ask: Question,
+) -> dict[str, Any]:
+    runs = {client: by_cell.get(cells.get(client, ""), []) for client in clients}
+    ended_well = [
+        {"cell": cells[client], "title": client}
+        for client in clients
+        if any(run.status == "ok" for run in runs[client])
+    ]
+    pictures = []
+    for start in range(0, len(ended_well), SIDE_BY_SIDE):
+        declared = {"panels": PANELS, "cells": ended_well[start : start + SIDE_BY_SIDE]}
+        figure = TimeSeries(Document(folder, declared), ask)
+        pictures.append(f"{name}-{start // SIDE_BY_SIDE}")
+        for suffix, width in (("", style.WIDE), ("-narrow", style.NARROW)):
+            svg = vl_convert.vegalite_to_svg(figure.specify(width, interactive=False))
+            write_text(folder / f"{pictures[-1]}{suffix}.svg", svg)
+        caption = figure.caption()
+    measured = [_measured(metric, clients, runs) for metric in METRICS]
+    return {
+        "values": values,
+        "metrics": [one for one in measured if one["clients"]],
+        "pictures": pictures,
+        "caption": caption if pictures else "",
+    }
+
+
+def _measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
+    """Measure every run; `clients` is empty where no run has such a number. `p` is of the test against the first."""
+    numbers: dict[str, dict[int, float]] = {}
+    for client in clients:
+        values: dict[int, float] = {}
+        for run in runs[client]:
+            if run.status != "ok":
+                continue
+            try:
+                values[run.settings.seed] = metric.measure(run)
+            except NeverHappenedError:
+                values[run.settings.seed] = math.inf
+            except NotMeasuredError:
+                continue
+        if values:
+            numbers[client] = values
+    first = list(numbers.get(clients[0], {}).values())
+    return {
+        "name": metric.name,
+        "unit": metric.unit,
+        "says": metric.says,
+        "clients": {
+            client: {
+                **asdict(spread(values)),
+                "by_seed": {seed: value if math.isfinite(value) else "never" for seed, value in values.items()},
+                "p": None if client == clients[0] else rank_test(first, list(values.values())),
+            }
+            for client, values in numbers.items()
+        },
+    }

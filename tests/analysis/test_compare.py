@@ -1,0 +1,50 @@
+"""The tests of a comparison against textbook values and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.compare.differences import largest_believed, rank_test, smallest_p
+
+NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)
+
+
+def brute_force(one: list[float], other: list[float]) -> float:
+    """P-value over all ways of dealing the numbers to the two samples."""
+    values = [*one, *other]
+    ranks = [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
+    middle = len(one) * (len(values) + 1) / 2
+    sums = [abs(sum(chosen) - middle) for chosen in itertools.combinations(ranks, len(one))]
+    return sum(off >= abs(sum(ranks[: len(one)]) - middle) for off in sums) / len(sums)
+
+
+@given(NUMBERS, NUMBERS)
+def test_the_rank_test_is_exact(one: list[float], other: list[float]) -> None:
+    assert rank_test(one, other) == pytest.approx(brute_force(one, other))
+    assert rank_test(one, other) == rank_test(other, one)
+
+
+def test_known_values() -> None:
+    # the tables of Mann and Whitney: U = 0 of 3 and 4, and of 5 and 5, two-sided
+    assert rank_test([1, 2, 3], [4, 5, 6, 7]) == pytest.approx(2 / 35)
+    assert smallest_p(5, 5) == pytest.approx(2 / 252)
+    assert smallest_p(3, 3) == pytest.approx(0.1)
+    # what never happened is later than everything else, and alike
+    assert rank_test([math.inf] * 4, [1, 2, 3, 4]) == pytest.approx(2 / 70)
+    assert rank_test([math.inf] * 4, [math.inf] * 4) == 1
+    assert rank_test([], [1.0]) is None
+    assert smallest_p(40, 40) == pytest.approx(2 / math.comb(80, 40))
+
+
+def test_many_tests_at_once() -> None:
+    # the example of Benjamini and Hochberg 1995, section 3.2: four of fifteen are rejected
+    p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
+    p_values += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    assert largest_believed(p_values) == 0.0095
+    assert largest_believed([0.2, 0.9]) == 0
+    assert largest_believed([]) == 0
