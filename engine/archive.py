@@ -32,6 +32,7 @@ _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some h
 _SPDX = "https://spdx.org/licenses/"
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
 _FOLDERS = ("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles")
+KUNIT = "kunit.json"  # what became of the module's tests
 _OF_EXPERIMENT = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
 _OF_RUN = ("run.json", "summary.json")
 
@@ -53,12 +54,15 @@ def archive(results: Path, out: Path) -> Path:
     crate.metadata.extra_terms.update(_TERMS)
     workflow = _workflow(crate)
     inputs, products = [], []
+    made: dict[Path, list[Any]] = {}  # by run: several experiments may look at the same
     for folder in experiments:
         scenario, runs = _inputs(folder, results)
         inputs += [_file(crate, PROJECT / path, path) for path in (scenario, scenario.with_name("claims.yaml"))]
-        made = [_run(crate, results, run, scenario) for run in runs]
-        files = [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in _OF_EXPERIMENT]
-        products += [*files, *(file for one in made for file in one)]
+        made |= {run: _run(crate, results, run, scenario) for run in runs if run not in made}
+        products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in _OF_EXPERIMENT]
+    products += [file for files in made.values() for file in files]
+    if (results / KUNIT).exists():
+        products.append(_file(crate, results / KUNIT, Path(KUNIT)))
     if (results / "report").is_dir():
         products.append(crate.add_dataset(results / "report", "report/", properties={"name": "The report, in HTML"}))
     _action(
@@ -108,13 +112,18 @@ def _workflow(crate: ROCrate) -> Any:
 
 
 def _inputs(folder: Path, results: Path) -> tuple[Path, list[Path]]:
-    """The scenario of a measured experiment, from the project's root, and the folders of its runs."""
+    """The scenario of a measured experiment, from the project's root, and the folders of the runs that it looks at."""
     verdicts = json.loads((folder / "verdicts.json").read_text())
     missing = [name for name in _OF_EXPERIMENT if not (folder / name).exists()]
     if missing:
         raise EngineError(f"{folder}: {', '.join(missing)} missing; snakemake {folder.name} makes it")
-    scenario = Path(verdicts["experiment"]["scenario"])
-    runs = sorted(results.glob(f"{RUNS}/{verdicts['study']}/{folder.name}/*/seed-*"))
+    study, entry = verdicts["study"], verdicts["experiment"]
+    if "runs_of" in entry:
+        claims = (PROJECT / "workflows" / "studies" / study / "claims.yaml").read_text()
+        experiments = yaml.load(claims, Loader=yaml.CSafeLoader)["experiments"]
+        (entry,) = [one for one in experiments if one["id"] == entry["runs_of"]]
+    scenario = Path(entry["scenario"])
+    runs = sorted(results.glob(f"{RUNS}/{study}/{entry['id']}/*/seed-*"))
     return scenario, [run for run in runs if (run / "summary.json").exists()]
 
 

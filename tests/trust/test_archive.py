@@ -80,6 +80,22 @@ def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Pa
     assert all((crate / name).is_file() for name in kept)
 
 
+def test_runs_that_several_experiments_look_at_are_there_once(results: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(results, tmp_path / "results")
+    other = shutil.copytree(copied / "experiments" / EXPERIMENT, copied / "experiments" / "another")
+    verdicts = {"study": "icccn", "experiment": {"id": "another", "runs_of": EXPERIMENT}}
+    (other / "verdicts.json").write_text(json.dumps(verdicts))
+    (copied / "kunit.json").write_text('{"cases": {}}')
+    crate = archive(copied, tmp_path / "crate")
+    entities = json.loads((crate / "ro-crate-metadata.json").read_text())["@graph"]
+    assert sum(one["@id"] == f"#runs/{RUN}" for one in entities) == 1
+    assert (crate / "experiments" / "another" / "metrics.csv").exists()
+    assert (crate / "kunit.json").exists()
+    # alone it brings the runs that it looks at
+    shutil.rmtree(copied / "experiments" / EXPERIMENT)
+    assert (archive(copied, tmp_path / "alone") / "runs" / RUN / "run.json").exists()
+
+
 def test_its_runs_give_the_same_bytes(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "archive.zip"
     assert main(["archive", "--results", str(results), "--out", str(out)]) == 0
