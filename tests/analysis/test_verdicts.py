@@ -43,6 +43,10 @@ def claim(value: float | None, unit: str, **fields: Any) -> Claim:
         (claim(16, "percent", metric="eta(a)/eta(b) - 1"), 13.2, Outcome.REPRODUCED),
         (claim(16, "percent", metric="eta(a)/eta(b) - 1"), 2.5, Outcome.NOT_REPRODUCED),
         (claim(98, "percent", metric="link_utilization"), 95.5, Outcome.NEAR),
+        (claim(74, "percent", metric="wasted_uplink", approximate=True), 68, Outcome.NEAR),  # points, not 15 %
+        (claim(74, "percent", metric="wasted_uplink", approximate=True), 62.5, Outcome.NOT_REPRODUCED),
+        (claim(-0.2, "packets", metric="window_change_per_rtt"), -0.3, Outcome.NEAR),  # and half of the last digit
+        (claim(-0.2, "packets", metric="window_change_per_rtt"), 0.5, Outcome.NOT_REPRODUCED),
         (claim(6.0, "s"), 6.5, Outcome.NEAR),
         (claim(6.0, "s", approximate=True), 6.5, Outcome.REPRODUCED),  # hedged: twice the distance
         (claim(7.0, "s", value_range=(7.0, 8.0)), 7.9, Outcome.REPRODUCED),
