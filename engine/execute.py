@@ -12,7 +12,6 @@ from typing import Any
 from engine import backends, handover
 from engine.errors import EngineError
 from engine.files import digests
-from engine.guest.timeline import ORIGIN_NS
 from engine.pin import free_cpu
 from engine.sandbox import STAGE, Limits
 from engine.scenario import Cell, implementations, resolve
@@ -110,14 +109,14 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
 
 def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, Any]:
     known = implementations.known()
-    run["origin_ns"] = ORIGIN_NS
     run["implementations"] = {name: known[name] for name in sorted({flow["implementation"] for flow in run["flows"]})}
     guest = backends.prepare(run)
     run["provenance"] = guest.provenance
-    description = json.dumps(run, indent=1)
-    (folder / "run.json").write_text(description)
 
     with free_cpu() as cpu:
+        run["origin_ns"] = guest.origin_ns()
+        description = json.dumps(run, indent=1)
+        (folder / "run.json").write_text(description)
         started = time.monotonic()
         try:
             status = guest.execute(folder, cpu, limits)

@@ -1,6 +1,7 @@
 """Where a run executes. The same scenario, the same agent inside, the same run folder.
 
-A backend is a module with ``prepare(run) -> Guest``; run.json has every value decided but `provenance`.
+A backend is a module with ``prepare(run) -> Guest``; run.json has every value decided but `provenance` and
+`origin_ns`.
 """
 
 import importlib
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 
 from engine.sandbox import Limits
 
-NAMES = ("virtual", "qemu")
+NAMES = ("virtual", "qemu", "native")
 AGENT = "engine.guest.agent"
 
 
@@ -17,6 +18,10 @@ class Guest(Protocol):
     """What is needed for a run is there; it has not begun."""
 
     provenance: dict[str, Any]
+
+    def origin_ns(self) -> int:
+        """Zero of the scenario's clock (CLOCK_REALTIME in the guest, ns) for a run that starts now."""
+        ...
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """Carry out ``folder/run.json`` on one CPU; the agent's files are in `folder` then. Returns the exit status.

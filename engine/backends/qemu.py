@@ -19,7 +19,7 @@ from typing import Any
 from engine import images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
-from engine.guest.timeline import BOOT_NS
+from engine.guest.timeline import BOOT_NS, ORIGIN_NS
 from engine.images import PROJECT
 from engine.sandbox import MEMORY_FOLDER, Limits
 
@@ -56,6 +56,10 @@ class Guest:
         words += ["-display", "none", "-icount", "shift=0,sleep=off", "-rtc", f"clock=vm,base={started}"]
         words += ["-seed", str(self.seed)]
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
+
+    def origin_ns(self) -> int:
+        """See `engine.backends.Guest`; in virtual time always the same."""
+        return ORIGIN_NS
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""

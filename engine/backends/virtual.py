@@ -6,6 +6,7 @@ from typing import Any
 
 from engine import images, launch, provenance, watch
 from engine.backends import AGENT
+from engine.guest.timeline import ORIGIN_NS
 from engine.images import Images, Program
 from engine.sandbox import Limits
 
@@ -22,6 +23,10 @@ class Guest:
     def provenance(self) -> dict[str, Any]:
         """Images, programs, boot arguments."""
         return provenance.of(self.images, self.programs, self.arguments)
+
+    def origin_ns(self) -> int:
+        """See `engine.backends.Guest`; in virtual time always the same."""
+        return ORIGIN_NS
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""

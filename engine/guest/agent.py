@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.guest import audit, captures, flows, probe, programs, queue_trace, topology
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import BOOT_NS, DRAIN_NS, ENDPOINTS_NS, ORIGIN_NS, PROBE_NS, RECEIVERS_NS
+from engine.guest.timeline import DRAIN_NS, ENDPOINTS_NS, PROBE_NS, REAL_TIME_SIGN_NS, RECEIVERS_NS
 
 RESULTS = "/results"
 HEARTBEATS = 100
@@ -19,6 +19,7 @@ HEARTBEATS = 100
 def main() -> None:
     """Carry out /results/run.json; the outcome, good or bad, is /results/guest.json."""
     outcome: dict[str, Any] = {"status": "failed", "error": None}
+    started_ns = now_ns()
     try:
         with open(f"{RESULTS}/run.json") as file:
             run = json.load(file)
@@ -28,22 +29,23 @@ def main() -> None:
         outcome["error"] = f"{error}" or type(error).__name__
         with open(f"{RESULTS}/logs/agent.log", "a") as log:
             traceback.print_exc(file=log)
-    outcome["virtual_ns"] = now_ns() - BOOT_NS
+    outcome["virtual_ns"] = now_ns() - started_ns
     with open(f"{RESULTS}/guest.json", "w") as file:
         json.dump(outcome, file)
 
 
 def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
+    origin_ns = run["origin_ns"]
     topology.load_modules(run)
     outcome["versions"] = {
         name: _version(name, implementation) for name, implementation in run["implementations"].items()
     }
     net = topology.build(run)
 
-    sleep_until(PROBE_NS)
-    outcome["probe"] = probe.probe(net, run, PROBE_NS)
+    sleep_until(origin_ns - PROBE_NS)
+    outcome["probe"] = probe.probe(net, run, origin_ns - PROBE_NS)
 
-    sleep_until(ENDPOINTS_NS)
+    sleep_until(origin_ns - ENDPOINTS_NS)
     queues_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
     capturing = captures.start(net, run["captures"], RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
@@ -51,12 +53,12 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
 
     _scenario(net, run, running)
 
-    outcome["ended_ns"] = ended_ns = min(now_ns() - ORIGIN_NS, run["duration_ns"])
+    outcome["ended_ns"] = ended_ns = min(now_ns() - origin_ns, run["duration_ns"])
     running.end("sender")
     queue_trace.stop(samplers)
-    running.settle(ORIGIN_NS + ended_ns + RECEIVERS_NS)
+    running.settle(origin_ns + ended_ns + RECEIVERS_NS)
     running.end("receiver")
-    running.settle(ORIGIN_NS + ended_ns + DRAIN_NS)
+    running.settle(origin_ns + ended_ns + DRAIN_NS)
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
@@ -85,10 +87,12 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:
     moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
     moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
     moments += [(index * run["duration_ns"] // HEARTBEATS, "sign", None) for index in range(1, HEARTBEATS + 1)]
+    if run["backend"] == "native":
+        moments += [(at_ns, "sign", None) for at_ns in range(0, run["duration_ns"], REAL_TIME_SIGN_NS)]
     with open(f"{RESULTS}/traces/events.csv", "w") as log, open(f"{RESULTS}/heartbeat", "w") as heartbeat:
         print("time_ns,what", file=log)
         for at_ns, kind, what in sorted(moments, key=lambda moment: (moment[0], moment[1] == "sign")):
-            if not running.wait_until(ORIGIN_NS + at_ns):
+            if not running.wait_until(run["origin_ns"] + at_ns):
                 return
             if kind == "event":
                 topology.reshape(net, what)

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.guest import kernel_tcp, programs
 from engine.guest.clock import now_ns, wait_for
-from engine.guest.timeline import GRACE_NS, ORIGIN_NS
+from engine.guest.timeline import GRACE_NS
 
 FIRST_PORT = 5001
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
@@ -39,11 +39,10 @@ class Endpoint:
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
 
-    def complaint(self, over: bool) -> str | None:
-        """What is wrong with how it ended, now, or None; `over` tells whether its flow has an end or had it."""
+    def complaint(self, over: bool, at_ns: int) -> str | None:
+        """What is wrong with how it ended, now (`at_ns`), or None; `over`: whether its flow has an end or had it."""
         if self.exit_code == 0:
-            at_s = (now_ns() - ORIGIN_NS) / 1e9
-            return None if over else f"ended by itself at {at_s:.3f} s, before its flow's end"
+            return None if over else f"ended by itself at {at_ns / 1e9:.3f} s, before its flow's end"
         if self.exit_code == -signal.SIGTERM and self.deadline_ns is not None:
             return None
         with open(f"{self.log}.err", errors="replace") as file:
@@ -58,7 +57,7 @@ class Flows:
 
     def __init__(self, net: Any, run: dict[str, Any], results: str) -> None:
         """Start every receiver and sender; senders wait for their flow's own instant."""
-        self._results = results
+        self._results, self._origin_ns = results, run["origin_ns"]
         self._endpoints: list[Endpoint] = []
         for index, flow in enumerate(run["flows"]):
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
@@ -142,11 +141,12 @@ class Flows:
         endpoint.exit_code = os.waitstatus_to_exitcode(status)
         name = endpoint.flow["name"]
         [sender] = [one for one in self._endpoints if one.flow is endpoint.flow and one.role == "sender"]
-        complaint = endpoint.complaint(over=bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None)
+        at_ns = now_ns() - self._origin_ns
+        complaint = endpoint.complaint(bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None, at_ns)
         if complaint:
             self._fail(f"flow {name}: {endpoint.role} {complaint}")
         elif endpoint is sender and endpoint.flow["bytes"] and endpoint.deadline_ns is None:
-            self._completed_ns[name] = now_ns() - ORIGIN_NS
+            self._completed_ns[name] = at_ns
 
     def _fail(self, sentence: str) -> None:
         self.failure = self.failure or sentence

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from engine.guest.timeline import ORIGIN_NS
-
 _BULK = "/opt/tools/bulk"
 _RECEIVE_BUFFER_BYTES = 4 << 20
 """Large enough for every path, and of fixed size: the window that a receiver offers bounds no flow."""
@@ -19,8 +17,9 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     words: list[object] = ["receive", port, 0 if own_buffer else _RECEIVE_BUFFER_BYTES]
     if role == "sender":
         control = implementation["congestion_control"]
-        start_ns, stop_ns = ORIGIN_NS + flow["start_ns"], ORIGIN_NS + flow["stop_ns"]
-        words = ["send", peer, port, control, flow["bytes"] or 0, start_ns, stop_ns, run["sample_ns"], ORIGIN_NS]
+        origin_ns = run["origin_ns"]
+        start_ns, stop_ns = origin_ns + flow["start_ns"], origin_ns + flow["stop_ns"]
+        words = ["send", peer, port, control, flow["bytes"] or 0, start_ns, stop_ns, run["sample_ns"], origin_ns]
         words.append(f"/results/traces/cwnd-{flow['name']}.csv")
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         return int(node.spawn([_BULK, *map(str, words)], output.fileno(), errors.fileno()))

@@ -5,8 +5,6 @@ import os
 import subprocess
 from typing import Any
 
-from engine.guest.timeline import ORIGIN_NS
-
 PROGRAMS = "/guest/programs"
 """Outside the guest, as its sandbox shows it: a folder for each program of the run, with its `files` and its `root`."""
 
@@ -46,7 +44,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
         "PORT": str(port),
         "SEED": str(run["seed"]),
         "PARAMS": json.dumps(flow["params"] if role not in flow.get("unknown_to", ()) else {"no_such_parameter": 1}),
-        "ORIGIN_NS": str(ORIGIN_NS),
+        "ORIGIN_NS": str(run["origin_ns"]),
         "SAMPLE_NS": str(run["sample_ns"]),
     }
     if flow["bytes"] is None:
@@ -55,7 +53,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
         environment["BYTES"] = str(flow["bytes"])
     if "payload" in flow:
         environment["PAYLOAD"] = flow["payload"]
-    start_ns = ORIGIN_NS + flow["start_ns"] if role == "sender" else 0
+    start_ns = run["origin_ns"] + flow["start_ns"] if role == "sender" else 0
     words = [*enter(flow["implementation"], log, start_ns), _ENDPOINT]
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         return int(node.spawn(words, output.fileno(), errors.fileno(), environment))

@@ -5,7 +5,6 @@ import signal
 from typing import Any
 
 from engine.guest.clock import now_ns
-from engine.guest.timeline import ORIGIN_NS
 from topologies.shaping import FIFO_HANDLE
 
 # by the bottleneck's name: what its trace is called
@@ -14,9 +13,10 @@ _TRACES = {"bottleneck": "queue", "backward_bottleneck": "queue-backward"}
 
 def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
     """Sample every queue over the whole scenario into traces/queue*.csv; returns the processes."""
-    stop_ns = ORIGIN_NS + run["duration_ns"]
+    first_ns, period_ns = run["origin_ns"], run["sample_ns"]
+    instants = (first_ns, first_ns + run["duration_ns"], period_ns, first_ns)
     return [
-        _spawn(net, place, f"{results}/traces/{_TRACES[name]}.csv", ORIGIN_NS, stop_ns, run["sample_ns"], results)
+        _spawn(net, place, f"{results}/traces/{_TRACES[name]}.csv", instants, results)
         for name, place in net.topo.bottlenecks.items()
     ]
 
@@ -34,7 +34,7 @@ def read(net: Any, results: str) -> dict[str, dict[str, int]]:
     counters = {}
     for name, place in net.topo.bottlenecks.items():
         at_ns = now_ns()
-        os.waitpid(_spawn(net, place, path, at_ns, at_ns + 1, 1, results), 0)
+        os.waitpid(_spawn(net, place, path, (at_ns, at_ns + 1, 1, 0), results), 0)
         with open(path) as file:
             names, values = (line.strip().split(",") for line in file)
         counters[name] = dict(zip(names, (int(value) for value in values), strict=True))
@@ -46,10 +46,9 @@ def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     return {name: count if name == "backlog_pkts" else count - before[name] for name, count in after.items()}
 
 
-def _spawn(
-    net: Any, place: tuple[str, str], path: str, first_ns: int, stop_ns: int, period_ns: int, results: str
-) -> int:
+def _spawn(net: Any, place: tuple[str, str], path: str, instants: tuple[int, int, int, int], results: str) -> int:
+    """Start the sampler; `instants`: first and last sample, period, zero of the times written (ns)."""
     node, interface = place
-    words = ["/opt/tools/queue", interface, FIFO_HANDLE, *map(str, (first_ns, stop_ns, period_ns, ORIGIN_NS))]
+    words = ["/opt/tools/queue", interface, FIFO_HANDLE, *map(str, instants)]
     with open(path, "w") as output, open(f"{results}/logs/queue.err", "a") as errors:
         return int(net[node].spawn(words, output.fileno(), errors.fileno()))

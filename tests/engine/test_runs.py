@@ -202,7 +202,7 @@ def test_the_audit_notices_packets_missing_in_a_capture(cell: Cell, tmp_path: Pa
 def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     # the router stops forwarding for a moment
     switch = "net['r1'].set_sysctl('net/ipv4/conf/r1-s1/forwarding', '{}')"
-    pause = f"{switch.format(0)}; sleep_until(ORIGIN_NS + at_ns + 50_000_000); {switch.format(1)}"
+    pause = f"{switch.format(0)}; sleep_until(run['origin_ns'] + at_ns + 50_000_000); {switch.format(1)}"
     sabotage("engine/guest/agent.py", "topology.reshape(net, what)", pause)
     with pytest.raises(EngineError, match=r"audit: \d+ packets came to the bottleneck, \d+ left it"):
         execute(cell, 1, tmp_path)

@@ -1,0 +1,128 @@
+"""The host's own kernel, in real time: what remains is what a kernel decides, not what a simulator assumes.
+
+The agent runs in the guest's root file system with network and process namespaces of its own, so the host's network is
+not touched, its packages do not matter, and nothing is left however a run ends: the kernel removes namespaces with all
+links, queues and switches in them once their processes are gone. Root is root here: no foreign program is let in.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine import images, provenance, watch
+from engine.backends import AGENT
+from engine.errors import EngineError
+from engine.guest.timeline import REAL_TIME_LEAD_NS
+from engine.images import PROJECT, Images
+from engine.sandbox import Limits
+
+_TRIAL = "engine.guest.parts"
+_OWN = ("dev", "proc", "sys", "run", "tmp", "opt")  # not from the root file system
+_NEEDED = {"bwrap": "bubblewrap", "unshare": "util-linux", "setpriv": "util-linux", "modprobe": "kmod"}
+_ENVIRONMENT = {
+    "PATH": "/opt/tools:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",  # noqa: S108  the run's own
+    "TERM": "xterm",
+    "LANG": "C.UTF-8",
+    "SHELL": "/bin/bash",
+}
+
+
+@dataclass(frozen=True)
+class Guest:
+    """See `engine.backends.Guest`."""
+
+    images: Images
+    modules: list[str]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The host's kernel, the modules under test as loaded, what runs on it."""
+        return {
+            "commit": provenance.commit(),
+            "kernel": {"release": platform.release(), "version": platform.version()},
+            "modules": {name: _srcversion(name) for name in self.modules},
+            **{name: self.images.provenance[name] for name in ("rootfs", "tools")},
+            "host": {"machine": platform.machine(), "python": platform.python_version()},
+        }
+
+    def origin_ns(self) -> int:
+        """See `engine.backends.Guest`."""
+        return time.time_ns() + REAL_TIME_LEAD_NS
+
+    def execute(self, folder: Path, cpu: int, limits: Limits) -> int:  # noqa: ARG002  one CPU would delay packets
+        """See `engine.backends.Guest`."""
+        return watch.run(_command(self.images, AGENT, folder), folder, limits)
+
+
+def prepare(run: dict[str, Any]) -> Guest:
+    """Raises EngineError when the host lacks a part, or the run needs what must not run on it."""
+    if os.geteuid():
+        raise EngineError("the native backend makes links and queues in this host's kernel: start it as root")
+    for program, package in _NEEDED.items():
+        if shutil.which(program) is None:
+            raise EngineError(
+                f"{program} is not installed: sudo apt-get install --yes --no-install-recommends {package}"
+            )
+    foreign = [name for name, entry in run["implementations"].items() if entry["kind"] == "program"]
+    if foreign:
+        raise EngineError(f"{', '.join(foreign)}: programs under test run on the virtual backend only")
+    boot = images.load()
+    modules = sorted({entry["module"] for entry in run["implementations"].values() if entry.get("module")})
+    for module in modules:
+        _load(module)
+    _check_kernel(boot, run)
+    return Guest(boot, modules)
+
+
+def _load(module: str) -> None:
+    done = subprocess.run(["modprobe", module], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(
+            f"this kernel ({platform.release()}) has no module {module}: `dkms install images/{module}` builds it "
+            "(docs/backends.md)"
+        )
+
+
+def _check_kernel(boot: Images, run: dict[str, Any]) -> None:
+    """Try every part of the kernel that the run needs in namespaces that are thrown away."""
+    parts = [run["topology"]["switches"], *(entry["congestion_control"] for entry in run["implementations"].values())]
+    done = subprocess.run(_command(boot, _TRIAL, None, parts), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(f"this kernel ({platform.release()}) lacks what the run needs: {done.stderr.strip()}")
+
+
+def _command(boot: Images, program: str, folder: Path | None, words: list[str] | None = None) -> list[str]:
+    """The command that runs a module of the project as root in namespaces of its own, which end with this process."""
+    outside = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--ipc", "--uts"]
+    outside += ["--fork", "--kill-child=KILL", "--mount-proc", "bwrap", "--cap-add", "ALL", "--clearenv"]
+    for name, value in _ENVIRONMENT.items():
+        outside += ["--setenv", name, value]
+    for entry in sorted(boot.rootfs.iterdir()):
+        if entry.is_symlink():
+            outside += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
+        elif entry.name not in _OWN:
+            outside += ["--ro-bind", str(entry), f"/{entry.name}"]
+    # the proc file system is the namespace's own, but sysctls in it can be written
+    outside += ["--bind", "/proc", "/proc", "--bind", "/sys", "/sys", "--dev-bind", "/dev", "/dev"]
+    for place in ("/run", "/tmp", "/var/log", "/etc/openvswitch"):  # noqa: S108  the run's own
+        outside += ["--tmpfs", place]
+    outside += ["--ro-bind", str(boot.tools), "/opt/tools"]
+    for package in ("engine", "topologies"):
+        outside += ["--ro-bind", str(PROJECT / package), f"/opt/testbed/{package}"]
+    if folder:
+        outside += ["--bind", str(folder), "/results"]
+    return [*outside, "python3", "-I", "-S", "-B", "/opt/testbed/engine/guest/start.py", program, *(words or [])]
+
+
+def _srcversion(module: str) -> str:
+    """What identifies a loaded module's source, as modinfo has it."""
+    try:
+        return Path(f"/sys/module/{module}/srcversion").read_text().strip()
+    except FileNotFoundError:
+        return "unknown"

@@ -1,0 +1,41 @@
+"""Tries what a run needs of a kernel that is not the project's own: ``parts SWITCHES CONGESTION_CONTROL...``.
+
+In namespaces that are thrown away; the kernel loads its modules by itself when somebody asks for what they bring.
+"""
+
+import socket
+import subprocess
+import sys
+
+_TRIALS = {
+    "veth": ["ip", "link", "add", "one", "type", "veth", "peer", "name", "other"],
+    "sch_htb": ["tc", "qdisc", "add", "dev", "one", "root", "handle", "1:", "htb", "default", "1"],
+    "sch_netem": ["tc", "qdisc", "add", "dev", "other", "root", "netem", "delay", "1ms"],
+}
+_SWITCH_TRIALS = {"openvswitch": ["ovs-dpctl", "dump-dps"]}
+
+
+def missing(switches: str, controls: list[str]) -> list[str]:
+    """Modules that the kernel has neither built in nor loadable."""
+    trials = _TRIALS | (_SWITCH_TRIALS if switches == "ovs" else {})
+    found = [
+        module
+        for module, command in trials.items()
+        if subprocess.run(command, capture_output=True, check=False).returncode
+    ]
+    return found + [f"tcp_{control}" for control in controls if not _has_control(control)]
+
+
+def _has_control(control: str) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        try:
+            tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        except OSError:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    lacking = missing(sys.argv[2], sys.argv[3:])
+    if lacking:
+        sys.exit(f"module {', '.join(lacking)}")
