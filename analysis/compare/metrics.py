@@ -71,8 +71,10 @@ METRICS: Final = (
     Metric(
         "queuing delay", "ms", "mean over time of the bottleneck's queue from the client's start on", _queuing_delay
     ),
-    Metric("share of the client", "%", "of all bytes of its direction, while all flows are there", _share),
-    Metric("fairness", "", "Jain's index of the flows of the client's direction, while all are there", _fairness),
+    Metric("share of the client", "%", "of all bytes of its direction, in the last third of the run", _share),
+    Metric(
+        "fairness", "", "Jain's index of the flows of the client's direction, in the last third of the run", _fairness
+    ),
     Metric(
         "time to yield",
         "s",
@@ -90,8 +92,11 @@ def _begin(run: Run) -> float:
 
 
 def _together(run: Run) -> float:
-    """Instant from which all flows of the client's direction are there."""
+    """Beginning of the last third of the run, or the instant from which all flows of the client's direction are there.
+
+    Over a longer time a late-comer that takes everything in the end would look fair on the way there.
+    """
     beside = [flow.start_s for flow in run.settings.flows if flow.backward == run.flow(CLIENT).backward]
     if len(beside) < 2:
         raise NotMeasuredError("the client is alone in its direction")
-    return max(beside)
+    return max(*beside, run.duration * 2 / 3)

@@ -96,21 +96,22 @@ def _point(
         for client in clients
         if any(run.status == "ok" for run in runs[client])
     ]
-    pictures = []
-    for start in range(0, len(ended_well), SIDE_BY_SIDE):
-        declared = {"panels": PANELS, "cells": ended_well[start : start + SIDE_BY_SIDE]}
-        figure = TimeSeries(Document(folder, declared), ask)
-        pictures.append(f"{name}-{start // SIDE_BY_SIDE}")
+    pictures: dict[str, list[str]] = {}
+    captions = []
+    for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
+        shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
+        figure = TimeSeries(Document(folder, {"panels": PANELS, "cells": shown}), ask)
+        pictures[f"{name}-{part}"] = [one["title"] for one in shown]
+        captions.append(figure.caption())
         for suffix, width in (("", style.WIDE), ("-narrow", style.NARROW)):
             svg = vl_convert.vegalite_to_svg(figure.specify(width, interactive=False))
-            write_text(folder / f"{pictures[-1]}{suffix}.svg", svg)
-        caption = figure.caption()
+            write_text(folder / f"{name}-{part}{suffix}.svg", svg)
     measured = [_measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,
         "metrics": [one for one in measured if one["clients"]],
         "pictures": pictures,
-        "caption": caption if pictures else "",
+        "caption": max(captions, key=len, default=""),  # the one that names most levels
     }
 
 

@@ -122,3 +122,27 @@ def test_a_real_comparison(tmp_path: Path) -> None:
     before = (folder / "index.html").stat().st_mtime_ns
     assert "Nothing to be done" in run(again[1].replace("results/compare/tcp-cubic-tcp-ledbat", str(folder)), ROOT)
     assert (folder / "index.html").stat().st_mtime_ns == before
+
+
+def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
+    scenario = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert scenario
+    short = scenario[1].replace("start: 4s", "start: 1s").replace("duration: 20s", "duration: 3s")
+    (tmp_path / "good.yaml").write_text(short)
+    lost = "events: [{at: 1ms, on: path, loss: {forward: 100%}}]\n"
+    (tmp_path / "dead.yaml").write_text(short.replace("experiment: mine", "experiment: dead") + lost)
+    options = ["--scenario", "good.yaml", "--scenario", "dead.yaml", "--seeds", "1"]
+    done = subprocess.run(
+        [BIN / "testbed", "compare", "libutp", "tcp-ledbat", *options],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout
+    assert "dead-against-tcp/client=libutp/seed-1: failed: flow client: never connected" in done.stdout
+    folder = tmp_path / "results/compare/libutp-tcp-ledbat"
+    index = (folder / "index.html").read_text()
+    assert "Without results, because a run failed (the pipeline has said which): dead.yaml." in index
+    assert (folder / "mine-against-tcp.html").exists()
