@@ -153,6 +153,18 @@ def runs_to_compare(wildcards):
     return runs_of(wildcards.results, wildcards.experiment)
 
 
+def module_tests_of(wildcards):
+    """What says how the module's tests ended, if an experiment's claims need it.
+
+    A quick look does without the minutes that the debug kernel takes to build, and a container cannot build it: what boots
+    is part of its image.
+    """
+    wanted = any(claim.get("kunit") for claim in claims()[wildcards.experiment][1].get("expected", []))
+    built = size_of(wildcards) == "full" or Path(DEBUG_IMAGES).exists()
+    can_build = os.access(CACHE, os.W_OK) or not Path(CACHE).exists()
+    return [f"{wildcards.results}/kunit.json"] if wanted and built and can_build else []
+
+
 def seeds_of(wildcards):
     """The seeds of a job."""
     return range(int(wildcards.first), int(wildcards.last) + 1)

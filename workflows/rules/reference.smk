@@ -8,8 +8,9 @@ rule:
         "diff-reference"
     input:
         report_of("all", "full"),
+    log:
+        f"{ROOTS['full']}/logs/diff-reference.log",
     params:
-        results=ROOTS["full"],
         reference=REFERENCE,
     shell:
-        "python -m analysis diff --results {params.results} --reference {params.reference}"
+        "python -m analysis diff --results $(dirname $(dirname {input:q})) --reference {params.reference} 2>&1 | tee {log:q}"
