@@ -177,13 +177,16 @@ def _columns(figure: Document, ask: Question, drawn: list[Panel]) -> Iterator[Co
             by_cell.setdefault(cell, []).append(run)
     if not by_cell:
         raise BadInputError(f"there is no run of {ask.experiment} that ended well")
-    declared = figure.maybe("cells", list) or [{"cell": cell, "title": cell} for cell in by_cell]
-    for one in declared:
-        cell = str(one.get("cell") if isinstance(one, dict) else one)
-        if cell not in by_cell:
-            raise figure.error(figure.name("cells"), cell, f"one of {', '.join(by_cell)}")
-        title = str(one.get("title", cell)) if isinstance(one, dict) else cell
-        yield Column(title if len(declared) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn))
+    declared = figure.maybe("cells", list) or list(by_cell)
+    titles = dict(
+        (one["cell"], one.get("title", one["cell"])) if isinstance(one, dict) else (one, one) for one in declared
+    )
+    # size quick has fewer cells than the figure shows at size full
+    there = [cell for cell in titles if cell in by_cell]
+    if not there:
+        raise figure.error(figure.name("cells"), ", ".join(titles), f"at least one of {', '.join(by_cell)}")
+    for cell in there:
+        yield Column(titles[cell] if len(there) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn))
 
 
 def representative(runs: list[Run], drawn: list[Panel]) -> Run:

@@ -238,9 +238,7 @@ def test_a_guest_that_panics_is_told_from_one_that_ends(cell: Cell, tmp_path: Pa
 
 
 def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage(
-        "engine/guest/kernel_tcp.py", 'run["implementations"][flow["implementation"]]["congestion_control"]', '"nosuch"'
-    )
+    sabotage("engine/guest/kernel_tcp.py", 'implementation["congestion_control"]', '"nosuch"')
     with pytest.raises(EngineError, match=r"flow tcp: sender exited with 127: bulk: congestion control nosuch"):
         execute(cell, 1, tmp_path)
 

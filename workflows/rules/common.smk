@@ -18,6 +18,10 @@ BESIDE = shlex.quote(str(Path(sys.executable).parent))
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
 STUDIES = Path(config["folders"]["studies"])
+# What boots, as `python -m images` lists it; runs depend on the digests in these files.
+CACHE = os.environ.get("TESTBED_CACHE", "cache")
+IMAGES = f"{CACHE}/images.json"
+DEBUG_IMAGES = f"{CACHE}/debug-images.json"
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
 ROOTS = {"full": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 SIZES = {root: size for size, root in ROOTS.items()}

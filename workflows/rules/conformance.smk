@@ -1,5 +1,4 @@
 # The LEDBAT module's own tests, in a debug kernel: what decides the claims that say `kunit: true` (docs/claims.md).
-DEBUG_IMAGES = f"{CACHE}/debug-images.json"
 
 
 # A test that fails is a result: the file says so, and the exit status does not end the pipeline. Sources come over the

@@ -1,7 +1,5 @@
 # The guest's kernel, root file system and modules, and the programs under test. Runs depend on the digests in these
 # files, each rewritten only when something in it changes: a run needs the first and those of its own programs.
-CACHE = os.environ.get("TESTBED_CACHE", "cache")
-IMAGES = f"{CACHE}/images.json"
 
 
 rule images:
