@@ -1,6 +1,7 @@
 """What made a run, as far as it is not in the scenario."""
 
 import platform
+import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import cache
@@ -11,7 +12,9 @@ from engine.images import PROJECT, Images, Program
 
 @cache
 def commit() -> str:
-    """The checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` outside a checkout."""
+    """The checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` outside a checkout or without git."""
+    if shutil.which("git") is None:
+        return "unknown"
     words = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     described = subprocess.run(words, capture_output=True, text=True, check=False)
     return described.stdout.strip() or "unknown"

@@ -26,7 +26,7 @@ _EMPTY = ("results", "opt/testbed", "guest")
 def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, str]:
     """Return the paths of `kernel` and `initrd`, the kernel's `release` and package `version`, and the `digest` of all.
 
-    Raises ImageError when a part cannot be had.
+    The path of each module is there by `module:` and its name. Raises ImageError when a part cannot be had.
     """
     stock = _stock(store, say)
     (vmlinuz,) = (stock / "root" / "boot").glob("vmlinuz-*")
@@ -75,6 +75,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
         "release": release,
         "version": _version(stock, f"linux-image-{release}"),
         "digest": digest,
+        **{f"module:{path.stem}": str(path) for path in modules},
     }
 
 
