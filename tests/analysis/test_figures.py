@@ -88,11 +88,11 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
         ({"kind": "pie"}, "figure.kind: found 'pie', allowed is time-series, curves, table or values-by-seed"),
         (
             {"kind": "time-series", "panels": ["wind"]},
-            "figure.panels: found 'wind', allowed is one of rate, window, queue",
+            "figure.panels: found 'wind', allowed is one of rate, window, in-flight, queue",
         ),
         (
             {"kind": "time-series", "panels": ["rate"], "cells": ["x"]},
-            "figure.cells: found 'x', allowed is one of buffer=",
+            "figure.cells: found 'x', allowed is at least one of buffer=",
         ),
         ({"kind": "time-series", "panels": ["rate"], "interval": [5]}, "allowed is two instants in seconds"),
         ({"kind": "curves", "over": "rate", "axis": "x", "plots": [{"measure": "1"}]}, "a name of the matrix: buffer"),
