@@ -131,7 +131,7 @@ def _result(
         "findings": study.findings,
         # the report names what has not been run, too
         "experiments": [{"id": one.id, "title": one.title, "artefact": one.artefact} for one in study.experiments],
-        "experiment": experiment.data,
+        "experiment": experiment.data | {"scenario": study.experiment(experiment.runs_of).scenario},
         "runs": described,
         "settings": _settings(runs),
         "provenance": _common([run.settings.provenance for run in runs]),

@@ -35,7 +35,8 @@ def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tm
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
         (pl.col("tap") == "bottleneck-in") & (pl.col("flow") == "call")
     )
-    assert packets["time_ns"].diff().drop_nulls().unique().to_list() == [20_000_000]
+    # to a reading of the guest's clock, 256 ns: whoever wakes at the same instant takes its turn
+    assert (packets["time_ns"].diff().drop_nulls() - 20_000_000).abs().max() <= 256
     assert packets["ip_length"].unique().to_list() == [200]
     assert pl.read_parquet(folder / "columns" / "utp.parquet").is_empty()
 
