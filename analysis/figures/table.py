@@ -94,12 +94,16 @@ class Table:
 
 def _rounded(std: float, mean: float) -> str:
     """Write a deviation with one digit; 0 where the mean's three digits do not show it."""
-    return f"{std:.1g}".replace("e-0", "e-") if std > 1e-3 * abs(mean) else "0"
+    if std <= 1e-3 * abs(mean):
+        return "0"
+    return f"{std:.0f}" if std >= 10 else f"{std:.1g}".replace("e-0", "e-")
 
 
 def _short(number: float) -> str:
     """Write a number in a narrow field."""
-    return f"{number:.1e}".replace("e-0", "e-") if 0 < abs(number) < 1e-3 else f"{number:.3g}"
+    if 0 < abs(number) < 1e-3:
+        return f"{number:.1e}".replace("e-0", "e-")
+    return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
 def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
