@@ -32,7 +32,7 @@
 /* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
 #define LOW_WATER_BYTES (256 << 10)
 
-/* What tcp_ledbat answers to TCP_CC_INFO, as in images/tcp_ledbat/tcp_ledbat.c; others never begin with zero. */
+/* What tcp_ledbat answers to TCP_CC_INFO, as in images/tcp_ledbat/main.c; others never begin with zero. */
 struct ledbat_info {
 	uint32_t zero;
 	uint32_t base_delay_us;
@@ -146,7 +146,6 @@ static void *sample_until_stop(void *argument)
 {
 	struct sampling *s = argument;
 
-
 	pthread_mutex_lock(&s->lock);
 	for (; s->next_ns < s->stop_ns; s->next_ns += s->period_ns) {
 		const struct timespec at = {s->next_ns / 1000000000, s->next_ns % 1000000000};
@@ -164,13 +163,17 @@ static void *sample_until_stop(void *argument)
 }
 
 static int flow_socket;
+static volatile sig_atomic_t connected;
 
 /* the flow ends now: a reset, so that nothing of the send buffer follows */
 static void stop_flow(int signal_number)
 {
+	static const char never[] = "bulk: never connected\n";
 	const struct linger reset = {1, 0};
 
 	(void)signal_number;
+	if (!connected)
+		_exit(write(STDERR_FILENO, never, sizeof(never) - 1) < 0 ? 2 : 1);
 	setsockopt(flow_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(flow_socket);
 	_exit(0);
@@ -232,6 +235,7 @@ static int send_flow(char **argv)
 	sleep_until(start_ns);
 	if (connect(flow_socket, (const struct sockaddr *)&address, sizeof(address)))
 		die("connect");
+	connected = 1;
 	clock_gettime(CLOCK_REALTIME, &now);
 	/* samples of all flows fall on the same instants: multiples of the period from the scenario's zero */
 	sampling.next_ns = now.tv_sec * 1000000000LL + now.tv_nsec - origin_ns;

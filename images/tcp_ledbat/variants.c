@@ -105,7 +105,9 @@ static u64 ledbat_window(struct sock *sk)
 	return ledbat_exact_window(ca->credit_us, tcp_snd_cwnd(tcp_sk(sk)), ca->target_us);
 }
 
-static void ledbat_md_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+typedef u64 (*ledbat_lowered)(const struct ledbat *ca, u64 window);
+
+static void ledbat_md_avoid(struct sock *sk, u32 acked, ledbat_lowered lowered)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 	const u32 queuing_us = ledbat_known_queuing_us(ca);
@@ -114,9 +116,19 @@ static void ledbat_md_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	if (!acked)
 		return;
 	if (ledbat_md_decreases(sk, queuing_us))
-		ledbat_set_window(sk, ledbat_multiplied(ledbat_window(sk), ca->factor_ppm));
+		ledbat_set_window(sk, lowered(ca, ledbat_window(sk)));
 	else if (queuing_us < ca->target_us)
 		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us, queuing_us) * acked);
+}
+
+static u64 ledbat_md_lowered(const struct ledbat *ca, u64 window)
+{
+	return ledbat_multiplied(window, ca->factor_ppm);
+}
+
+static void ledbat_md_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	ledbat_md_avoid(sk, acked, ledbat_md_lowered);
 }
 
 static void ledbat_mdvar_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -128,18 +140,14 @@ static void ledbat_mdvar_pkts_acked(struct sock *sk, const struct ack_sample *sa
 	ledbat_pkts_acked(sk, sample);
 }
 
+static u64 ledbat_mdvar_lowered(const struct ledbat *ca, u64 window)
+{
+	return ledbat_drained(window, ca->target_us, ca->rtt_us);
+}
+
 static void ledbat_mdvar_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	const struct ledbat *ca = inet_csk_ca(sk);
-	const u32 queuing_us = ledbat_known_queuing_us(ca);
-
-	acked = ledbat_slow_start(sk, acked);
-	if (!acked)
-		return;
-	if (ledbat_md_decreases(sk, queuing_us))
-		ledbat_set_window(sk, ledbat_drained(ledbat_window(sk), ca->target_us, ca->rtt_us));
-	else if (queuing_us < ca->target_us)
-		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us, queuing_us) * acked);
+	ledbat_md_avoid(sk, acked, ledbat_mdvar_lowered);
 }
 
 /*

@@ -243,6 +243,15 @@ def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabota
         execute(cell, 1, tmp_path)
 
 
+def test_a_flow_that_never_connects_fails_the_run(scenario: Path, tmp_path: Path) -> None:
+    text = scenario.read_text().replace("start: 0s}", "start: 200ms}", 1)
+    scenario.write_text(
+        text.replace("{at: 2s, on: bottleneck, rate: 5mbit}", "{at: 100ms, on: path:s1-d1, loss: {forward: 100%}}")
+    )
+    with pytest.raises(EngineError, match="flow tcp: sender exited with 1: bulk: never connected"):
+        execute(expand(scenario, "full")[0], 1, tmp_path)
+
+
 def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     places = ("/opt/tools", "/opt/testbed", "/opt/modules")
     attempts = "; ".join(f"__import__('os').system('echo x > {place}/testbed-canary')" for place in places)
