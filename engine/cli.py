@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="carry out runs of a scenario")
     run.add_argument("scenario", type=Path)
     run.add_argument("--seed", type=int, action="append", help="may be repeated; default: all seeds of the size")
-    run.add_argument("--cell", help="one cell of the scenario's matrix; default: all")
+    run.add_argument("--cell", action="append", help="of the scenario's matrix; may be repeated; default: all")
     run.add_argument("--size", choices=SIZES, default="full")
     run.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
     run.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     worst = 0
-    for cell in _cells(options):
+    for cell in _cells(options.scenario, options.size, options.cell or []):
         for seed in options.seed or cell.seeds:
             name = run_folder(Path(), cell, seed)
             try:
@@ -127,8 +127,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _shell(options: argparse.Namespace) -> int:
-    options.size = "full"
-    return shell(_cells(options)[0])
+    return shell(_cells(options.scenario, "full", [options.cell] if options.cell else [])[0])
 
 
 def _exec(options: argparse.Namespace) -> int:
@@ -166,15 +165,13 @@ def _bench(options: argparse.Namespace) -> int:
     return bench.main(options.into)
 
 
-def _cells(options: argparse.Namespace) -> list[Cell]:
-    cells = expand(options.scenario, options.size)
-    if options.cell is None:
-        return cells
-    chosen = [cell for cell in cells if cell.name == options.cell]
-    if not chosen:
-        names = ", ".join(cell.name for cell in cells)
-        raise EngineError(f"{options.scenario}: no cell {options.cell!r}; it has: {names}")
-    return chosen
+def _cells(scenario: Path, size: str, names: list[str]) -> list[Cell]:
+    """The cells of these names; all, if there are none."""
+    cells = {cell.name: cell for cell in expand(scenario, size)}
+    for name in names:
+        if name not in cells:
+            raise EngineError(f"{scenario}: no cell {name!r}; it has: {', '.join(cells)}")
+    return [cells[name] for name in names or cells]
 
 
 def _printable(words: str) -> str:

@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 TESTBED = """\
-import argparse, json, os, pathlib, signal, sys
+import argparse, itertools, json, os, pathlib, signal, sys
 from engine.scenario import ScenarioError, expand, plan, resolve
 
 def main():
@@ -26,13 +26,13 @@ def main():
     parser.add_argument("command", choices=["run", "plan", "kunit"])
     parser.add_argument("scenarios", nargs="*", type=pathlib.Path)
     parser.add_argument("--seed", type=int, action="append")
-    parser.add_argument("--cell")
+    parser.add_argument("--cell", action="append")
     parser.add_argument("--size")
     parser.add_argument("--backend", choices=["virtual"])
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     with open("calls.log", "a") as log:
-        print("testbed", args.command, args.cell, args.seed, args.size, file=log)
+        print("testbed", args.command, *args.cell or [], args.seed, args.size, file=log)
     if args.command == "plan":
         try:
             rows = plan(args.scenarios, args.size)
@@ -44,8 +44,8 @@ def main():
     if args.command == "kunit":
         args.into.write_text("{}")
         return 1  # a test failed
-    [cell] = [cell for cell in expand(args.scenarios[0], args.size) if cell.name == args.cell]
-    for seed in args.seed:
+    cells = [cell for cell in expand(args.scenarios[0], args.size) if cell.name in args.cell]
+    for cell, seed in itertools.product(cells, args.seed):
         folder = args.into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
         shown = f"{cell.experiment}/{cell.name}/{seed}"
         if os.environ.get("KILL_AT") == shown:
@@ -179,7 +179,7 @@ def small(pipeline: Pipeline) -> Pipeline:
     (study / "claims.yaml").write_text(CLAIMS)
     (study / "one.yaml").write_text(scenario("toy-one", "seeds: {full: 3, quick: 1}\n"))
     (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {full: 2}\n"))
-    (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {seeds: 2}\n")
+    (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {runs: 2}\n")
     return pipeline
 
 

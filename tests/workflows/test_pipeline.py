@@ -49,7 +49,7 @@ def test_the_graphs_of_both_sizes(pipeline: Any) -> None:
         rule: 2 * full[rule] for rule in ("measurements", "figure", "report")
     }
     # One plan for each size, although snakemake was called twice.
-    assert pipeline.calls("testbed plan") == ["testbed plan None None full", "testbed plan None None quick"]
+    assert pipeline.calls("testbed plan") == ["testbed plan None full", "testbed plan None quick"]
 
 
 def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
@@ -84,7 +84,7 @@ def test_module_tests_are_run_for_claims_that_need_them(small: Any) -> None:
     # once it is there, it is used; only the experiment whose claims say so is measured again
     small("quick")
     assert [call for call in small.calls() if "kunit None" in call or "analysis measure" in call] == [
-        "testbed kunit None None None",
+        "testbed kunit None None",
         "analysis measure toy-one --claims workflows/studies/toy/claims.yaml --runs results/quick/runs "
         "--kunit results/quick/kunit.json --out results/quick/experiments",
     ]
@@ -193,12 +193,21 @@ def test_a_study_without_scenarios_is_told(small: Any) -> None:
     assert "study 'toys' has no scenario in workflows/studies/toys" in small(code=1)
 
 
-@pytest.mark.parametrize("jobs", ["{seeds: 2}", "{virtual_seconds: 2}"])
-def test_jobs_hold_as_many_seeds_as_the_configuration_says(small: Any, jobs: str) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "calls"),
+    [
+        # three runs of 1 s; two of 1 s and two of 2 s
+        ("{runs: 2}", ["case=a [1, 2]", "case=b [1, 2]", "single [1, 2]", "single [3]"]),
+        ("{runs: 4}", ["case=a case=b [1, 2]", "single [1, 2, 3]"]),
+        ("{virtual_seconds: 2}", ["case=a [1, 2]", "case=b [1]", "case=b [2]", "single [1, 2]", "single [3]"]),
+        ("{virtual_seconds: 6}", ["case=a case=b [1, 2]", "single [1, 2, 3]"]),
+    ],
+)
+def test_jobs_hold_as_many_runs_as_the_configuration_says(small: Any, jobs: str, calls: list[str]) -> None:
     (small.folder / "workflows/config.yaml").write_text(f"studies: [toy]\njobs: {jobs}\n")
-    counts = job_counts(small("--dry-run", "--quiet", "rules"))
-    # Of 3 seeds of 1 s, 2 of 1 s and 2 of 2 s.
-    assert counts["runs"] == {"{seeds: 2}": 4, "{virtual_seconds: 2}": 5}[jobs]
+    small()
+    assert sorted(small.calls("testbed run")) == [f"testbed run {call} full" for call in calls]
+    assert small.done_seeds() == ALL_RUNS
 
 
 def test_style_of_the_rules() -> None:

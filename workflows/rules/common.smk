@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -31,9 +32,7 @@ wildcard_constraints:
     results="|".join(map(re.escape, ROOTS.values())),
     study="[^/]+",
     experiment="[a-z0-9-]+",
-    cell="[^/]+",
-    first=r"\d+",
-    last=r"\d+",
+    number=r"\d+",
 
 
 def scenario_files():
@@ -77,21 +76,39 @@ def plan(size):
     return experiments
 
 
-def batches(cell):
-    """First and last seed of each job of a cell."""
-    limit = min(
-        config["jobs"]["seeds"],
-        max(1, int(config["jobs"]["virtual_seconds"] / cell["virtual_s"])),
-    )
-    seeds = cell["seeds"]
-    for start in range(0, len(seeds), limit):
-        chunk = seeds[start : start + limit]
-        yield chunk[0], chunk[-1]
+@dataclass
+class Batch:
+    """What one job runs: the same seeds of some cells."""
+
+    cells: list[dict]
+    seeds: list[int]
+
+    def takes(self, cell, seeds):
+        """Whether it stays within the configuration with these seeds of another cell."""
+        count = len(seeds) * (len(self.cells) + 1)
+        virtual_s = len(seeds) * (cell["virtual_s"] + sum(own["virtual_s"] for own in self.cells))
+        within = count <= config["jobs"]["runs"] and virtual_s <= config["jobs"]["virtual_seconds"]
+        return self.seeds == seeds and within
 
 
-def planned_cell(wildcards):
-    """The plan's entry for the cell of a job."""
-    return plan(SIZES[wildcards.results])[wildcards.experiment][wildcards.cell]
+@functools.cache
+def batches(size, experiment):
+    """The jobs that run an experiment. Long cells are cut by seeds, short ones share a job."""
+    jobs = []
+    for cell in plan(size)[experiment].values():
+        limit = min(config["jobs"]["runs"], max(1, int(config["jobs"]["virtual_seconds"] / cell["virtual_s"])))
+        for start in range(0, len(cell["seeds"]), limit):
+            seeds = cell["seeds"][start : start + limit]
+            if jobs and jobs[-1].takes(cell, seeds):
+                jobs[-1].cells.append(cell)
+            else:
+                jobs.append(Batch([cell], seeds))
+    return jobs
+
+
+def batch_of(wildcards):
+    """What a job runs."""
+    return batches(SIZES[wildcards.results], wildcards.experiment)[int(wildcards.number) - 1]
 
 
 def size_of(wildcards):
@@ -120,7 +137,8 @@ def claims():
 
 def programs_of(wildcards):
     """What says that the programs which a job's runs need are built."""
-    return [f"{CACHE}/programs/{name}.json" for name in planned_cell(wildcards)["programs"]]
+    names = {name for cell in batch_of(wildcards).cells for name in cell["programs"]}
+    return [f"{CACHE}/programs/{name}.json" for name in sorted(names)]
 
 
 def claims_of(wildcards):
@@ -136,9 +154,8 @@ def simulated_by(experiment):
 def runs_of(results, experiment):
     """What says that all runs of an experiment are there."""
     return [
-        f"{results}/runs/{cell['study']}/{experiment}/{cell['cell']}/seeds-{first}-{last}.done"
-        for cell in plan(SIZES[results])[experiment].values()
-        for first, last in batches(cell)
+        f"{results}/runs/{batch.cells[0]['study']}/{experiment}/job-{number}.done"
+        for number, batch in enumerate(batches(SIZES[results], experiment), 1)
     ]
 
 
@@ -169,20 +186,23 @@ def module_tests_of(wildcards):
     return [f"{wildcards.results}/kunit.json"] if wanted and built and can_build else []
 
 
-def seeds_of(wildcards):
-    """The seeds of a job."""
-    return range(int(wildcards.first), int(wildcards.last) + 1)
+def run_options(wildcards):
+    """The cells and seeds of a job as options of `testbed run`."""
+    batch = batch_of(wildcards)
+    cells = [word for cell in batch.cells for word in ("--cell", cell["cell"])]
+    return cells + [word for seed in batch.seeds for word in ("--seed", str(seed))]
 
 
-def seed_options(wildcards):
-    """The seeds of a job as options of `testbed run`."""
-    return [word for seed in seeds_of(wildcards) for word in ("--seed", seed)]
+def virtual_seconds(wildcards):
+    """The run folders that a job makes, and the virtual seconds of each run."""
+    batch = batch_of(wildcards)
+    place = "{results}/runs/{study}/{experiment}".format(**wildcards)
+    return {f"{place}/{cell['cell']}/seed-{seed}": cell["virtual_s"] for cell in batch.cells for seed in batch.seeds}
 
 
 def run_folders(wildcards):
     """The run folders that a job makes."""
-    cell = "{results}/runs/{study}/{experiment}/{cell}".format(**wildcards)
-    return [f"{cell}/seed-{seed}" for seed in seeds_of(wildcards)]
+    return list(virtual_seconds(wildcards))
 
 
 def targets(size):

@@ -18,9 +18,9 @@ class Progress(threading.Thread):
         super().__init__(daemon=True)
         self.started = time.time()
         self.weights = {
-            f"{folder}/summary.json": planned_cell(job.wildcards)["virtual_s"]
+            f"{folder}/summary.json": virtual_s
             for job in jobs
-            for folder in run_folders(job.wildcards)
+            for folder, virtual_s in virtual_seconds(job.wildcards).items()
         }
         self.whole = sum(self.weights.values())
         self.waiting = set(self.weights)

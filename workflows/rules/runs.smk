@@ -1,4 +1,4 @@
-# Several seeds of one cell: run, then turned into columns. Both in one job, so that captures which are not kept never
+# Several runs of one experiment, then turned into columns. Both in one job, so that captures which are not kept never
 # pile up.
 rule runs:
     input:
@@ -6,18 +6,18 @@ rule runs:
         images=IMAGES,
         programs=programs_of,
     output:
-        touch("{results}/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.done"),
+        touch("{results}/runs/{study}/{experiment}/job-{number}.done"),
     log:
-        "{results}/logs/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.log",
+        "{results}/logs/runs/{study}/{experiment}/job-{number}.log",
     benchmark:
-        "{results}/logs/runs/{study}/{experiment}/{cell}/seeds-{first}-{last}.tsv"
+        "{results}/logs/runs/{study}/{experiment}/job-{number}.tsv"
     params:
         size=size_of,
-        seeds=seed_options,
+        runs=run_options,
         folders=run_folders,
         backend=config["backend"],
     shell:
-        "testbed run {input.scenario:q} --size {params.size} --cell {wildcards.cell:q} {params.seeds} "
+        "testbed run {input.scenario:q} --size {params.size} {params.runs:q} "
         "--backend {params.backend} --into {wildcards.results}/runs > {log:q} 2>&1 "
         "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "
         "|| failed {log:q}"
