@@ -12,7 +12,7 @@ from typing import Any
 from engine import backends, handover
 from engine.errors import EngineError
 from engine.files import digests
-from engine.pin import free_cpu
+from engine.pin import all_cpus, free_cpu
 from engine.sandbox import STAGE, Limits
 from engine.scenario import Cell, implementations, resolve
 
@@ -113,7 +113,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     guest = backends.prepare(run)
     run["provenance"] = guest.provenance
 
-    with free_cpu() as cpu:
+    with all_cpus() if guest.alone else free_cpu() as cpu:
         run["origin_ns"] = guest.origin_ns()
         description = json.dumps(run, indent=1)
         (folder / "run.json").write_text(description)

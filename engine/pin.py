@@ -1,10 +1,13 @@
-"""One CPU per guest. Unpinned, every system call of a guest is a wake-up on another CPU: five times slower."""
+"""One CPU per guest. Unpinned, every system call of a guest is a wake-up on another CPU: five times slower.
+
+A run in real time has them all: what else runs would disturb it.
+"""
 
 import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
@@ -32,6 +35,21 @@ def free_cpu() -> Iterator[int]:
         yield cpu
     finally:
         os.close(lock)
+
+
+@contextmanager
+def all_cpus() -> Iterator[int]:
+    """Hold every CPU of this host, for a run that nothing of the testbed may run beside; waits for what does.
+
+    Taken in order, so that two who want all cannot wait for each other. What is yielded names none in particular.
+    """
+    folder = _lock_folder()
+    with ExitStack() as held:
+        for cpu in range(os.cpu_count() or 1):
+            lock = _open_lock(folder, cpu)
+            held.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield 0
 
 
 def _lock_folder() -> Path:

@@ -28,6 +28,12 @@ _SIOCETHTOOL = 0x8946
 _ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
 
 
+def set_sysctl(namespace: int | None, name: str, value: str) -> None:
+    """Set one sysctl of the namespace behind a descriptor (None: the first one); `name` has slashes."""
+    with entered(namespace), open(f"/proc/sys/{name}", "w") as file:
+        file.write(value)
+
+
 class BatchNode(Node):  # type: ignore[misc]
     """A host: a network namespace, and a shell in it once somebody asks for one."""
 
@@ -54,8 +60,7 @@ class BatchNode(Node):  # type: ignore[misc]
 
     def set_sysctl(self, name: str, value: str) -> None:
         """Set one sysctl of this node's namespace; `name` has slashes, as below /proc/sys."""
-        with entered(self.namespace), open(f"/proc/sys/{name}", "w") as file:
-            file.write(value)
+        set_sysctl(self.namespace, name, value)
 
     def netns_words(self) -> str:
         """Where ``ip link add`` puts an interface of this node."""
@@ -246,10 +251,16 @@ _OVS_START = (
 
 
 class BatchMininet(Mininet):  # type: ignore[misc]
-    """Mininet over batches. `build` leaves every namespace, link, address, route and qdisc in place."""
+    """Mininet over batches. `build` leaves every namespace, link, address, route and qdisc in place.
 
-    def __init__(self, topo: Any) -> None:
+    `sysctls` hold in all namespaces of the network, the switches' own included.
+    """
+
+    def __init__(self, topo: Any, sysctls: Mapping[str, str]) -> None:
         self.configuration = Batch()
+        self.sysctls = sysctls
+        for name, value in sysctls.items():
+            set_sysctl(None, name, value)
         super().__init__(topo, switch=BatchSwitch, host=BatchNode, controller=None, link=BatchLink, intf=BatchIntf)
 
     @classmethod
@@ -257,7 +268,8 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         """Nothing: Mininet would raise the first namespace's buffer sizes, a process per value."""
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
-        """As Mininet's; nodes share this network's batch."""
+        """As Mininet's; nodes share this network's batch and sysctls."""
+        params["sysctls"] = {**self.sysctls, **params.get("sysctls", {})}
         return super().addHost(name, cls, configuration=self.configuration, **params)
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name

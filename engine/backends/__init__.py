@@ -6,7 +6,7 @@ A backend is a module with ``prepare(run) -> Guest``; run.json has every value d
 
 import importlib
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from engine.sandbox import Limits
 
@@ -18,6 +18,8 @@ class Guest(Protocol):
     """What is needed for a run is there; it has not begun."""
 
     provenance: dict[str, Any]
+    alone: ClassVar[bool]
+    """Whether nothing else of the testbed may run on the host meanwhile: its time is that of the host."""
 
     def origin_ns(self) -> int:
         """Zero of the scenario's clock (CLOCK_REALTIME in the guest, ns) for a run that starts now."""

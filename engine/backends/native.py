@@ -12,7 +12,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from engine import images, provenance, watch
 from engine.backends import AGENT
@@ -37,6 +37,7 @@ _ENVIRONMENT = {
 class Guest:
     """See `engine.backends.Guest`."""
 
+    alone: ClassVar[bool] = True
     images: Images
     modules: list[str]
 

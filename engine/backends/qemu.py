@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from engine import images, provenance
 from engine.backends import AGENT
@@ -33,6 +33,7 @@ _KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigatio
 class Guest:
     """See `engine.backends.Guest`."""
 
+    alone: ClassVar[bool] = False
     stock: dict[str, str]
     seed: int
     limit_s: float

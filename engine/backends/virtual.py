@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from engine import images, launch, provenance, watch
 from engine.backends import AGENT
@@ -15,6 +15,7 @@ from engine.sandbox import Limits
 class Guest:
     """See `engine.backends.Guest`."""
 
+    alone: ClassVar[bool] = False
     images: Images
     programs: dict[str, Program]
     arguments: list[str]

@@ -1,5 +1,6 @@
 """The network of a run: builds the topology that run.json names, with the TCP settings of its flows."""
 
+import os
 import subprocess
 from dataclasses import replace
 from typing import Any
@@ -47,7 +48,7 @@ def build(run: dict[str, Any]) -> BatchMininet:
     else:
         forward, backward = _delays(run["delay"])
         topo = Dumbbell(forward=forward, backward=backward, **common)
-    net = BatchMininet(topo)
+    net = BatchMininet(topo, _common_sysctls(run))
     net.start()
     return net
 
@@ -99,6 +100,12 @@ def _route_options(run: dict[str, Any]) -> dict[str, str]:
             if run["tcp"]["ack"] == "every-packet":
                 options[host].append("quickack 1")
     return {host: " ".join(words) for host, words in options.items()}
+
+
+def _common_sysctls(run: dict[str, Any]) -> dict[str, str]:
+    """For all namespaces: IPv6 is off, so that none of its own messages are captured. Other guests boot without it."""
+    name = "net/ipv6/conf/all/disable_ipv6"
+    return {name: "1"} if run["backend"] == "native" and os.path.exists(f"/proc/sys/{name}") else {}
 
 
 def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
