@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -44,32 +45,37 @@ def main(name: str) -> int:
     Raises:
         EngineError: there is no such implementation, or it has not been built.
     """
-    good = True
-    for finding in check(name):
-        print(f"{'wrong' if finding.wrong else 'ok':6} {finding.demand}" + f": {finding.wrong}" * bool(finding.wrong))
-        good = good and finding.wrong is None
-    return 0 if good else 1
+    findings: list[Finding] = []
+    folder = Path(tempfile.mkdtemp(prefix="testbed-check-"))
+    try:
+        for finding in check(name, folder):
+            findings.append(finding)
+            wrong = f": {finding.wrong}" * bool(finding.wrong)
+            print(f"{'wrong' if wrong else 'ok':6} {finding.demand}{wrong}")
+    finally:
+        if not any(finding.wrong for finding in findings):
+            shutil.rmtree(folder)  # else it holds the logs that were named
+    return int(any(finding.wrong for finding in findings))
 
 
-def check(name: str) -> Iterator[Finding]:
-    """Each demand in turn, with what was found."""
+def check(name: str, folder: Path) -> Iterator[Finding]:
+    """Each demand in turn, with what was found; runs go into `folder`."""
     known = implementations.known()
     if name not in known:
         raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
     is_program = known[name]["kind"] == "program"
-    with tempfile.TemporaryDirectory(prefix="testbed-check-") as folder:
-        scenario = Path(folder, "check", "check.yaml")
-        scenario.parent.mkdir()
-        scenario.write_text(_SCENARIO.format(name=name))
-        (cell,) = expand(scenario, "full")
-        into = Path(folder, "runs")
-        yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, into, is_program))
-        yield Finding("sends without end until SIGTERM, and ends within a virtual second of it", _endless(cell, into))
-        if is_program:
-            for role in ("receiver", "sender"):
-                yield Finding(
-                    f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}", _unknown(cell, into, role)
-                )
+    scenario = folder / "check" / "check.yaml"
+    scenario.parent.mkdir()
+    scenario.write_text(_SCENARIO.format(name=name))
+    (cell,) = expand(scenario, "full")
+    yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, folder / "transfer", is_program))
+    yield Finding(
+        "sends without end until SIGTERM, and ends within a virtual second of it", _endless(cell, folder / "endless")
+    )
+    if is_program:
+        for role in ("receiver", "sender"):
+            found = _unknown(cell, folder / f"unknown-to-{role}", role)
+            yield Finding(f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}", found)
 
 
 def _transfer(cell: Cell, into: Path, is_program: bool) -> str | None:

@@ -28,10 +28,14 @@ class Images:
 
 @dataclass(frozen=True)
 class Program:
-    """A built program under test: what its endpoints see as /opt/implementation, and its root (None: the guest's)."""
+    """A built program under test: what its endpoints see as /opt/implementation, and its root (None: the guest's).
+
+    `environment` are variables that the root brings along.
+    """
 
     files: Path
     root: Path | None
+    environment: dict[str, str]
     provenance: dict[str, Any]
 
 
@@ -46,7 +50,8 @@ def program(name: str) -> Program:
     try:
         entry = json.loads(index.read_text())
         root = entry.get("root")
-        return Program(Path(entry["files"]), Path(root) if root else None, _without_paths(entry))
+        environment = entry.get("environment", {})
+        return Program(Path(entry["files"]), Path(root) if root else None, environment, _without_paths(entry))
     except FileNotFoundError:
         raise EngineError(f"{name} has not been built: `python -m images {name}` does that") from None
     except (KeyError, ValueError) as error:
@@ -96,7 +101,8 @@ def _check_unchanged(file: Path) -> None:
 
 
 def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name not in ("path", "packages", "files", "root")}
+    left_out = ("path", "packages", "files", "root", "environment")
+    return {name: value for name, value in entry.items() if name not in left_out}
 
 
 def cache_folder() -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Build a program under test: an implementation of kind `program`, as docs/implementations.md says.
 
-An entry of the store holds `files/`, which a guest sees as /opt/implementation; the Debian release that the program
-asks for, if any, is an entry of its own, shared by all that ask for the same.
+An entry of the store holds `files/`, which a guest sees as /opt/implementation; the root that the program asks for, if
+any, is an entry of its own (images/roots.py).
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.scenario import implementations, load
-from images import debian
+from images import roots
 from images.cache import Store, digest_of, file_digest, remove
 from images.errors import ImageError
-from images.rootfs.build import install_debian
 from images.run import Say, compiler, logged
 
 DESCRIPTION = "implementation.yaml"
-CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
@@ -52,11 +50,16 @@ def build(store: Store, say: Say, name: str) -> Path:
     folders = _folders(name)
     log = store.root / "logs" / f"{name}.log"
     fetched = _fetch(store, say, description["fetch"], log)
-    files, digest = _files(store, say, name, folders, fetched, log)
+    root = description.get("root", {})
+    archive = roots.archive_of(name, root, folders)
+    files, digest = _files(store, say, name, folders, archive, fetched, log)
     entry: dict[str, Any] = {"files": str(files), "digest": digest}
-    if "root" in description:
-        root = _root(store, say, name, description["root"], files, digest, fetched, log)
-        entry |= {"root": str(root / "root"), "root_digest": (root / "tar.sha256").read_text().strip()}
+    if "suite" in root:
+        entry |= roots.from_debian(store, say, name, root, files, digest, fetched, log)
+    elif root:
+        if (files / "install").exists():
+            raise ImageError(f"{name}: `install` is for a root from Debian; what it does belongs into the image")
+        entry |= roots.from_image(store, say, name, root, archive)
     index = index_of(store.root, name)
     index.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(entry, indent=2) + "\n"
@@ -121,10 +124,17 @@ def _unpack(archive: Path, into: Path) -> None:
 
 
 def _files(
-    store: Store, say: Say, name: str, folders: list[Path], fetched: dict[str, Path], log: Path
+    store: Store,
+    say: Say,
+    name: str,
+    folders: list[Path],
+    archive: Path | None,
+    fetched: dict[str, Path],
+    log: Path,
 ) -> tuple[Path, str]:
     """What the guest sees as /opt/implementation: the folders' files and what `build` makes; and its digest."""
     sources = {str(path): source for folder in reversed(folders) for path, source in _sources(folder).items()}
+    sources = {path: source for path, source in sources.items() if source != archive}
     inputs: dict[str, Any] = {
         "files": {path: [file_digest(file), os.access(file, os.X_OK)] for path, file in sorted(sources.items())},
         "fetched": {package: folder.parent.name for package, folder in fetched.items()},
@@ -163,36 +173,3 @@ def _build(folder: Path, fetched: dict[str, Path], log: Path, what: str) -> None
     logged([str(work / "build")], log, what, cwd=work, environment=environment)
     remove(work)
     remove(packages)
-
-
-def _root(
-    store: Store,
-    say: Say,
-    name: str,
-    wanted: dict[str, Any],
-    files: Path,
-    digest: str,
-    fetched: dict[str, Path],
-    log: Path,
-) -> Path:
-    """The entry with the Debian release that the program runs in."""
-    installs = (files / "install").exists()
-    inputs = {"root": wanted, "clean": file_digest(CLEAN), "install": digest if installs else None}
-    hooks = [str(CLEAN)]
-    if installs:
-        copies = [f"copy-in {source} /opt/fetched" for source in fetched.values()]
-        hooks = [
-            'mkdir -p "$1/opt/implementation" "$1/opt/fetched"',
-            f'cp -r "{files}/." "$1/opt/implementation"',
-            *copies,
-            'chroot "$1" /opt/implementation/install',
-            'rm -r "$1/opt/implementation" "$1/opt/fetched"',
-            *hooks,
-        ]
-
-    def make(folder: Path) -> None:
-        say(f"{name}: installing Debian {wanted['suite']} with {len(wanted['packages'])} packages (1 minute)")
-        install_debian(folder, wanted["suite"], wanted["packages"], hooks, log, f"Building the root of {name}")
-
-    debian.source_lines([wanted["suite"]])  # says what is wrong before a minute has passed
-    return store.ensure("roots", digest_of(inputs), make)

@@ -36,11 +36,16 @@ class Guest:
 
 
 def prepare(run: dict[str, Any]) -> Guest:
-    """Raises EngineError when images or programs of the run have not been built."""
+    """See `engine.backends`; an implementation gains the `environment` that its root brings along.
+
+    Raises EngineError when images or programs of the run have not been built.
+    """
     boot = images.load()
     used = {
         name: images.program(name)
         for name, implementation in run["implementations"].items()
         if implementation["kind"] == "program"
     }
+    for name, program in used.items():
+        run["implementations"][name]["environment"] = program.environment
     return Guest(boot, used, launch.boot_arguments(boot, run["seed"], AGENT))

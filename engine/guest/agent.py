@@ -76,10 +76,9 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
 
 
 def _version(name: str, implementation: dict[str, Any]) -> str:
-    command = implementation["version_command"]
     if implementation["kind"] == "program":
-        return programs.version(name, command)
-    return subprocess.check_output(command, text=True).strip()
+        return programs.version(name, implementation)
+    return subprocess.check_output(implementation["version_command"], text=True).strip()
 
 
 def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:

@@ -17,7 +17,6 @@ _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/tmp",  # noqa: S108  the program's own
     "LANG": "C.UTF-8",
-    "LOGDIR": "/logs",
 }
 
 
@@ -26,10 +25,10 @@ def enter(implementation: str, logs: str, start_ns: int) -> list[str]:
     return [_ENTER, f"{PROGRAMS}/{implementation}/root", f"{PROGRAMS}/{implementation}/files", logs, str(start_ns)]
 
 
-def version(implementation: str, command: list[str]) -> str:
+def version(name: str, implementation: dict[str, Any]) -> str:
     """What the program says about itself."""
-    words = [*enter(implementation, "/tmp", 0), *command]  # noqa: S108  the guest's own
-    return subprocess.check_output(words, text=True, env=_ENVIRONMENT).strip()
+    words = [*enter(name, "/tmp", 0), *implementation["version_command"]]  # noqa: S108  the guest's own
+    return subprocess.check_output(words, text=True, env=_ENVIRONMENT | implementation["environment"]).strip()
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
@@ -38,7 +37,9 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     What it writes goes to the folder `log` (its LOGDIR) and, for standard output and errors, to files beside it.
     """
     os.mkdir(log)
-    environment = _ENVIRONMENT | {
+    environment = _ENVIRONMENT | run["implementations"][flow["implementation"]]["environment"]
+    environment |= {
+        "LOGDIR": "/logs",
         "ROLE": role,
         "PEER": peer,
         "PORT": str(port),

@@ -55,10 +55,11 @@ def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
 
 
 def _merged(base: Any, changes: Any) -> Any:
-    """Change `base` by the fields of `changes`: mappings field by field, anything else replaced."""
+    """Change `base` by the fields of `changes`: mappings field by field, a root and anything else replaced."""
     if not (isinstance(base, dict) and isinstance(changes, dict)):
         return changes
-    return base | {name: _merged(base.get(name), value) for name, value in changes.items()}
+    merged = {name: value if name == "root" else _merged(base.get(name), value) for name, value in changes.items()}
+    return base | merged
 
 
 def parameter_problems(document: Document, path: FieldPath, declared: Mapping[str, Any]) -> Iterator[Problem]:

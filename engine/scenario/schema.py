@@ -134,6 +134,10 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
         case "type":
             types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
             yield document.problem(path, found, " or ".join(_TYPES[name] for name in types))
+        case "oneOf" if isinstance(value, dict):
+            names = [option["required"][0] for option in schema["oneOf"]]
+            given = [name for name in names if name in value]
+            yield document.problem(path, f"found {' and '.join(given) or 'none'}", f"one of {', '.join(names)}")
         case "pattern":
             yield document.problem(path, found, schema.get("description", f"text matching {schema['pattern']}"))
         case "unit":
@@ -142,6 +146,8 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
             yield document.problem(path, error.message, f"{schema['atLeast']} or more")
         case "atMost":
             yield document.problem(path, error.message, f"{schema['atMost']} or less")
+        case "oneOf":
+            pass  # told by `type`
         case _:
             yield document.problem(path, error.message, schema.get("description", f"{error.validator}: see the schema"))
 

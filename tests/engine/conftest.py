@@ -8,6 +8,7 @@ import pytest
 
 from engine import images, sandbox
 from engine.images import PROJECT
+from engine.scenario import implementations
 from images import programs
 from images.cache import Store, default_root
 
@@ -54,6 +55,19 @@ def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         monkeypatch.setattr(sandbox, "PROJECT", copy)
 
     return replace
+
+
+@pytest.fixture
+def own_implementations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in place of images/implementations, and a cache of its own for what is built of it."""
+    folder, cache = tmp_path / "implementations", tmp_path / "cache"
+    folder.mkdir()
+    cache.mkdir()
+    shutil.copy(default_root() / "images.json", cache)
+    monkeypatch.setenv("TESTBED_CACHE", str(cache))
+    monkeypatch.setattr(implementations, "IMPLEMENTATIONS", folder)
+    images.program.cache_clear()
+    return folder
 
 
 @pytest.fixture

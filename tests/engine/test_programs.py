@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,8 @@ from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
-from engine.scenario import expand, implementations
-from images import programs
-from images.cache import Store, default_root
+from engine.scenario import expand
+from images.cache import default_root
 
 TOY = Path(__file__).with_name("toy")
 SCENARIO = """\
@@ -35,22 +35,17 @@ Toy = Callable[[str], Path]
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Path) -> Toy:
     """Builds a toy with a flaw, the only implementation there is; returns a scenario with a flow of it."""
-    folder, cache = tmp_path / "implementations", tmp_path / "cache"
+    folder = own_implementations
     shutil.copytree(TOY, folder / "toy")
-    cache.mkdir()
-    shutil.copy(default_root() / "images.json", cache)
-    monkeypatch.setenv("TESTBED_CACHE", str(cache))
-    monkeypatch.setattr(implementations, "IMPLEMENTATIONS", folder)
-    built.program.cache_clear()
 
     def build(flaw: str) -> Path:
         name = flaw.replace(" ", "-")
         (folder / name).mkdir()
         (folder / name / "implementation.yaml").write_text("extends: toy\n")
         (folder / name / "flaw").write_text(flaw)
-        programs.build(Store(cache), lambda _: None, name)
+        program(name)
         scenario = tmp_path / "trial" / f"{name}.yaml"
         scenario.parent.mkdir(exist_ok=True)
         scenario.write_text(SCENARIO.replace("FLAW", name))
@@ -149,14 +144,42 @@ def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
         ("keeps nothing", {"transfers 1 MB": "has not put what arrived"}),
     ],
 )
-def test_check_says_what_is_wrong(toy: Toy, flaw: str, wrong: dict[str, str]) -> None:
+def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: dict[str, str]) -> None:
     toy(flaw)
-    found = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"))}
+    into = tmp_path / "checked"
+    into.mkdir()
+    found = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"), into)}
     assert len(found) == 4
     for demand, words in found.items():
         expected = next((expected for name, expected in wrong.items() if name in demand), None)
         assert (words is None) == (expected is None), words
         assert expected is None or expected in str(words)
+
+
+def test_check_keeps_the_logs_that_it_names(
+    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy("crashes")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert main(["check", "crashes"]) == 1
+    named = re.search(r"sender exited with 1: out of luck \(logs in (\S+)\)", capsys.readouterr().out)
+    assert named
+    assert Path(named[1], "checked.sender.err").read_text() == "out of luck\n"
+
+
+def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
+    own_implementations: Path, program: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (PROJECT / "docs" / "adding-a-client.md").read_text()
+    shown = dict(re.findall(r"`images/implementations/(mine/[\w.]+)`.*?```\w+\n(.*?)```", page, re.DOTALL))
+    assert set(shown) == {"mine/implementation.yaml", "mine/endpoint"}
+    (own_implementations / "mine").mkdir()
+    for name, text in shown.items():
+        (own_implementations / name).write_text(text)
+    (own_implementations / "mine/endpoint").chmod(0o755)
+    program("mine")
+    assert main(["check", "mine"]) == 0
+    assert f"```\n{capsys.readouterr().out}```" in page
 
 
 def test_check_knows_only_implementations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""The root that a program asks for, `root` in its implementation.yaml: a Debian release or a container image.
+
+Each is an entry of the store, shared by all programs that ask for the same.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from images import container, debian
+from images.cache import Store, digest_of, file_digest
+from images.errors import ImageError
+from images.rootfs.build import install_debian
+from images.run import Say, logged
+
+CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
+
+
+def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Path | None:
+    """The archive with the image that program `name` asks for, in one of its folders; None where it asks for none.
+
+    Raises ImageError when there is no such file.
+    """
+    if "archive" not in wanted:
+        return None
+    for folder in folders:
+        if (folder / wanted["archive"]).is_file():
+            return Path(folder / wanted["archive"])
+    missing = folders[0] / wanted["archive"]
+    raise ImageError(f"{name}: there is no archive {missing}; `docker image save --output FILE IMAGE` makes one")
+
+
+def from_image(store: Store, say: Say, name: str, wanted: dict[str, Any], archive: Path | None) -> dict[str, Any]:
+    """What the index says about the root from the image in `archive` or, without one, with a tag of the local Docker.
+
+    Raises ImageError when there is no such image or it is not the one that was asked for.
+    """
+    source = file_digest(archive) if archive else _local(name, wanted["tag"])
+    if wanted.get("sha256", source) != source:
+        raise ImageError(f"{archive}: its SHA-256 is {source}, {name} asks for {wanted['sha256']}")
+    what = f"the image {archive or wanted['tag']}"
+
+    def make(folder: Path) -> None:
+        say(f"{name}: unpacking {what} ({source})")
+        saved = archive or _save(source, folder / "image.tar", store.root / "logs" / f"{name}.log")
+        try:
+            image = container.unpack(saved, folder / "root")
+        except ImageError as error:
+            raise ImageError(f"{name}: {what}: {error}") from error
+        if image.left_out:
+            say(f"{name}: left out are {len(image.left_out)} devices or pipes, such as {image.left_out[0]}")
+        (folder / "image.json").write_text(json.dumps(asdict(image)) + "\n")
+        if not archive:
+            saved.unlink()
+
+    entry = store.ensure("roots", digest_of({"image": source, "recipe": file_digest(Path(container.__file__))}), make)
+    image = json.loads((entry / "image.json").read_text())
+    root = {"root": str(entry / "root"), "root_digest": image["id"], "environment": image["environment"]}
+    return root | ({"archive_sha256": source} if archive else {})
+
+
+def _local(name: str, tag: str) -> str:
+    """What the local Docker calls the image with a tag."""
+    try:
+        command = ["docker", "image", "inspect", "--format={{.Id}}", tag]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise ImageError(
+            f"{name}: its root is the Docker image {tag}, but docker is not installed here; an archive that "
+            "`docker image save` wrote elsewhere can be named as `root: {archive: FILE}`"
+        ) from None
+    if done.returncode:
+        raise ImageError(f"{name}: its root is the Docker image {tag}, but docker says: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _save(image: str, archive: Path, log: Path) -> Path:
+    logged(["docker", "image", "save", f"--output={archive}", image], log, f"Saving the image {image}")
+    return archive
+
+
+def from_debian(
+    store: Store,
+    say: Say,
+    name: str,
+    wanted: dict[str, Any],
+    files: Path,
+    digest: str,
+    fetched: dict[str, Path],
+    log: Path,
+) -> dict[str, Any]:
+    """What the index says about the root with a Debian release; `install` among `files` is run inside."""
+    installs = (files / "install").exists()
+    inputs = {"root": wanted, "clean": file_digest(CLEAN), "install": digest if installs else None}
+    hooks = [str(CLEAN)]
+    if installs:
+        copies = [f"copy-in {source} /opt/fetched" for source in fetched.values()]
+        hooks = [
+            'mkdir -p "$1/opt/implementation" "$1/opt/fetched"',
+            f'cp -r "{files}/." "$1/opt/implementation"',
+            *copies,
+            'chroot "$1" /opt/implementation/install',
+            'rm -r "$1/opt/implementation" "$1/opt/fetched"',
+            *hooks,
+        ]
+
+    def make(folder: Path) -> None:
+        say(f"{name}: installing Debian {wanted['suite']} with {len(wanted['packages'])} packages (1 minute)")
+        install_debian(folder, wanted["suite"], wanted["packages"], hooks, log, f"Building the root of {name}")
+
+    debian.source_lines([wanted["suite"]])  # says what is wrong before a minute has passed
+    entry = store.ensure("roots", digest_of(inputs), make)
+    return {"root": str(entry / "root"), "root_digest": (entry / "tar.sha256").read_text().strip()}
