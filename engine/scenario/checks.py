@@ -15,6 +15,9 @@ from engine.scenario.units import parse
 _QUEUE, _PATH = ["rate", "buffer"], ["delay", "jitter", "loss"]
 EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH, "route": ["path"]}
 
+MOST_DRAWN_EVENTS = 100_000
+"""Of one entry in a run, on average: each is carried out by processes of its own, some 10 ms of a processor's time."""
+
 
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
     """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
@@ -98,6 +101,10 @@ def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: in
             yield document.problem(path, found, "one of at, after")
             continue
         yield from _instant_problems(document, path, event, filled["duration"], end_ns)
+        count = end_ns // parse(event["mean_gap"], "time")
+        if count > MOST_DRAWN_EVENTS:
+            found = f"found {event['mean_gap']!r}, about {count} events in {filled['duration']}"
+            yield document.problem((*path, "mean_gap"), found, f"gaps for at most {MOST_DRAWN_EVENTS} events")
         if event["on"] not in (paths := _paths(filled["topology"])):
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(paths, event["on"]))
 

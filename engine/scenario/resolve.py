@@ -18,6 +18,11 @@ from engine.scenario import checks, implementations, load, schema
 from engine.scenario.errors import FieldPath, Problem, ScenarioError, choices
 from engine.scenario.load import Document
 
+MOST_VALUES = 1_000_000
+"""In the cells of a scenario together: checking so many takes about a minute."""
+MOST_RUNS = 100_000
+"""Of a scenario: more than a day of one processor, as no run takes less than a second."""
+
 FORMAT = 1
 SIZES = ("full", "quick")
 
@@ -71,6 +76,10 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         else:
             cells.append(_cell(scenario, filled, values, size, known))
     document = load.document(scenario, root)
+    runs = sum(len(cell.seeds) for cell in cells)
+    if runs > MOST_RUNS:
+        found = f"{runs} runs in {len(cells)} cells"
+        wrong.append(document.problem(("seeds", size), found, f"{MOST_RUNS} or fewer"))
     names = list(document.data.get("matrix", {}))
     wrong += [
         document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
@@ -180,6 +189,27 @@ def _check_variation(document: Document, rules: schema.Schema) -> None:
         ]
     if wrong:
         raise ScenarioError(wrong)
+    _check_count(document)
+
+
+def _check_count(document: Document) -> None:
+    """Refuse more cells than anybody can wait for, before the first is made."""
+    matrix, cases = document.data.get("matrix", {}), document.data.get("cases", {})
+    lengths = [len(values) for values in matrix.values()] + ([len(cases)] if cases else [])
+    cells = math.prod(lengths)
+    rest = {name: value for name, value in document.data.items() if name not in _VARIATION}
+    values = _count(rest) + max(map(_count, cases.values()), default=0)
+    if cells > 1 and cells * values > MOST_VALUES:
+        found = f"{cells} cells ({' x '.join(map(str, lengths))}) of {values} values each"
+        allowed = f"at most {MOST_VALUES} values, here {MOST_VALUES // values} cells"
+        raise ScenarioError([document.problem(("matrix" if matrix else "cases",), found, allowed)])
+
+
+def _count(data: Any) -> int:
+    """Count the values that are no lists or mappings."""
+    if isinstance(data, dict | list):
+        return sum(map(_count, data.values() if isinstance(data, dict) else data))
+    return 1
 
 
 def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, Any], yaml.MappingNode]]:

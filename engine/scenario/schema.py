@@ -107,7 +107,25 @@ def _check_at_most(_validator: Any, bound: str, value: object, schema: Schema) -
     return _check_bound(False, bound, value, schema)
 
 
-_KEYWORDS = {"unit": _check_unit, "atLeast": _check_at_least, "atMost": _check_at_most}
+def _check_unique(_validator: Any, wanted: bool, value: object, _schema: Schema) -> Iterator[ValidationError]:
+    """In one pass, and by how values are written; the validator's own compares each with each if their types differ."""
+    if not wanted or not isinstance(value, list):
+        return
+    seen: set[str] = set()
+    for item in value:
+        written = str(item).lower() if isinstance(item, bool) else str(item)
+        if written in seen:
+            yield ValidationError(f"found {written!r} again")
+            return
+        seen.add(written)
+
+
+_KEYWORDS = {
+    "unit": _check_unit,
+    "atLeast": _check_at_least,
+    "atMost": _check_at_most,
+    "uniqueItems": _check_unique,
+}
 _Validator: Any = extend(Draft202012Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
 
 
@@ -148,6 +166,12 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
             yield document.problem(path, error.message, f"{schema['atMost']} or less")
         case "oneOf":
             pass  # told by `type`
+        case "minimum":
+            yield document.problem(path, found, f"{schema['minimum']} or more")
+        case "maximum":
+            yield document.problem(path, found, f"{schema['maximum']} or less")
+        case "uniqueItems":
+            yield document.problem(path, error.message, "each value once")
         case _:
             yield document.problem(path, error.message, schema.get("description", f"{error.validator}: see the schema"))
 

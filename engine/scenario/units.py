@@ -9,6 +9,10 @@ from decimal import Decimal
 _NUMBER_AND_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d+)?|\.\d+))([A-Za-z%]*)", re.ASCII)
 
 
+_TOO_LARGE = 2**63
+_LONGEST = 50
+
+
 class UnitError(ValueError):
     """The text is no such quantity; the message says what was found."""
 
@@ -29,7 +33,8 @@ class Quantity:
     def parse(self, value: object) -> int:
         """Convert a value to base units.
 
-        Raises UnitError for a value without a unit, with an unknown unit, below zero, or finer than the base unit.
+        Raises UnitError for a value without a unit, with an unknown unit, below zero, finer than the base unit, or
+        larger than the guest's programs can read.
         """
         if not isinstance(value, str):
             kind = "a number without a unit" if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -45,9 +50,15 @@ class Quantity:
         exact = Decimal(number) * self.units[unit]
         if exact < 0:
             raise UnitError(f"found {value!r}, a negative {self.name}")
+        if exact >= _TOO_LARGE:
+            raise UnitError(f"found {_shortened(value)!r}, more than 64 bits hold")
         if exact != int(exact):
             raise UnitError(f"found {value!r}, finer than 1 {next(iter(self.units))}")
         return int(exact)
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
 
 
 # The first unit of each is its base unit. Rates count bits and are decimal, as in tc; kB is 1000 bytes.

@@ -285,7 +285,7 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "cases: {a: {experiment: b}}\n", ":10: cases.a.experiment: no field that may differ here"),
         ({}, "cases:\n  a: {}\n  b: {duration: 1}\n", ":12: duration: found 1, a number without a unit"),
         ({}, "quick: {durations: 1s}\n", "quick.durations: no field that may differ here"),
-        ({}, "seeds: {full: 0}\n", ":10: seeds.full: 0 is less than the minimum of 1"),
+        ({}, "seeds: {full: 0}\n", ":10: seeds.full: found 0; allowed: 1 or more"),
         ({}, "title: again\n", ":10: title: named again (first on line 2)"),
         ({"flows": "[]"}, "", "no YAML"),
         ({"title": "null"}, "", ":2: title: found nothing; allowed: text"),

@@ -1,10 +1,12 @@
 """Foreign input: captures, scenarios and names that were made to do harm."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +64,51 @@ def test_what_fuzzing_found_is_refused_with_its_place(tmp_path: Path, what: str)
     file = tmp_path / "trial.yaml"
     file.write_text(text)
     with pytest.raises(ScenarioError, match=re.escape(str(file)) + ":" + f".*{words}"):
+        expand(file, "full")
+
+
+SMALL: list[dict[str, int]] = [{}, {"one": 1}, {"one": 3, "two": 2}]
+ENDLESS = [{"one": 300, "two": 300}, {"one": 99, "two": 99, "three": 99}, {"one": 2, "two": 900, "three": 900}]
+
+
+@settings(max_examples=30, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    matrix=st.sampled_from(SMALL + ENDLESS),
+    cases=st.sampled_from([0, 1, 3]),
+    seeds=st.sampled_from([1, 7, 33_334, 100_000, 100_001, 10**30]),
+    minutes=st.sampled_from(["1", "1440", "1441", "60000000", "9" * 5000]),
+)
+def test_what_would_take_for_ever_is_refused_at_once(
+    tmp_path: Path, matrix: dict[str, int], cases: int, seeds: int, minutes: str
+) -> None:
+    """The cells are there within two seconds, or a line for each thing that is too much."""
+    text = SHORT.replace("title: One", f"title: {''.join(f'${{{name}}}' for name in matrix)} One")
+    text = text.replace("duration: 1s", f"duration: {minutes}min") + f"seeds: {{full: {seeds}}}\n"
+    values = {name: [f"v{number}" for number in range(length)] for name, length in matrix.items()}
+    text += yaml.safe_dump({"matrix": values, "cases": {f"c{number}": {} for number in range(cases)}})
+    file = tmp_path / "trial.yaml"
+    file.write_text(text)
+    count = math.prod(matrix.values()) * max(1, cases)
+    too_long = len(minutes) > 4 or int(minutes) > 1440
+    too_many = seeds > 100_000 or (count * seeds > 100_000 and not too_long)  # what has no cell has no runs
+    refused = {"duration"} if too_long else set()
+    refused |= {"seeds.full"} if too_many else set()
+    refused = {"matrix"} if matrix in ENDLESS else refused
+    try:
+        assert len(expand(file, "full")) == count
+    except ScenarioError as error:
+        assert {problem.field for problem in error.problems} == refused
+        assert all(str(problem).startswith(f"{file}:{problem.line}: ") for problem in error.problems)
+        assert len(str(error)) < 1_000
+    else:
+        assert not refused
+
+
+def test_drawn_events_without_end_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "trial.yaml"
+    drawn = "drawn_events: [{at: 0s, mean_gap: 10ms, on: path, delay: {base: 1ms, mean_extra: 1ms}}]\n"
+    file.write_text(SHORT.replace("duration: 1s", "duration: 1440min") + drawn)
+    with pytest.raises(ScenarioError, match=r":11: drawn_events\[0\]\.mean_gap: found '10ms', about 8640000 events in"):
         expand(file, "full")
 
 
