@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env images debug-images reproduce quick test test-reach crosscheck lint bench fuzz lock clean
+.PHONY: help host env images debug-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -61,6 +61,10 @@ fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a c
 
 long-runs: host images  ## ten thousand short runs in a row, and what they leave
 	$(BIN)/python -m tests.trust.long_runs 10000
+
+identity: host images  ## every implementation and experiment twice, and whether the bytes are the same
+	$(BIN)/python -m images --all
+	$(BIN)/python -m tests.trust.identity
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \

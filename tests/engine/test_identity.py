@@ -1,7 +1,6 @@
 """Same scenario, same seed, same bytes; whatever else the host does."""
 
 import hashlib
-import multiprocessing
 import os
 from pathlib import Path
 
@@ -9,17 +8,13 @@ import pytest
 
 from engine.execute import execute, run_folder
 from engine.scenario import expand
+from tests.trust.identity import busy_host
 
 
 def _bytes(folder: Path) -> dict[str, str]:
     """SHA-256 of every capture and trace."""
     files = [file for part in ("pcap", "traces") for file in sorted((folder / part).iterdir())]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-
-
-def _hog(stop: "multiprocessing.synchronize.Event") -> None:
-    while not stop.is_set():
-        sum(range(10_000))
 
 
 @pytest.mark.parametrize("switches", ["none", "ovs"])
@@ -30,16 +25,8 @@ def test_repeats_are_identical_on_a_busy_host_and_in_another_folder(
     (cell,) = expand(scenario, "full")
     execute(cell, 1, tmp_path / "quiet")
     elsewhere = tmp_path / "a folder with a longer name" / "and another level"
-    stop = multiprocessing.Event()
-    hogs = [multiprocessing.Process(target=_hog, args=(stop,)) for _ in range(2 * (os.cpu_count() or 1))]
-    for hog in hogs:
-        hog.start()
-    try:
+    with busy_host(2 * (os.cpu_count() or 1)):
         execute(cell, 1, elsewhere)
-    finally:
-        stop.set()
-        for hog in hogs:
-            hog.join()
     execute(cell, 2, tmp_path / "quiet")
 
     first, again, other = (

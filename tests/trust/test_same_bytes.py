@@ -10,8 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from images.cache import Store, file_digest
 from images.kernel.build import Kernel
 from images.tools import build as tools
 from tests.trust.conftest import Sabotage
+from tests.trust.identity import on_cpus
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
 Digests = dict[str, str]
@@ -79,14 +79,6 @@ def reference(everybody: Path, tmp_path_factory: pytest.TempPathFactory) -> Dige
     found = digests(cell, tmp_path_factory.mktemp("reference"))
     assert len(found) > len(cell.settings["flows"])
     return found
-
-
-@contextmanager
-def on_cpus(cpus: set[int]) -> Iterator[None]:
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    yield
-    os.sched_setaffinity(0, before)
 
 
 @pytest.mark.parametrize("which", [min, max])

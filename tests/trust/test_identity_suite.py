@@ -1,0 +1,28 @@
+"""A sample of `make identity`, which repeats every implementation and every experiment."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.scenario import implementations
+from tests.trust import identity
+
+
+def test_each_implementation_and_experiment_has_its_turn(tmp_path: Path) -> None:
+    senders = {name for name, known in implementations.known().items() if "sender" in known["roles"]}
+    assert identity.of_implementations(tmp_path).keys() == senders
+    studies = {cell.study for cell in identity.of_experiments().values()}
+    assert studies == {folder.name for folder in identity.STUDIES.iterdir() if folder.is_dir()}
+
+
+SAMPLE = ["icccn-claim-cbr-noninterference", "aina-fig3-delay-decrease", "pam-fig4b-adsl-interference"]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_experiments_repeat_beside_busy_cores_and_in_another_folder(tmp_path: Path, name: str) -> None:
+    """A program and kernel flows; changes of the path; both directions."""
+    cell = identity.of_experiments()[name]
+    identity.build(cell)
+    digests, different = identity.differing(cell, tmp_path)
+    assert len(digests) > len(cell.settings["captures"])
+    assert not different
