@@ -78,8 +78,8 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     document = load.document(scenario, root)
     runs = sum(len(cell.seeds) for cell in cells)
     if runs > MOST_RUNS:
-        found = f"{runs} runs in {len(cells)} cells"
-        wrong.append(document.problem(("seeds", size), found, f"{MOST_RUNS} or fewer"))
+        asked = f"{runs} runs in {len(cells)} cells"
+        wrong.append(document.problem(("seeds", size), asked, f"{MOST_RUNS} or fewer"))
     names = list(document.data.get("matrix", {}))
     wrong += [
         document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
