@@ -51,6 +51,7 @@ lint: env  ## style and types
 	$(BIN)/snakefmt --check Snakefile workflows/rules workflows/compare
 
 bench: host images  ## speed of guests and of the capture reader, into results/bench.json
+	$(BIN)/python -m images libutp transmission-4 libtorrent-2.0
 	$(BIN)/testbed bench
 
 fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a capture at fault is left as fuzz-crash.pcap

@@ -17,6 +17,7 @@ validate(config, "workflows/schemas/config.schema.yaml")
 
 
 include: "workflows/rules/common.smk"
+include: "workflows/rules/plan.smk"  # cells, and the jobs that run them
 
 
 rule all:

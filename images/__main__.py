@@ -24,6 +24,10 @@ from images.run import Say
 from images.tools import build as tools
 
 
+INDEX = "images.json"
+DEBUG_INDEX = "debug-images.json"
+
+
 def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     parser = argparse.ArgumentParser(prog="python -m images", description="Build everything that boots in a guest.")
@@ -32,6 +36,7 @@ def main() -> int:
     )
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
+    parser.add_argument("--prune", action="store_true", help="then remove what the cache has beyond that")
     options = parser.parse_args()
     # as if interrupted at the keyboard: what was started ends too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -43,11 +48,13 @@ def main() -> int:
     try:
         store = Store(default_root(), say)
         index = build_all(store, say)
-        if options.debug:
+        if options.debug or (options.prune and (store.root / DEBUG_INDEX).exists()):
             index = build_all(store, say, debug=True)
         wanted = programs.names() if options.all else [*options.program, *programs.built(store.root)]
         for name in dict.fromkeys(wanted):
             programs.build(store, say, name)
+        if options.prune:
+            store.prune()
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
@@ -77,7 +84,7 @@ def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
         path, digest = module.build(store, say, name, built)
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    index = store.root / ("debug-images.json" if debug else "images.json")
+    index = store.root / (DEBUG_INDEX if debug else INDEX)
     text = json.dumps(found, indent=2) + "\n"
     # left alone when nothing changed: what was made with these images is then not out of date
     if not index.exists() or index.read_text() != text:

@@ -53,6 +53,7 @@ class Store:
     def __init__(self, root: Path, say: Callable[[str], None] = print) -> None:
         self.root = root
         self._say = say
+        self._asked_for: set[Path] = set()
 
     def path(self, kind: str, digest: str) -> Path:
         """Return where the entry is, or would be."""
@@ -69,6 +70,7 @@ class Store:
         waits for the first and finds the entry there.
         """
         entry = self.path(kind, digest)
+        self._asked_for.add(entry)
         with self._locked(kind, digest):
             if self._intact(entry):
                 return entry
@@ -85,6 +87,15 @@ class Store:
             working.rename(entry)
             _sync(entry.parent)
         return entry
+
+    def prune(self) -> None:
+        """Remove the entries that this object was never asked for."""
+        for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
+            entry = manifest.parent
+            if entry not in self._asked_for:
+                with self._locked(entry.parent.name, entry.name):
+                    remove(entry)
+                self._say(f"{entry.parent.name}/{entry.name[:12]}: removed")
 
     def _intact(self, entry: Path) -> bool:
         if not entry.exists():

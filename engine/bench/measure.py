@@ -25,6 +25,7 @@ from engine.scenario import Cell, expand
 FLOW = Path(__file__).with_name("flow.yaml")
 STEADY = Path(__file__).with_name("steady.yaml")
 UTP = Path(__file__).with_name("utp.yaml")
+PROGRAMS = Path(__file__).with_name("programs.yaml")
 REPEATS = 3
 _ONE_S_NS = 1_000_000_000
 _PCAP_HEADER_BYTES = 24
@@ -48,6 +49,11 @@ def main(into: Path) -> int:
             figures[f"run_wall_s_{key}"] = wall_s
         uncaptured = _without_capture(delayed)
         figures["run_wall_s_uncaptured"] = _best(lambda: _wall_s(uncaptured, folder))
+        _say("programs under test")
+        for cell in expand(PROGRAMS, "full"):
+            name = cell.settings["flows"][0]["implementation"]
+            wall_s = _best(functools.partial(_wall_s, cell, folder))
+            figures[f"virtual_s_per_wall_s_{name}"] = cell.virtual_s / (wall_s - fixed_s)
         _say("captures to columns")
         figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, _idle(delayed, "none"), folder)
         figures["utp_packets_per_cpu_s"] = _utp_packets_per_cpu_s(_idle(delayed, "none"), folder)
@@ -76,6 +82,9 @@ _MEANINGS = {
     "fixed_cost_ovs_s": ("the same with two Open vSwitch bridges", "s"),
     "virtual_s_per_wall_s_delayed_acks": ("LEDBAT at 10 Mbit/s, captured, fixed cost apart", "virtual s/s"),
     "virtual_s_per_wall_s_every_packet_acked": ("the same, every packet acknowledged", "virtual s/s"),
+    "virtual_s_per_wall_s_libutp": ("libutp's own sender and receiver on that path", "virtual s/s"),
+    "virtual_s_per_wall_s_transmission-4": ("Transmission 4 to Transmission 4", "virtual s/s"),
+    "virtual_s_per_wall_s_libtorrent-2.0": ("libtorrent 2.0 to libtorrent 2.0", "virtual s/s"),
     "run_wall_s_delayed_acks": ("the first of these, all included", "s"),
     "run_wall_s_every_packet_acked": ("the second, all included", "s"),
     "run_wall_s_uncaptured": ("the first without a capture, all included", "s"),

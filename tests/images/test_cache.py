@@ -152,6 +152,14 @@ def test_two_builds_of_one_entry_do_not_collide(store: Store, said: list[str]) -
     assert "waiting for another build of kind/d1" in said
 
 
+def test_pruning_keeps_what_was_asked_for(store: Store, said: list[str]) -> None:
+    kept = store.ensure("kind", digest_of("kept"), Builder())
+    Store(store.root).ensure("kind", digest_of("of another version"), Builder())
+    store.prune()
+    assert [entry for entry in kept.parent.iterdir() if not entry.name.startswith(".")] == [kept]
+    assert said == [f"kind/{digest_of('of another version')[:12]}: removed"]
+
+
 def test_digest_follows_values_and_not_the_order_of_keys() -> None:
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
     assert digest_of({"a": 1, "b": 2}) != digest_of({"a": 1, "b": 3})
