@@ -15,6 +15,11 @@ from snakemake.exceptions import WorkflowError
 BESIDE = shlex.quote(str(Path(sys.executable).parent))
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
+# Snakemake's limit on jobs started per second, meant for clusters, makes it look at all waiting jobs again every second,
+# once for each job that has ended: after 200 jobs a fifth of a processor.
+if workflow.scheduling_settings and workflow.local_exec:
+    workflow.scheduling_settings.max_jobs_per_timespan = None
+
 STUDIES = Path(config["folders"]["studies"])
 # What boots, as `python -m images` lists it; runs depend on the digests in these files.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
