@@ -23,7 +23,6 @@ from images.rootfs import build as rootfs
 from images.run import Say
 from images.tools import build as tools
 
-
 INDEX = "images.json"
 DEBUG_INDEX = "debug-images.json"
 
