@@ -65,12 +65,17 @@ def _kept(experiment: Result) -> dict[str, Any]:
         "claims": {
             claim["id"]: {
                 "verdict": claim["verdict"],
-                "by_seed": claim["measured"] and claim["measured"]["by_seed"],
+                "by_seed": claim["measured"] and _rounded(claim["measured"]["by_seed"]),
                 "held": claim["held"],
             }
             for claim in experiment.data["claims"]
         },
     }
+
+
+def _rounded(by_seed: dict[str, Any]) -> dict[str, Any]:
+    """Numbers to nine digits: processors with other vector units add in another order."""
+    return {seed: float(f"{value:.9g}") if isinstance(value, float) else value for seed, value in by_seed.items()}
 
 
 def _differences(kept: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
