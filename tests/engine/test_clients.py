@@ -51,7 +51,7 @@ def _cell(folder: Path, client: str, more: str = "") -> Cell:
 
 
 def _build(program: Callable[[str], None], client: str) -> None:
-    if client in ("utp-crate", "librqbit-utp") and shutil.which("cargo") is None:
+    if client in ("utp-crate", "utp-rs", "librqbit-utp") and shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
     if client == "utp-native" and shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -88,7 +88,9 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, cl
     assert digests[0] == digests[1] != digests[2]
 
 
-@pytest.mark.parametrize("client", ["libtorrent-2.0", "transmission-4", "qbittorrent", "utp-native", "utp-crate"])
+@pytest.mark.parametrize(
+    "client", ["libtorrent-2.0", "transmission-4", "qbittorrent", "utp-native", "utp-crate", "utp-rs"]
+)
 def test_a_transfer_with_an_end_arrives_whole(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
     _build(program, client)
     flow = execute(_cell(tmp_path, client, ", bytes: 1000001B"), 1, tmp_path)["flows"]["it"]

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//! One side of a flow by utp-rs on a runtime of one thread: the contract's bytes as one stream.
+
+use std::env;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::process::exit;
+use std::time::Duration;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::time::timeout;
+use utp_rs::conn::ConnectionConfig;
+use utp_rs::peer::Peer;
+use utp_rs::socket::UtpSocket;
+
+const CHUNK: u64 = 1 << 16;
+const LINGER: Duration = Duration::from_millis(500);
+/// The crate hands over all that ever comes in one call; after this time it is interrupted and what came taken away.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+fn fail(sentence: &str, status: i32) -> ! {
+    eprintln!("{sentence}");
+    exit(status)
+}
+
+fn told(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| fail(&format!("{name} is not set"), 1))
+}
+
+fn or_fail<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| fail(&error.to_string(), 1))
+}
+
+fn address(text: &str) -> SocketAddr {
+    or_fail(format!("{text}:{}", told("PORT")).parse::<SocketAddr>())
+}
+
+/// The contract's byte at `offset`: 0, 1, 2, ... as 64-bit big-endian numbers.
+fn expected(offset: u64) -> u8 {
+    (offset / 8).to_be_bytes()[(offset % 8) as usize]
+}
+
+async fn send(total: u64, config: ConnectionConfig) {
+    let socket = or_fail(UtpSocket::bind(address("0.0.0.0")).await);
+    let mut stream = or_fail(socket.connect(Peer::new(address(&told("PEER"))), config).await);
+    let mut offset = 0;
+    while offset < total {
+        let end = total.min(offset + CHUNK);
+        let chunk: Vec<u8> = (offset..end).map(expected).collect();
+        or_fail(stream.write(&chunk).await);
+        offset = end;
+    }
+    // returns when all is acknowledged
+    or_fail(stream.close().await);
+}
+
+/// Reads until `total` bytes came; `received` counts them for who ends this early.
+async fn receive(total: u64, config: ConnectionConfig, received: &mut u64) {
+    let socket = or_fail(UtpSocket::bind(address("0.0.0.0")).await);
+    let mut stream = or_fail(socket.accept(config).await);
+    let mut file = env::var("PAYLOAD").ok().map(|path| or_fail(std::fs::File::create(path)));
+    let mut buffer = Vec::new();
+    let mut more = true;
+    while more && *received < total {
+        if let Ok(result) = timeout(PATIENCE, stream.read_to_eof(&mut buffer)).await {
+            or_fail(result);
+            more = false;
+        }
+        for byte in &buffer {
+            if *byte != expected(*received) {
+                fail(&format!("wrong byte at offset {received}"), 1);
+            }
+            *received += 1;
+        }
+        if let Some(file) = file.as_mut() {
+            or_fail(file.write_all(&buffer));
+        }
+        buffer.clear();
+    }
+    // for the acknowledgements of the last bytes and of the stream's end
+    tokio::time::sleep(LINGER).await;
+}
+
+async fn run(config: ConnectionConfig) -> i32 {
+    let total = env::var("BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(u64::MAX);
+    let mut end = or_fail(signal(SignalKind::terminate()));
+    let mut received = 0;
+    match told("ROLE").as_str() {
+        "sender" => tokio::select! { _ = send(total, config) => {}, _ = end.recv() => {} },
+        "receiver" => {
+            tokio::select! { _ = receive(total, config, &mut received) => {}, _ = end.recv() => {} }
+            or_fail(std::fs::write(format!("{}/received_bytes", told("LOGDIR")), format!("{received}\n")));
+            return i32::from(total != u64::MAX && received < total);
+        }
+        role => fail(&format!("unknown role {role}"), 127),
+    }
+    0
+}
+
+fn main() {
+    if env::args().nth(1).as_deref() == Some("--version") {
+        println!("utp-rs 0.1.0-alpha.17");
+        return;
+    }
+    let params: serde_json::Value = serde_json::from_str(&told("PARAMS")).unwrap_or_default();
+    let mut config = ConnectionConfig::default();
+    for (name, value) in params.as_object().into_iter().flatten() {
+        match (name.as_str(), value.as_u64()) {
+            ("target_ns", Some(target_ns)) => config.target_delay = Duration::from_nanos(target_ns),
+            _ => fail(&format!("unknown parameter {name}"), 127),
+        }
+    }
+    let runtime = or_fail(tokio::runtime::Builder::new_current_thread().enable_all().build());
+    exit(runtime.block_on(run(config)))
+}
