@@ -31,13 +31,16 @@ def write_report(results: Path, out: Path) -> Path:
     studies: dict[str, list[Result]] = {}
     for experiment in experiments:
         studies.setdefault(experiment.study, []).append(experiment)
+    virtual_s: dict[Any, float] = {}  # of each run once, however many experiments look at it
+    for experiment in experiments:
+        virtual_s |= experiment.virtual_s
     totals = {name: _counts(of_study) for name, of_study in studies.items()}
     values = {
         "studies": studies,
         "totals": totals,
         "total": _counts(experiments),
-        "virtual_s": sum(one.virtual_s for one in experiments),
-        "runs": sum(len(one.data.get("runs", [])) for one in experiments),
+        "virtual_s": sum(virtual_s.values()),
+        "runs": len(virtual_s),
         "crosscheck": _crosscheck(results),
     }
     render(environment, "index.html", out / "index.html", values)

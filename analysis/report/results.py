@@ -37,9 +37,11 @@ class Result:
         return float(sum(run["wall_s"] for run in self.data.get("runs", [])))
 
     @property
-    def virtual_s(self) -> float:
-        """Virtual time of all runs together, s."""
-        return float(sum(run["virtual_s"] for run in self.data.get("runs", [])))
+    def virtual_s(self) -> dict[tuple[str, str, int], float]:
+        """Virtual seconds of each run, by the experiment that simulates it, cell and seed."""
+        simulated_by = self.data.get("experiment", {}).get("runs_of", self.id)
+        runs = self.data.get("runs", [])
+        return {(simulated_by, run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
 
 
 def collect(results: Path) -> list[Result]:
