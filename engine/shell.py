@@ -14,7 +14,7 @@ from engine.scenario import Cell, implementations, resolve
 def shell(cell: Cell) -> int:
     """Boot the network of `cell` without flows and hand over the terminal; returns the guest's exit status."""
     boot = images.load()
-    run = resolve(cell, 1) | {"backend": "virtual"}
+    run = resolve(cell, 1) | {"backend": "virtual", "clocks": []}  # no flow that could show one
     known = implementations.known()
     run["implementations"] = {flow["implementation"]: known[flow["implementation"]] for flow in run["flows"]}
     arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True)

@@ -10,8 +10,12 @@
 Rate and queue sit on r1 towards r2 (for the way back, if that is limited, on r2 towards r1), forward delay on r2
 towards the destinations, backward delay on r1 towards the sources: queue and delay on different interfaces, and neither
 on an endpoint.
+
+A host can be behind a relay, a node ``<host>-relay`` in its link: the packets pass as long as a program there carries
+them from one of its two interfaces to the other.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from mininet.topo import Topo
@@ -30,12 +34,21 @@ def destination_ip(pair: int) -> str:
     return f"10.1.{pair}.1"
 
 
+def relay(host: str) -> tuple[str, str, str]:
+    """Name of the relay of a host, and of its interfaces towards the host and towards everything else."""
+    name = f"{host}-relay"
+    return name, f"{name}-eth0", f"{name}-eth1"
+
+
 def _mac(side: int, pair: int, end: int) -> str:
     return f"02:00:00:{side:02x}:{pair:02x}:{end:02x}"
 
 
 class Dumbbell(Topo):  # type: ignore[misc]
-    """See the module. `route_options` are words for each host's default route, `sysctls` for each host's namespace."""
+    """See the module; `relayed` are the hosts behind relays.
+
+    `route_options` are words for each host's default route, `sysctls` for each host's namespace.
+    """
 
     def build(
         self,
@@ -47,9 +60,11 @@ class Dumbbell(Topo):  # type: ignore[misc]
         backward: Propagation | None,
         route_options: dict[str, str],
         sysctls: dict[str, dict[str, str]],
+        relayed: Collection[str],
     ) -> None:
         """Called by Mininet's Topo with the constructor's arguments."""
         self.pairs = pairs
+        self.relayed = relayed
         # the limited links, by the name that events use
         self.bottlenecks = {"bottleneck": ("r1", "r1-r2")}
         if backward_bottleneck:
@@ -96,7 +111,7 @@ class Dumbbell(Topo):  # type: ignore[misc]
         for pair in range(1, self.pairs + 1):
             interface = f"{router}-{prefix}{pair}"
             self.access[router].append((router, interface))
-            self.addLink(
+            self._connect_host(
                 f"{prefix}{pair}",
                 router,
                 intfName2=interface,
@@ -128,7 +143,17 @@ class Dumbbell(Topo):  # type: ignore[misc]
             options = self._addresses(side, pair)
             options["params1"]["neighbours"] = [(f"10.{side}.{pair}.254", _mac(side, 0, 2))]
             del options["addr2"]
-            self.addLink(f"{prefix}{pair}", switch, **options)
+            self._connect_host(f"{prefix}{pair}", switch, **options)
+
+    def _connect_host(self, host: str, to: str, addr1: str, params1: dict[str, Any], **other_end: Any) -> None:
+        """Join a host to its router or switch, through its relay if it has one; ends as `addLink` takes them."""
+        if host not in self.relayed:
+            self.addLink(host, to, addr1=addr1, params1=params1, **other_end)
+            return
+        name, inner, outer = relay(host)
+        self.addHost(name)
+        self.addLink(host, name, addr1=addr1, params1=params1, intfName2=inner)
+        self.addLink(name, to, intfName1=outer, **other_end)
 
     @staticmethod
     def _addresses(side: int, pair: int) -> dict[str, Any]:
@@ -143,11 +168,17 @@ class Dumbbell(Topo):  # type: ignore[misc]
 
     def taps(self) -> dict[str, list[tuple[str, str, str]]]:
         """Where packets can be captured: tap -> (node, interface, direction as in tcpdump -Q)."""
-        hosts = range(1, self.pairs + 1)
         return {
             "bottleneck-in": [(node, interface, "in") for node, interface in self.access["r1"]],
             "bottleneck-out": [(*self.bottlenecks["bottleneck"], "inout")],
             "backward-in": [(node, interface, "in") for node, interface in self.access["r2"]],
-            "sender": [(f"s{pair}", f"s{pair}-eth0", "inout") for pair in hosts],
-            "receiver": [(f"d{pair}", f"d{pair}-eth0", "inout") for pair in hosts],
+            "sender": [(*self._link(f"s{pair}"), "inout") for pair in range(1, self.pairs + 1)],
+            "receiver": [(*self._link(f"d{pair}"), "inout") for pair in range(1, self.pairs + 1)],
         }
+
+    def _link(self, host: str) -> tuple[str, str]:
+        """Node and interface at which a host's packets enter its link, as everybody else sees them."""
+        if host not in self.relayed:
+            return host, f"{host}-eth0"
+        name, _, outer = relay(host)
+        return name, outer

@@ -1,9 +1,11 @@
 """The audit: nothing may be lost or invented between the counters of a run."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from engine.guest.captures import Capture
 from topologies.batch import entered
+from topologies.dumbbell import relay
 
 Counters = dict[str, dict[str, int]]
 
@@ -47,7 +49,8 @@ def check_captures(captures: list[Capture], written: dict[str, int], counters: C
 
 
 def check_bottlenecks(topo: Any, queues: dict[str, dict[str, int]], counters: Counters) -> None:
-    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end."""
+    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end; relays have kept nothing."""
+    _check_relays(topo.relayed, counters)
     for name, queue in queues.items():
         router, interface = topo.bottlenecks[name]
         offered = sum(counters[access]["received_pkts"] for _, access in topo.access[router])
@@ -68,3 +71,13 @@ def check_switches(switches: list[Any], counters: Counters) -> None:
         received, sent = (sum(port[what] for port in ports) for what in ("received_pkts", "sent_pkts"))
         if switch.rules and received != sent:
             raise AuditError(f"audit: {received} packets came to the switch {switch.name}, {sent} left it")
+
+
+def _check_relays(hosts: Iterable[str], counters: Counters) -> None:
+    """Whatever came to one side of a relay left it on the other."""
+    for host in hosts:
+        name, *sides = relay(host)
+        for one, other in (sides, reversed(sides)):
+            received, sent = counters[one]["received_pkts"], counters[other]["sent_pkts"]
+            if received != sent:
+                raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")

@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import replace
 from typing import Any
 
-from topologies.dumbbell import Dumbbell
+from topologies.dumbbell import Dumbbell, relay
 from topologies.network import BatchIntf, BatchMininet
 from topologies.shaping import Bottleneck, Propagation
 from topologies.two_path import TwoPath, route
@@ -42,6 +42,7 @@ def build(run: dict[str, Any]) -> BatchMininet:
         "backward_bottleneck": Bottleneck(**run["backward_bottleneck"]) if run["backward_bottleneck"] else None,
         "route_options": _route_options(run),
         "sysctls": _sysctls(run),
+        "relayed": [clock["host"] for clock in run.get("clocks", [])],
     }
     if run["topology"]["name"] == "two-path":
         topo = TwoPath(paths={"a": _delays(run["delay"]), "b": _delays(run["delay_b"])}, **common)
@@ -50,7 +51,17 @@ def build(run: dict[str, Any]) -> BatchMininet:
         topo = Dumbbell(forward=forward, backward=backward, **common)
     net = BatchMininet(topo, _common_sysctls(run))
     net.start()
+    _start_relays(net, run)
     return net
+
+
+def _start_relays(net: BatchMininet, run: dict[str, Any]) -> None:
+    """Give the hosts clocks of their own; the relays, without which they are cut off, run as long as the guest."""
+    for clock in run.get("clocks", []):
+        name, inner, outer = relay(clock["host"])
+        words = [inner, outer, clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
+        with open("/results/logs/relay.err", "a") as log:
+            net[name].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
 
 
 def _delays(both: dict[str, int]) -> tuple[Propagation, Propagation]:

@@ -25,6 +25,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
     return [
         *_topology_problems(document, filled),
         *_flow_problems(document, filled, known, end_ns),
+        *_clock_problems(document, filled, known),
         *_event_problems(document, filled, end_ns),
         *_drawn_event_problems(document, filled, end_ns),
     ]
@@ -84,6 +85,25 @@ def _flow_problems(
                 yield document.problem((*path, "params"), found, "one set per sending host, or another host")
             if "sender" not in known[flow["implementation"]]["roles"]:
                 yield document.problem((*path, "implementation"), "cannot send", "an implementation with role sender")
+
+
+def _clock_problems(
+    document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]
+) -> Iterator[Problem]:
+    """What a relay cannot show of a clock (engine/guest/relay.c) is refused."""
+    clocks = filled.get("clocks", [])
+    hosts = {flow[end] for flow in filled["flows"] for end in ("from", "to")}
+    for index, host in enumerate(clock["host"] for clock in clocks):
+        path: FieldPath = ("clocks", index, "host")
+        if host not in hosts:
+            yield document.problem(path, f"found {host!r}, a host without flows", choices(sorted(hosts), host))
+        if host in [clock["host"] for clock in clocks[:index]]:
+            yield document.problem(path, f"found {host!r} again", "each host once")
+        for flow in filled["flows"]:
+            transport = known.get(flow["implementation"], {}).get("transport", "tcp")
+            if host in (flow["from"], flow["to"]) and transport not in ("tcp", "utp"):
+                found = f"found {host!r}, whose flow {flow['name']!r} is {flow['implementation']}, without timestamps"
+                yield document.problem(path, found, "hosts all of whose flows are over TCP or uTP")
 
 
 def _paths(topology: Mapping[str, Any]) -> list[str]:

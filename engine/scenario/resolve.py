@@ -159,7 +159,10 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
-        settings={"cell_values": values} | {name: data[name] for name in (*kept, "captures", "keep_captures")},
+        settings={"cell_values": values}
+        | {name: data[name] for name in (*kept, "captures", "keep_captures")}
+        # left out where there are none: archives older than this field still mean the same
+        | ({"clocks": data["clocks"]} if data.get("clocks") else {}),
     )
 
 

@@ -19,12 +19,16 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of value: its units as multiples of the base unit, and the suffix its integer carries in run.json."""
+    """A kind of value: its units as multiples of the base unit, and the suffix its integer carries in run.json.
+
+    Only `signed` ones can be below zero.
+    """
 
     name: str
     suffix: str
     units: dict[str, int]
     example: str
+    signed: bool = False
 
     def __str__(self) -> str:
         article = "" if self.name.endswith("s") else "a "
@@ -33,8 +37,8 @@ class Quantity:
     def parse(self, value: object) -> int:
         """Convert a value to base units.
 
-        Raises UnitError for a value without a unit, with an unknown unit, below zero, finer than the base unit, or
-        larger than the guest's programs can read.
+        Raises UnitError for a value without a unit, with an unknown unit, finer than the base unit, larger than the
+        guest's programs can read, or below zero unless that means something.
         """
         if not isinstance(value, str):
             kind = "a number without a unit" if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -48,9 +52,9 @@ class Quantity:
         if unit not in self.units:
             raise UnitError(f"found {value!r}, unknown unit {unit!r}")
         exact = Decimal(number) * self.units[unit]
-        if exact < 0:
+        if exact < 0 and not self.signed:
             raise UnitError(f"found {value!r}, a negative {self.name}")
-        if exact >= _TOO_LARGE:
+        if abs(exact) >= _TOO_LARGE:
             raise UnitError(f"found {_shortened(value)!r}, more than 64 bits hold")
         if exact != int(exact):
             raise UnitError(f"found {value!r}, finer than 1 {next(iter(self.units))}")
@@ -61,19 +65,22 @@ def _shortened(value: str) -> str:
     return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
 
 
+_TIME = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 # The first unit of each is its base unit. Rates count bits and are decimal, as in tc; kB is 1000 bytes.
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity("time", "ns", {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}, "25ms"),
+        Quantity("time", "ns", _TIME, "25ms"),
+        Quantity("time difference", "ns", _TIME, "-3s", signed=True),
         Quantity("rate", "bps", {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}, "10mbit"),
         Quantity("packets", "pkts", {"p": 1}, "40p"),
         Quantity("bytes", "bytes", {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}, "12kB"),
         Quantity("share", "ppm", {"ppm": 1, "%": 10**4}, "0.1%"),
+        Quantity("skew", "ppb", {"ppb": 1, "ppm": 10**3}, "-50ppm", signed=True),
     )
 }
 
 
 def parse(value: object, quantity: str) -> int:
-    """`value` as an integer: time in ns, rate in bit/s, packets, bytes, share in parts per million."""
+    """`value` as an integer: times in ns, rate in bit/s, packets, bytes, share in millionths, skew in billionths."""
     return QUANTITIES[quantity].parse(value)

@@ -148,6 +148,16 @@ def test_drawn_events_have_the_means_they_should_have(scenario: Any) -> None:
     assert all(event["delay"]["forward_ns"] == event["delay"]["backward_ns"] for event in events)
 
 
+def test_clocks_are_in_run_json_only_where_there_are_any(scenario: Any) -> None:
+    file = scenario("clocks: [{host: d1, offset: -3s}, {host: s2, skew: 31ppm}]\n")
+    assert resolve(expand(file, "full")[0], 1)["clocks"] == [
+        {"host": "d1", "offset_ns": -3_000_000_000, "skew_ppb": 0},
+        {"host": "s2", "offset_ns": 0, "skew_ppb": 31_000},
+    ]
+    # archives of before there was the field must mean the same
+    assert resolve(expand(scenario("clocks: []\n"), "full")[0], 1) == resolve(expand(scenario(), "full")[0], 1)
+
+
 def test_events_are_resolved_and_sorted(scenario: Any) -> None:
     events = """\
 events:
@@ -277,6 +287,18 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
             "drawn_events: [{at: 1s, mean_gap: 1s, on: bottleneck, delay: {base: 1ms, mean_extra: 1ms}}]\n",
             "drawn_events[0].on: found 'bottleneck'; allowed: path, path:s1-d1, path:s2-d2",
         ),
+        ({}, "clocks: [{host: d3, offset: 3s}]\n", "clocks[0].host: found 'd3', a host without flows; allowed: d1, d2"),
+        ({}, "clocks: [{host: r1}]\n", ":10: clocks[0].host: found 'r1', a host without flows; allowed: d1, d2, s1"),
+        ({}, "clocks: [{offset: 3s}]\n", ":10: clocks[0].host: missing; allowed: the host, such as d1"),
+        ({}, "clocks: [{host: s1}, {host: s1}]\n", ":10: clocks[1].host: found 's1' again; allowed: each host once"),
+        (
+            {},
+            "clocks: [{host: s1, offset: 3}]\n",
+            "clocks[0].offset: found 3, a number without a unit; allowed: a time",
+        ),
+        ({}, "clocks: [{host: s1, skew: 1001ppm}]\n", "skew: found '1001ppm', too large; allowed: 1000ppm or less"),
+        ({}, "clocks: [{host: s1, skew: -2s}]\n", "found '-2s', unknown unit 's'; allowed: a skew such as -50ppm"),
+        ({}, "clocks: {s1: {offset: 3s}}\n", ":10: clocks: found fields; allowed: a list"),
         ({}, "matrix: {b: [10p, 20p]}\n", ':10: matrix.b: not used; allowed: "${b}" in some field'),
         ({}, "matrix: {b: 10p}\n", ":10: matrix.b: found '10p'; allowed: a list"),
         ({}, "matrix: {b: [a/b]}\n", ":10: matrix.b[0]: found 'a/b'; allowed: a value that can be part of a folder"),
@@ -363,6 +385,19 @@ def test_a_mistake_in_a_flow(scenario: Any, flow: str, message: str) -> None:
         expand(file, "full")
     assert str(error.value).startswith((f"{file}:8: flows[1]", f"{file}:9: flows[2]"))
     assert message in str(error.value)
+
+
+def test_a_clock_that_no_packet_shows_is_refused(scenario: Any) -> None:
+    file = scenario("clocks: [{host: s1, offset: 1s}, {host: d2, offset: 1s}]\n")
+    call = "{name: call, implementation: udp-cbr, from: s2, to: d2}"
+    file.write_text(
+        file.read_text().replace("{name: ledbat, implementation: tcp-ledbat, from: s2, to: d2,", f"{call} #")
+    )
+    with pytest.raises(ScenarioError) as error:
+        expand(file, "full")
+    found = "found 'd2', whose flow 'call' is udp-cbr, without timestamps"
+    allowed = "hosts all of whose flows are over TCP or uTP"
+    assert str(error.value) == f"{file}:10: clocks[1].host: {found}; allowed: {allowed}"
 
 
 def test_all_mistakes_are_told_at_once_and_each_once(scenario: Any) -> None:

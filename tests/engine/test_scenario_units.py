@@ -23,6 +23,9 @@ UNITS = [(quantity, unit) for quantity in QUANTITIES.values() for unit in quanti
         ("40p", "packets", 40),
         ("12kB", "bytes", 12_000),
         ("0.1%", "share", 1_000),
+        ("-3s", "time difference", -3_000_000_000),
+        ("1.5ppm", "skew", 1_500),
+        ("-20ppb", "skew", -20),
     ],
 )
 def test_known_values(text: str, quantity: str, value: int) -> None:
@@ -55,7 +58,7 @@ def test_fractions_are_exact_or_refused(unit: tuple[Quantity, str], number: obje
 @given(st.sampled_from(list(QUANTITIES.values())), st.text() | st.integers() | st.floats() | st.booleans() | st.none())
 def test_anything_else_is_refused_with_what_was_found(quantity: Quantity, value: object) -> None:
     try:
-        assert quantity.parse(value) >= 0
+        assert quantity.parse(value) >= 0 or quantity.signed
     except UnitError as error:
         assert repr(value) in str(error)
 

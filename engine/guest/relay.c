@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Gives a host a clock of its own, as far as anybody else can see it: a relay in the host's link passes its packets on
+ * and moves the timestamps in them.
+ *
+ *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS
+ *
+ * INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
+ * ORIGIN_NS) (CLOCK_REALTIME), one that comes to it back by as much: seen from inside, the rest of the world is behind,
+ * and every difference between the host's clock and another one is what it would be with such a clock. Those are the
+ * timestamp of TCP (RFC 7323), in microseconds because the hosts' routes have tcp_usec_ts, and that of uTP version 1
+ * (BEP 29); uTP's timestamp difference is a difference already. A kernel drops segments of a connection whose timestamps
+ * go back, and echoes of what it never sent: the order stays, and what is echoed is put back to what it was when it came.
+ *
+ * Exit status: 1, with one line on stderr; otherwise it runs until it is killed.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (64 << 20) /* a burst must not be lost here */
+#define IP_HEADER_BYTES 20
+#define TCP_HEADER_BYTES 20
+#define UDP_HEADER_BYTES 8
+#define UTP_HEADER_BYTES 20
+#define TCP_ACK 0x10
+
+/* By its lower bits what a moved TCP timestamp was before: its echo comes while these 262 ms of them are there. */
+#define MEMORY (1 << 18)
+
+struct memory {
+	_Atomic uint64_t moved_and_before[MEMORY]; /* halves of 32 bits; written by one process, read by the other */
+};
+
+#define CONNECTIONS (1 << 12)
+
+struct connection {
+	uint32_t ports, before, moved; /* its newest timestamp */
+};
+
+struct direction {
+	int from, to;
+	long long offset_ns, skew_ppb, origin_ns;
+	struct memory *moved, *back; /* what this direction has moved, and what the other one has */
+};
+
+static void __attribute__((noreturn)) die(const char *what)
+{
+	fprintf(stderr, "relay: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Protocol 0: a socket that only sends. */
+static int open_interface(const char *name, int protocol)
+{
+	const int buffer_bytes = BUFFER_BYTES;
+	const struct sockaddr_ll place = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = if_nametoindex(name)};
+	const int interface = socket(AF_PACKET, SOCK_RAW, 0);
+
+	if (interface < 0 || !place.sll_ifindex || bind(interface, (const struct sockaddr *)&place, sizeof(place)) ||
+	    setsockopt(interface, SOL_SOCKET, SO_RCVBUFFORCE, &buffer_bytes, sizeof(buffer_bytes)))
+		die(name);
+	return interface;
+}
+
+static uint32_t shift_us(const struct direction *d)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return d->offset_ns / 1000 +
+	       (now.tv_sec * 1000000000LL + now.tv_nsec - d->origin_ns) / 1000 * d->skew_ppb / 1000000000;
+}
+
+static uint32_t load(const unsigned char *stamp)
+{
+	uint32_t value;
+
+	memcpy(&value, stamp, sizeof(value));
+	return ntohl(value);
+}
+
+static void store(unsigned char *stamp, uint32_t value)
+{
+	value = htonl(value);
+	memcpy(stamp, &value, sizeof(value));
+}
+
+/* Moved by what is due now, timestamps of packets that wait somewhere together could change places. */
+static uint32_t in_order(uint32_t ports, uint32_t before, uint32_t moved)
+{
+	static struct connection known[CONNECTIONS];
+	struct connection *c = &known[(ports ^ ports >> 16) % CONNECTIONS];
+	const int32_t newer = before - c->before;
+
+	if (c->ports == ports && (!newer || (newer > 0) != ((int32_t)(moved - c->moved) > 0)))
+		moved = c->moved;
+	if (c->ports != ports || newer > 0)
+		*c = (struct connection){ports, before, moved};
+	return moved;
+}
+
+static void move_option(unsigned char *option, uint32_t ports, int echoes, const struct direction *d, uint32_t by_us)
+{
+	const uint32_t before = load(option + 2), echo = load(option + 6);
+	const uint32_t moved = in_order(ports, before, before + by_us);
+	const uint64_t known = d->back->moved_and_before[echo % MEMORY];
+
+	store(option + 2, moved);
+	d->moved->moved_and_before[moved % MEMORY] = (uint64_t)moved << 32 | before;
+	if (echoes)
+		store(option + 6, known >> 32 == echo ? (uint32_t)known : echo + by_us);
+}
+
+static void move_tcp(unsigned char *tcp, size_t length, const struct direction *d, uint32_t by_us)
+{
+	const size_t end = (tcp[12] >> 4) * 4;
+
+	for (size_t at = TCP_HEADER_BYTES; end <= length && at + 1 < end && tcp[at] != TCPOPT_EOL;) {
+		if (tcp[at] == TCPOPT_NOP) {
+			at++;
+			continue;
+		}
+		if (tcp[at] == TCPOPT_TIMESTAMP && at + TCPOLEN_TIMESTAMP <= end)
+			move_option(tcp + at, load(tcp), tcp[13] & TCP_ACK, d, by_us);
+		at += tcp[at + 1] < 2 ? end : tcp[at + 1];
+	}
+}
+
+static void move_utp(unsigned char *utp, size_t length, uint32_t by_us)
+{
+	/* ST_DATA, ST_FIN, ST_STATE, ST_RESET, ST_SYN; libutp's ST_RESET has no timestamp */
+	if (length >= UTP_HEADER_BYTES && (utp[0] & 0xf) == 1 && utp[0] >> 4 <= 4 && load(utp + 4))
+		store(utp + 4, load(utp + 4) + by_us);
+}
+
+static uint32_t sum(const unsigned char *data, size_t length, uint32_t start)
+{
+	for (size_t i = 0; i < length; i++)
+		start += i % 2 ? data[i] : data[i] << 8;
+	return start;
+}
+
+/* Made anew: a checksum that was left to the hardware, as a veth has it, is not there yet. */
+static void set_checksum(const unsigned char *ip, unsigned char *segment, size_t length, unsigned char *checksum)
+{
+	uint32_t folded;
+
+	memset(checksum, 0, 2);
+	folded = sum(segment, length, sum(ip + 12, 8, ip[9] + length));
+	folded = (folded & 0xffff) + (folded >> 16);
+	folded = ~(folded + (folded >> 16)) & 0xffff;
+	if (!folded && ip[9] == IPPROTO_UDP)
+		folded = 0xffff; /* 0 means that there is none */
+	checksum[0] = folded >> 8;
+	checksum[1] = folded;
+}
+
+static void move_timestamps(unsigned char *ip, size_t available, const struct direction *d)
+{
+	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
+	unsigned char *segment = ip + header;
+	const size_t length = total - header;
+
+	/* fragments, of which there are none in these networks, go as they are */
+	if (total > available || total < header || (ip[6] & 0x3f) || ip[7])
+		return;
+	if (ip[9] == IPPROTO_TCP && length >= TCP_HEADER_BYTES) {
+		move_tcp(segment, length, d, shift_us(d));
+		set_checksum(ip, segment, length, segment + 16);
+	} else if (ip[9] == IPPROTO_UDP && length >= UDP_HEADER_BYTES && (segment[6] || segment[7])) {
+		move_utp(segment + UDP_HEADER_BYTES, length - UDP_HEADER_BYTES, shift_us(d));
+		set_checksum(ip, segment, length, segment + 6);
+	}
+}
+
+static void __attribute__((noreturn)) pass(const struct direction *d)
+{
+	static unsigned char frame[1 << 16];
+
+	for (;;) {
+		const ssize_t length = recv(d->from, frame, sizeof(frame), 0);
+
+		if (length < 0)
+			die("recv");
+		if (length >= ETH_HLEN + IP_HEADER_BYTES)
+			move_timestamps(frame + ETH_HLEN, length - ETH_HLEN, d);
+		if (send(d->to, frame, length, 0) != length)
+			die("send");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	struct direction out, in;
+	pid_t child;
+
+	if (argc != 6) {
+		fprintf(stderr, "usage: relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS\n");
+		return 1;
+	}
+	out.from = open_interface(argv[1], ETH_P_IP);
+	out.to = open_interface(argv[2], 0);
+	out.offset_ns = atoll(argv[3]);
+	out.skew_ppb = atoll(argv[4]);
+	out.origin_ns = atoll(argv[5]);
+	out.moved = mmap(NULL, 2 * sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (out.moved == MAP_FAILED)
+		die("memory");
+	out.back = out.moved + 1;
+	in = out;
+	in.from = open_interface(argv[2], ETH_P_IP);
+	in.to = open_interface(argv[1], 0);
+	in.offset_ns = -out.offset_ns;
+	in.skew_ppb = -out.skew_ppb;
+	in.moved = out.back;
+	in.back = out.moved;
+	/* a packet does not wait until the program that sent it has nothing more to do */
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		die("priority");
+	child = fork();
+	if (child < 0)
+		die("fork");
+	if (!child && prctl(PR_SET_PDEATHSIG, SIGKILL))
+		die("end with the parent");
+	pass(child ? &out : &in);
+}
