@@ -106,7 +106,7 @@ def on_cpus(cpus: set[int]) -> Iterator[None]:
 def busy_host(processes: int) -> Iterator[None]:
     """Keep cores busy with this many processes."""
     stop = multiprocessing.Event()
-    hogs = [multiprocessing.Process(target=_compute, args=(stop,)) for _ in range(processes)]
+    hogs = [multiprocessing.Process(target=_compute, args=(stop, os.getpid())) for _ in range(processes)]
     for hog in hogs:
         hog.start()
     try:
@@ -117,8 +117,8 @@ def busy_host(processes: int) -> Iterator[None]:
             hog.join()
 
 
-def _compute(stop: "multiprocessing.synchronize.Event") -> None:
-    while not stop.is_set():
+def _compute(stop: "multiprocessing.synchronize.Event", parent: int) -> None:
+    while not stop.is_set() and os.getppid() == parent:
         sum(range(10_000))
 
 
