@@ -5,6 +5,7 @@ there are cores, in a folder whose path is longer. The digests in the two summar
 does all of it.
 """
 
+import functools
 import multiprocessing
 import os
 import sys
@@ -70,6 +71,7 @@ def of_implementations(folder: Path) -> dict[str, Cell]:
     return cells
 
 
+@functools.cache
 def of_experiments() -> dict[str, Cell]:
     """The shortest cell of each experiment of each study, at the size at which its claims still tell something."""
     cells = {}
