@@ -83,6 +83,16 @@ bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 	return tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
 }
 
+/* Where the delay has taken the window, slow start must not bring it back. */
+static void ledbat_lower_threshold(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->slow_start && tp->snd_ssthresh > tcp_snd_cwnd(tp))
+		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+}
+
 void ledbat_add_credit(struct sock *sk, s64 credit_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -94,6 +104,8 @@ void ledbat_add_credit(struct sock *sk, s64 credit_us)
 	ca->credit_us += credit_us;
 	cwnd = ledbat_apply_credit(&ca->credit_us, cwnd, ca->target_us, ca->min_window);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	if (credit_us < 0)
+		ledbat_lower_threshold(sk);
 }
 
 /* For a step that is a share of the window, in 1/target of a packet. */
@@ -104,6 +116,7 @@ void ledbat_set_window(struct sock *sk, u64 window)
 	const u32 cwnd = ledbat_set_exact_window(&ca->credit_us, window, ca->target_us, ca->min_window);
 
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	ledbat_lower_threshold(sk);
 }
 
 /* Halved on loss; the stack asks once per recovery, that is at most once per RTT. */
