@@ -172,8 +172,10 @@ static void stop_flow(int signal_number)
 	const struct linger reset = {1, 0};
 
 	(void)signal_number;
-	if (!connected)
-		_exit(write(STDERR_FILENO, never, sizeof(never) - 1) < 0 ? 2 : 1);
+	if (!connected) {
+		(void)!write(STDERR_FILENO, never, sizeof(never) - 1);
+		_exit(1);
+	}
 	setsockopt(flow_socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(flow_socket);
 	_exit(0);

@@ -9,8 +9,8 @@
  * - now and then the flow slows down to two packets for two RTTs, so that every flow gets to see an empty queue and
  *   none starves an older one.
  *
- * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease is for
- * delays above TARGET only. Where the draft leaves a choice:
+ * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease is
+ * for delays above TARGET only. Where the draft leaves a choice:
  *
  * - the climb back after a slowdown is a slow start and therefore scaled with GAIN;
  * - it ends when the old window is reached or a packet is lost, not when the delay exceeds 3/4 of TARGET: a climb cut
@@ -122,8 +122,6 @@ void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			const u64 window = ledbat_exact_window(ca->credit_us, tcp_snd_cwnd(tp), ca->target_us);
 
 			ledbat_set_window(sk, ledbatpp_decreased(window, ca->target_us, queuing_us, divisor));
-			/* what was taken must not come back by slow start */
-			WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
 		}
 	} else if (ledbat_uses_window(tp, acked)) {
 		const u64 step_us = slow_start ? (u64)ca->target_us * tcp_snd_cwnd(tp) : ca->target_us;

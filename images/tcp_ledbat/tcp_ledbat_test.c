@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the arithmetic in delay.h and window.h. Cases named like icccn-fig1-controller-conformance/e01 are what
- * a paper says of its controller; the others are what an RFC, a draft or plain care asks for.
+ * KUnit tests of the arithmetic in delay.h and window.h. Cases named like icccn-fig1-controller-conformance/e01 are
+ * what a paper says of its controller; the others are what an RFC, a draft or plain care asks for.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -282,7 +282,7 @@ static void three_packets_more(struct kunit *test)
 
 static void once_per_rtt(struct kunit *test)
 {
-	/* an ACK of what was sent before the decrease does not end its RTT, one of what came after does; across a wrap */
+	/* an ACK of what was sent before the decrease does not end its RTT, one of what came later does; across wrap */
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(1000, 50000));
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(50000, 50000));
 	KUNIT_EXPECT_TRUE(test, ledbat_round_over(50001, 50000));
