@@ -5,6 +5,7 @@
  * Two system calls per packet and side: a blocking recvmsg that brings the packet's arrival time along, and the sendto
  * of the answer. The clock is read once per wake-up; all that libutp does until the next one happens at that instant.
  */
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <climits>
@@ -21,13 +22,14 @@
 #include <unistd.h>
 
 #include "inspect.h"
+#include "payload.h"
 
 namespace {
 
 constexpr uint64_t NS = 1000000000;
 constexpr long TICK_US = 500000;	/* libutp looks at its timers this often */
 constexpr uint64_t LINGER_NS = 3 * NS;
-constexpr size_t BLOCK_BYTES = 64 << 10;
+constexpr size_t LONGEST_PACKET_BYTES = 64 << 10;
 
 struct options {
 	bool sends;
@@ -46,6 +48,7 @@ struct connection {
 	uint64_t now_ns;
 	utp_socket *socket;
 	uint64_t moved_bytes;		/* written to or read from libutp */
+	payload_bytes bytes;
 	FILE *trace, *payload;
 	uint64_t next_sample_ns;
 	bool connected, closing;
@@ -74,26 +77,6 @@ volatile sig_atomic_t told_to_end;
 {
 	fprintf(stderr, "%s: not supported: %s\n", what, found.c_str());
 	exit(127);
-}
-
-/* What is sent, everywhere: the numbers 0, 1, 2, ... as 64-bit big-endian integers. */
-void fill(unsigned char *block, uint64_t offset, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		block[i] = (offset + i) / 8 >> (56 - (offset + i) % 8 * 8);
-}
-
-void check(const unsigned char *data, uint64_t offset, size_t length)
-{
-	unsigned char expected[BLOCK_BYTES];
-
-	if (length > sizeof(expected))
-		fail("a packet of %zu bytes", length);
-	fill(expected, offset, length);
-	for (size_t i = 0; i < length; i++)
-		if (data[i] != expected[i])
-			fail("wrong byte at offset %llu: 0x%02x, not 0x%02x", (unsigned long long)(offset + i), data[i],
-			     expected[i]);
 }
 
 /* --- the settings --- */
@@ -184,16 +167,14 @@ connection &of(utp_callback_arguments *a)
 
 void write_all(connection &c)
 {
-	unsigned char block[BLOCK_BYTES];
-
 	if (c.closing)
 		return;
 	while (!c.how.bytes || c.moved_bytes < c.how.bytes) {
-		const uint64_t left = c.how.bytes ? c.how.bytes - c.moved_bytes : sizeof(block);
-		const size_t length = left < sizeof(block) ? left : sizeof(block);
+		const uint64_t left = c.how.bytes ? c.how.bytes - c.moved_bytes : c.bytes.AT_ONCE;
+		const size_t length = std::min<uint64_t>(left, c.bytes.AT_ONCE);
 
-		fill(block, c.moved_bytes, length);
-		const ssize_t taken = utp_write(c.socket, block, length);
+		/* libutp's argument is not const, but it only reads */
+		const ssize_t taken = utp_write(c.socket, const_cast<unsigned char *>(c.bytes.from(c.moved_bytes)), length);
 		if (taken < 0)
 			fail("utp_write failed");
 		if (!taken)
@@ -203,6 +184,18 @@ void write_all(connection &c)
 	/* what was written is still delivered */
 	c.closing = true;
 	utp_close(c.socket);
+}
+
+void check(connection &c, const unsigned char *data, size_t length)
+{
+	if (length > c.bytes.AT_ONCE)
+		fail("a packet of %zu bytes", length);
+	const unsigned char *expected = c.bytes.from(c.moved_bytes);
+	const size_t good = std::mismatch(data, data + length, expected).first - data;
+
+	if (good < length)
+		fail("wrong byte at offset %llu: 0x%02x, not 0x%02x", (unsigned long long)(c.moved_bytes + good),
+		     data[good], expected[good]);
 }
 
 uint64 on_state(utp_callback_arguments *a)
@@ -241,7 +234,7 @@ uint64 on_read(utp_callback_arguments *a)
 {
 	connection &c = of(a);
 
-	check(a->buf, c.moved_bytes, a->len);
+	check(c, a->buf, a->len);
 	if (c.payload && fwrite(a->buf, 1, a->len, c.payload) != a->len)
 		fail_errno("payload");
 	c.moved_bytes += a->len;
@@ -321,7 +314,7 @@ void read_clock(connection &c)
 void wake_up(connection &c, utp_context *context)
 {
 	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
-	unsigned char packet[BLOCK_BYTES];
+	unsigned char packet[LONGEST_PACKET_BYTES];
 	sockaddr_in from;
 	iovec data = {packet, sizeof(packet)};
 	msghdr message = {};
