@@ -33,6 +33,7 @@ SENDER = int(IPv4Address("10.0.1.1"))
 
 BITTORRENT = [
     ("libtorrent-2.0", UDP),
+    ("libtorrent-2.0.7", UDP),
     ("libtorrent-2.1", UDP),
     ("libtorrent-tcp", TCP),
     ("transmission-4", UDP),
@@ -76,7 +77,10 @@ def test_a_client_fills_the_link_over_its_transport(
     assert rate_bps > 0.95 * RATE_BPS
 
 
-@pytest.mark.parametrize("client", ["libtorrent-2.0", "transmission-4", "transmission-3.00", "utp-native"])
+SAME_BYTES = ["libtorrent-2.0", "libtorrent-2.0.7", "transmission-4", "transmission-3.00", "utp-native"]
+
+
+@pytest.mark.parametrize("client", SAME_BYTES)
 def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
     _build(program, client)
     cell = _cell(tmp_path, client)
@@ -97,3 +101,36 @@ def test_a_transfer_with_an_end_arrives_whole(program: Callable[[str], None], tm
     assert flow["received_bytes"] == 1_000_001
     assert flow["completed_ns"] is not None
     assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
+
+
+BESIDE_TCP = """\
+experiment: client
+title: A client beside TCP, which keeps the queue above the target of 100 ms
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 2mbit, buffer: 33p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: it, implementation: CLIENT, from: s1, to: d1}
+  - {name: tcp, implementation: tcp-cubic, from: s2, to: d2, start: 5s}
+duration: 30s
+captures: [bottleneck-out]
+keep_captures: true
+"""
+
+
+@pytest.mark.parametrize(("client", "least", "most"), [("libtorrent-2.0", 40, 60), ("libtorrent-2.0.7", 8, 12)])
+def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
+    program: Callable[[str], None], tmp_path: Path, client: str, least: int, most: int
+) -> None:
+    """Packets in ten seconds: one in a round-trip time of some 0.2 s since, one in a timeout of a second before."""
+    program(client)
+    file = tmp_path / "trial" / "client.yaml"
+    file.parent.mkdir()
+    file.write_text(BESIDE_TCP.replace("CLIENT", client))
+    (cell,) = expand(file, "full")
+    execute(cell, 1, tmp_path)
+    packets = pcap.read(run_folder(tmp_path, cell, 1) / "pcap" / "bottleneck-out.pcap").packets
+    times_s = (packets["time_ns"].to_numpy() - ORIGIN_NS) / 1e9
+    its = (packets["proto"].to_numpy() == UDP) & (packets["src"].to_numpy() == SENDER)
+    count = np.count_nonzero(its & (times_s >= 20) & (times_s < 30))
+    assert least <= count <= most
