@@ -1,6 +1,7 @@
 """Carries out one run: run.json in, a whole run folder out, or a sentence why not."""
 
 import contextlib
+import copy
 import errno
 import json
 import os
@@ -14,7 +15,7 @@ from engine.errors import EngineError
 from engine.files import digests
 from engine.pin import all_cpus, free_cpu
 from engine.sandbox import STAGE, Limits
-from engine.scenario import Cell, implementations, resolve
+from engine.scenario import Cell, resolve
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
@@ -43,6 +44,8 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     failed = folder.with_name(f"failed-{folder.name}")
     run = resolve(cell, seed) | {"backend": backend}
+    used = sorted({flow["implementation"] for flow in run["flows"]})
+    run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
     try:
         _make_folders(partial, failed)
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
@@ -108,8 +111,6 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
 
 
 def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    known = implementations.known()
-    run["implementations"] = {name: known[name] for name in sorted({flow["implementation"] for flow in run["flows"]})}
     guest = backends.prepare(run)
     run["provenance"] = guest.provenance
 

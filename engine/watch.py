@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -53,20 +54,27 @@ def run(command: list[str], folder: Path, limits: Limits, descriptors: Sequence[
 
 def _wait(guest: subprocess.Popen[bytes], folder: Path, console: BinaryIO, limits: Limits) -> int:
     last_sign, since = None, time.monotonic()
-    while True:
-        try:
-            return guest.wait(timeout=_LOOK_S)
-        except subprocess.TimeoutExpired:
-            too_much = _too_much(guest.pid, folder, limits)
-            if too_much:
-                raise EngineError(f"the guest was ended: {too_much}") from None
-            sign = _sign_of_life(folder)
-            if sign != last_sign:
-                last_sign, since = sign, time.monotonic()
-            elif time.monotonic() - since > STANDSTILL_S:
-                at = f"at {sign / 1e9:.1f} s of the scenario" if sign else "before the scenario started"
-                who = _running_process(guest.pid, console)
-                raise EngineError(f"the guest made no progress for {STANDSTILL_S:.0f} s {at}: {who}") from None
+    while not _has_ended(guest, _LOOK_S):
+        too_much = _too_much(guest.pid, folder, limits)
+        if too_much:
+            raise EngineError(f"the guest was ended: {too_much}")
+        sign = _sign_of_life(folder)
+        if sign != last_sign:
+            last_sign, since = sign, time.monotonic()
+        elif time.monotonic() - since > STANDSTILL_S:
+            at = f"at {sign / 1e9:.1f} s of the scenario" if sign else "before the scenario started"
+            who = _running_process(guest.pid, console)
+            raise EngineError(f"the guest made no progress for {STANDSTILL_S:.0f} s {at}: {who}")
+    return guest.wait()
+
+
+def _has_ended(guest: subprocess.Popen[bytes], within_s: float) -> bool:
+    """Wait for the end. `Popen.wait` with a timeout looks every 50 ms; a descriptor tells at once."""
+    descriptor = os.pidfd_open(guest.pid)
+    try:
+        return bool(select.select([descriptor], [], [], within_s)[0])
+    finally:
+        os.close(descriptor)
 
 
 def _too_much(top: int, folder: Path, limits: Limits) -> str | None:

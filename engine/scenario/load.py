@@ -9,21 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.composer import Composer, ComposerError
 
 from engine.scenario.errors import FieldPath, Problem, ScenarioError, field_name
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(Composer, yaml.CBaseLoader):
     """YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as a reader of an event's `on:` expects.
 
     No aliases: a few lines of them can stand for more data than any memory holds, or for themselves.
+
+    libyaml reads the text; nodes are put together here, where aliases can be refused.
     """
+
+    def __init__(self, text: str) -> None:
+        """Start at the beginning of `text`."""
+        yaml.CBaseLoader.__init__(self, text)
+        Composer.__init__(self)
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose the next node, unless it stands for another."""
         if self.check_event(yaml.AliasEvent):
-            alias = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases are not allowed here", alias.start_mark)
+            mark: Any = self.get_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
+            raise ComposerError(None, None, "aliases are not allowed here", mark)
         return super().compose_node(parent, index)
 
 

@@ -16,6 +16,7 @@ import yaml
 
 from engine.scenario import checks, implementations, load, schema
 from engine.scenario.errors import FieldPath, Problem, ScenarioError, choices
+from engine.scenario.implementations import Implementation
 from engine.scenario.load import Document
 
 MOST_VALUES = 1_000_000
@@ -43,6 +44,7 @@ class Cell:
     seeds: range
     start_jitter_ns: dict[str, int]  # by flow
     settings: dict[str, Any]  # run.json without the seed; starts without jitter
+    known: dict[str, Implementation]  # every implementation by its name, as this cell was checked against
 
     @property
     def virtual_s(self) -> float:
@@ -126,7 +128,9 @@ def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterato
         at_ns += exponential_ns(drawn["mean_gap_ns"])
 
 
-def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Any]) -> Cell:
+def _cell(
+    scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Implementation]
+) -> Cell:
     rules = schema.load_schema("scenario")
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
@@ -159,6 +163,7 @@ def _cell(scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: 
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
+        known=known,
         settings={"cell_values": values}
         | {name: data[name] for name in (*kept, "captures", "keep_captures")}
         # left out where there are none: archives older than this field still mean the same
