@@ -1,6 +1,6 @@
 """The captures and traces of a run folder to Parquet tables.
 
-`RUN/columns/` gets three tables, all in scenario time (`time_ns`, 0 when the scenario began):
+`RUN/columns/` gets these tables, all in scenario time (`time_ns`, 0 when the scenario began):
 
 packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
                  at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
@@ -18,7 +18,7 @@ from analysis import settings
 from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.files import whole
-from analysis.settings import Settings
+from analysis.settings import Flow, Settings
 
 UTP: Final = tuple(name for name in pcap.COLUMNS if name.startswith("utp_"))
 
@@ -43,8 +43,8 @@ CWND: Final = (
 def write_columns(folder: Path) -> list[str]:
     """Write the tables of a run; returns warnings, one sentence each.
 
-    Captures of runs that do not keep them are removed once their table exists, so a second call finds the table
-    instead of the captures and leaves it.
+    Captures and traces of runs that do not keep them are removed once their tables exist, so a second call finds the
+    tables instead and leaves them. Only the log of events stays.
     """
     run = settings.load(folder)
     target = folder / "columns"
@@ -55,20 +55,33 @@ def write_columns(folder: Path) -> list[str]:
         of_utp = pl.col("utp_header_bytes") > 0
         _write(target / "utp.parquet", packets.select(of_utp.arg_true().alias("packet"), pl.col(UTP).filter(of_utp)))
         _write(target / "packets.parquet", packets.drop(UTP))
-    _write(target / "queue.parquet", _trace(folder / "traces" / "queue.csv", QUEUE))
-    backward = folder / "traces" / "queue-backward.csv"
+    traces = [folder / "traces" / f"{name}.csv" for name in ("queue", "queue-backward")]
+    traces += [_window_of(flow, folder) for flow in run.flows]
+    # the queue's trace is the first to go: where it is, all are
+    if traces[0].exists() or not (target / "cwnd.parquet").exists():
+        _write_traces(run, target)
+    if not run.keep_captures:
+        for done in captures + traces:
+            done.unlink(missing_ok=True)
+    return warnings
+
+
+def _write_traces(run: Settings, target: Path) -> None:
+    traces = run.folder / "traces"
+    _write(target / "queue.parquet", _trace(traces / "queue.csv", QUEUE))
     limited = run.backward_rate_bps is not None
-    _write(target / "queue-backward.parquet", _trace(backward, QUEUE) if limited else _empty_trace(QUEUE))
+    backward = _trace(traces / "queue-backward.csv", QUEUE) if limited else _empty_trace(QUEUE)
+    _write(target / "queue-backward.parquet", backward)
     flows = [
-        _trace(folder / "traces" / f"cwnd-{flow.name}.csv", CWND).with_columns(flow=pl.lit(flow.name))
+        _trace(_window_of(flow, run.folder), CWND).with_columns(flow=pl.lit(flow.name))
         for flow in run.flows
-        if (folder / "traces" / f"cwnd-{flow.name}.csv").exists()
+        if _window_of(flow, run.folder).exists()
     ]
     _write(target / "cwnd.parquet", pl.concat(flows) if flows else _empty_trace(CWND).with_columns(flow=pl.lit("")))
-    if not run.keep_captures:
-        for capture in captures:
-            capture.unlink()
-    return warnings
+
+
+def _window_of(flow: Flow, folder: Path) -> Path:
+    return folder / "traces" / f"cwnd-{flow.name}.csv"
 
 
 def _write(path: Path, table: pl.DataFrame) -> None:

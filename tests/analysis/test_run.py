@@ -91,13 +91,22 @@ def test_queue_and_windows(tmp_path: Path) -> None:
         run.base_delay_ms("tcp")
 
 
-def test_captures_go_when_they_are_not_kept_and_the_table_stays(tmp_path: Path) -> None:
+def test_captures_and_traces_go_when_they_are_not_kept_and_the_tables_stay(tmp_path: Path) -> None:
+    kept = write(tmp_path / "kept", plain())
     made = plain()
     made.keep_captures = False
-    folder = write(tmp_path, made)
-    write_columns(folder)
+    folder = write(tmp_path / "removed", made)
+    window = folder / "traces" / "cwnd-tcp.csv"
+    trace = window.read_bytes()
+    for each in (kept, folder, kept, folder):
+        write_columns(each)
     assert list((folder / "pcap").iterdir()) == []
+    assert [path.name for path in (folder / "traces").iterdir()] == ["events.csv"]
+    window.write_bytes(trace)  # as if ended before the last one went
     write_columns(folder)
+    assert not window.exists()
+    for table in (kept / "columns").iterdir():
+        assert pl.read_parquet(folder / "columns" / table.name).equals(pl.read_parquet(table))
     assert Run(folder).drops().count() == 4
 
 
