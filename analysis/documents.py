@@ -77,7 +77,7 @@ def read_json(path: Path) -> Document:
 def read_yaml(path: Path) -> Document:
     """Read a YAML file that holds a mapping."""
     try:
-        return Document(path, yaml.safe_load(_text(path)))
+        return Document(path, yaml.load(_text(path), Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f" line {where.line + 1}:" if where else ""
