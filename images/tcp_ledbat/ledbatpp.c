@@ -122,6 +122,8 @@ void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			const u64 window = ledbat_exact_window(ca->credit_us, tcp_snd_cwnd(tp), ca->target_us);
 
 			ledbat_set_window(sk, ledbatpp_decreased(window, ca->target_us, queuing_us, divisor));
+			/* what was taken must not come back by slow start */
+			WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
 		}
 	} else if (ledbat_uses_window(tp, acked)) {
 		const u64 step_us = slow_start ? (u64)ca->target_us * tcp_snd_cwnd(tp) : ca->target_us;

@@ -83,15 +83,13 @@ bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 	return tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
 }
 
-/*
- * Where the delay has taken the window, slow start must not bring it back, nor the stack pace at twice the rate, which
- * it does below half the threshold (tcp_update_pacing_rate).
- */
+/* Where the delay has taken the window, slow start must not bring it back. */
 static void ledbat_lower_threshold(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
 
-	if (tp->snd_ssthresh > tcp_snd_cwnd(tp))
+	if (ca->slow_start && tp->snd_ssthresh > tcp_snd_cwnd(tp))
 		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
 }
 
