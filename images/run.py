@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from images.errors import ImageError
@@ -34,28 +34,43 @@ def logged(
     Raises ImageError with the last lines of the output when the command cannot be started or fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab+") as stream:
+    with log.open("ab+") as stream, ExitStack() as ends:
         start = stream.seek(0, os.SEEK_END)
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env={**os.environ, "LC_ALL": "C", **(environment or {})},
-                stdin=subprocess.PIPE,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                process_group=0,
-            )
-        except FileNotFoundError as error:
-            raise ImageError(f"{what}: {command[0]} is not installed (`testbed doctor` tells how to get it)") from error
-        with _ended_with_us(process):
-            process.communicate((text or "").encode())
+        with _interruption_held():
+            try:
+                process = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env={**os.environ, "LC_ALL": "C", **(environment or {})},
+                    stdin=subprocess.PIPE,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,
+                )
+            except FileNotFoundError as error:
+                hint = "is not installed (`testbed doctor` tells how to get it)"
+                raise ImageError(f"{what}: {command[0]} {hint}") from error
+            ends.enter_context(_ended_with_us(process))
+        process.communicate((text or "").encode())
         if process.returncode == 0:
             return
         stream.seek(start)
         tail = stream.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
     lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in tail)
     raise ImageError(f"{what} failed (exit status {process.returncode}); the whole log is {log}{lines}")
+
+
+@contextmanager
+def _interruption_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is over: within Popen, a process has begun that nobody could end yet."""
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if held:
+        raise KeyboardInterrupt
 
 
 @contextmanager
