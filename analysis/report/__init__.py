@@ -1,13 +1,16 @@
 """The static report: an index and one page an experiment, in one folder that needs no network."""
 
+import fcntl
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from analysis.errors import BadInputError
 from analysis.files import whole, write_text
 from analysis.report import words
 from analysis.report.results import Result, collect
@@ -20,8 +23,21 @@ CAPTION: Final = "figure.txt"
 
 def write_report(results: Path, out: Path) -> Path:
     """Write the report on everything under `results`; returns its index."""
-    experiments = collect(results)
     out.mkdir(parents=True, exist_ok=True)
+    with _alone(out):
+        return _write(results, out)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Wait for another target's report into the same folder: the later one holds what both have."""
+    with (out / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(results: Path, out: Path) -> Path:
+    experiments = [_if_drawn(experiment) for experiment in collect(results)]
     environment = pages(TEMPLATES)
     environment.globals["outcomes"] = list(Outcome)
     for experiment in experiments:
@@ -76,14 +92,18 @@ def render(environment: Environment, template: str, path: Path, values: dict[str
     write_text(path, environment.get_template(template).render(values))
 
 
+def _if_drawn(experiment: Result) -> Result:
+    """Give an experiment whose figure is missing, since another target still works on it, as one that was not run."""
+    if experiment.folder and all((experiment.folder / name).exists() for name in (*FIGURES, CAPTION)):
+        return experiment
+    return replace(experiment, folder=None, data={})
+
+
 def _copy_figure(experiment: Result, out: Path) -> None:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     for name in FIGURES:
-        source = experiment.folder / name
-        if not source.exists():
-            raise BadInputError(f"{source}: missing; make it with: python -m analysis figure {experiment.id}")
         with whole(out / "figures" / experiment.id / name) as temporary:
-            shutil.copyfile(source, temporary)
+            shutil.copyfile(experiment.folder / name, temporary)
 
 
 def _page(experiment: Result) -> dict[str, Any]:

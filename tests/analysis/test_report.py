@@ -173,6 +173,14 @@ def test_what_is_not_run_is_named(results: Path) -> None:
     assert "Table 9 (waiting)" in (results / "report/index.html").read_text()
 
 
+def test_what_another_target_still_draws_is_left_to_its_report(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "experiments", tmp_path / "experiments")
+    (tmp_path / "experiments/made-by-hand/figure.png").unlink()
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
+    assert "Fig. 1 (made-by-hand)" in (tmp_path / "report/index.html").read_text()
+    assert not (tmp_path / "report/made-by-hand.html").exists()
+
+
 def test_the_cross_check_is_shown_where_there_is_one(results: Path, tmp_path: Path) -> None:
     assert "crosscheck" not in (results / "report/index.html").read_text()
     shutil.copytree(results / "experiments", tmp_path / "experiments")
