@@ -1,10 +1,14 @@
-"""Many short runs in a row, and what they leave: `python -m tests.trust.long_runs COUNT` (`make long-runs`)."""
+"""Many short runs in a row, on all cores, and what they leave.
+
+`python -m tests.trust.long_runs COUNT`; `make long-runs` does ten thousand.
+"""
 
 import os
 import resource
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine import handover
@@ -49,19 +53,27 @@ def _children(process: int) -> list[int]:
 
 
 def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], int]:
-    """Carry out `count` runs; what there was after the second and after the last, and how many KiB were gained."""
+    """Carry out `count` runs; as many at once as there are cores.
+
+    Returns what there was after the first of each core and after the last run, and how many KiB were gained.
+    """
     scenario = folder / "long" / "short.yaml"
     scenario.parent.mkdir()
     scenario.write_text(SCENARIO)
     (cell,) = expand(scenario, "full")
-    before, kib, started = left_behind(), 0, time.monotonic()
-    for seed in range(1, count + 1):
-        assert execute(cell, seed % 2 + 1, folder)["digests"]
-        handover.remove(run_folder(folder, cell, seed % 2 + 1))
-        if seed == 2:  # what is loaded once has been
-            before, kib = left_behind(), memory_kib()
-        if seed % 1000 == 0:
-            print(f"{seed} runs in {time.monotonic() - started:.0f} s: {left_behind()}, {memory_kib()} KiB", flush=True)
+
+    def one(seed: int) -> None:
+        assert execute(cell, seed, folder)["digests"]
+        handover.remove(run_folder(folder, cell, seed))
+
+    cores = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(one, range(1, cores + 1)))  # what is loaded once has been
+        before, kib, started = left_behind(), memory_kib(), time.monotonic()
+        for first in range(cores + 1, count + 1, 1000):
+            last = min(first + 999, count)
+            list(pool.map(one, range(first, last + 1)))
+            print(f"{last} runs in {time.monotonic() - started:.0f} s: {left_behind()}, {memory_kib()} KiB", flush=True)
     return before, left_behind(), memory_kib() - kib
 
 
