@@ -71,7 +71,8 @@ def one_flow(name: str, clocks: str, duration: str = "20s") -> str:
 
 def queue_ms(folder: Path, start_s: float, end_s: float) -> float:
     """Mean time that the bottleneck's queue would take to drain."""
-    queue = pl.read_csv(folder / "traces" / "queue.csv").filter(
+    write_columns(folder)
+    queue = pl.read_parquet(folder / "columns" / "queue.parquet").filter(
         pl.col("time_ns").is_between(int(start_s * 1e9), int(end_s * 1e9))
     )
     return float(8e3 * queue["backlog_bytes"].cast(pl.Float64).mean() / 10e6)  # type: ignore[arg-type, operator]

@@ -159,20 +159,19 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
     assert queues["bottleneck"]["sent_pkts"] > 0
     assert queues["backward_bottleneck"]["dropped_pkts"] > 0  # data fills it
 
+    trace = _rows(folder, "queue-backward.csv")
     run = Run(folder)
     assert write_columns(folder) == []
     assert run.settings.flows[1].backward
     # while packets wait for the way back, its rate passes, before and after the event; 10 ms need at most 5000 bytes
-    rows = list(_rows(folder, "queue-backward.csv").items())
     for start_ms, end_ms, rate_bps in ((1500, 4000, 4_000_000), (4000, 6000, 2_000_000)):
         sent_bits = [
             8 * (int(later["sent_bytes"]) - int(row["sent_bytes"]))
-            for (at_ns, row), (_, later) in itertools.pairwise(rows)
+            for (at_ns, row), (_, later) in itertools.pairwise(trace.items())
             if start_ms <= at_ns / 1e6 < end_ms and int(row["backlog_bytes"]) >= 7500
         ]
         assert len(sent_bits) > 100
         assert sum(sent_bits) / len(sent_bits) == pytest.approx(rate_bps / 100, rel=0.02)
-    trace = dict(rows)
     assert run.backward_queue_ms.at(5) == pytest.approx(float(trace[5_000_000_000]["backlog_bytes"]) * 8e3 / 2e6)
     # the way there: data of one flow, ACKs of the other
     assert run.throughput("up", 2, 4) < 1e6 * run.utilization(2, 4) - 20_000
