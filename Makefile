@@ -41,6 +41,7 @@ test-reach: host images  ## backends, containers, provisioning and clusters, as 
 	$(BIN)/pytest -rs tests/reach
 
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
+	$(BIN)/python -m images libutp
 	$(BIN)/python -m images.stock
 	$(BIN)/python -m engine.backends.crosscheck
 

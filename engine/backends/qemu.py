@@ -3,6 +3,8 @@
 Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
 host's speed and the same seed gives the same bytes; but computing is not free as in the default backend. All comes in
 one initial RAM disk: a disk's timing would be the host's. Results leave through a disk that is written at the end.
+A program under test that needs no root of its own comes in that disk as well; the emulator is walled in as other guests
+are.
 """
 
 import json
@@ -11,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +22,10 @@ from typing import Any, ClassVar
 from engine import images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
+from engine.guest.programs import PROGRAMS
 from engine.guest.timeline import BOOT_NS, ORIGIN_NS
-from engine.images import PROJECT
-from engine.sandbox import MEMORY_FOLDER, Limits
+from engine.images import PROJECT, Program
+from engine.sandbox import MEMORY_FOLDER, UNCONFINED, Limits, bubblewrap
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY = "1536M"
@@ -35,6 +39,7 @@ class Guest:
 
     alone: ClassVar[bool] = False
     stock: dict[str, str]
+    programs: dict[str, Program]
     seed: int
     limit_s: float
 
@@ -46,6 +51,7 @@ class Guest:
             "commit": provenance.commit(),
             "kernel": {name: self.stock[name] for name in ("release", "version")},
             "images": {"digest": self.stock["digest"]},
+            **{f"program:{name}": program.provenance for name, program in self.programs.items()},
             "emulator": version,
             "boot_arguments": " ".join(self._machine()),
             "host": {"machine": platform.machine(), "python": platform.python_version()},
@@ -64,14 +70,15 @@ class Guest:
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""
+        folder = folder.resolve()
         memory = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
         with tempfile.TemporaryDirectory(prefix="testbed-qemu-", dir=memory) as name:
             initrd, disk = Path(name, "initrd"), folder / ".results"
-            _pack(Path(self.stock["initrd"]), folder, initrd)
+            _pack(Path(self.stock["initrd"]), self.programs, folder, initrd)
             with disk.open("wb") as file:
                 file.truncate(limits.disk_bytes)
-            command = ["taskset", "-c", str(cpu), EMULATOR, *self._machine()]
-            command += ["-kernel", self.stock["kernel"], "-initrd", str(initrd)]
+            command = ["taskset", "-c", str(cpu), *_walls(Path(self.stock["kernel"]).parent, initrd.parent, folder)]
+            command += [EMULATOR, *self._machine(), "-kernel", self.stock["kernel"], "-initrd", str(initrd)]
             command += ["-serial", f"file:{folder}/logs/console.log"]
             command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
             try:
@@ -90,9 +97,12 @@ def prepare(run: dict[str, Any]) -> Guest:
     """Raises EngineError when the emulator or its images are missing, or the run needs what they do not have."""
     if shutil.which(EMULATOR) is None:
         raise EngineError(f"{EMULATOR} is not installed: sudo apt-get install --no-install-recommends qemu-system-x86")
-    foreign = [name for name, entry in run["implementations"].items() if entry["kind"] == "program"]
-    if foreign:
-        raise EngineError(f"{', '.join(foreign)}: programs under test run on the virtual backend only")
+    names = [name for name, entry in run["implementations"].items() if entry["kind"] == "program"]
+    rooted = [name for name in names if "root" in run["implementations"][name]]
+    if rooted:
+        raise EngineError(f"{', '.join(rooted)}: programs with a root of their own run on the virtual backend only")
+    if names and not _walled():
+        raise EngineError(f"{', '.join(names)}: foreign programs never run without a sandbox ({UNCONFINED} is set)")
     index = images.cache_folder() / "stock.json"
     try:
         stock: dict[str, str] = json.loads(index.read_text())
@@ -100,16 +110,37 @@ def prepare(run: dict[str, Any]) -> Guest:
         raise EngineError(
             f"{index} does not exist: `python -m images.stock` makes what the qemu backend boots"
         ) from None
-    return Guest(stock, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
+    programs = {name: images.program(name) for name in names}
+    for name, program in programs.items():
+        run["implementations"][name]["environment"] = program.environment
+    return Guest(stock, programs, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
 
 
-def _pack(base: Path, folder: Path, initrd: Path) -> None:
-    """The base archive, followed by one with the project's code and the run folder: one archive to the kernel."""
+def _walled() -> bool:
+    return os.environ.get(UNCONFINED) != "1"
+
+
+def _walls(*seen: Path) -> list[str]:
+    """What goes before the emulator: it sees installed programs and these folders, of which it can write the last."""
+    if not _walled():
+        return []
+    words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    words += ["--setenv", "PATH", "/usr/bin", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    words += ["--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"]
+    for folder in seen[:-1]:
+        words += ["--ro-bind", str(folder), str(folder)]
+    return [*words, "--bind", str(seen[-1]), str(seen[-1])]
+
+
+def _pack(base: Path, programs: Mapping[str, Program], folder: Path, initrd: Path) -> None:
+    """The base archive, followed by one with project, programs and run folder: one archive to the kernel."""
     with tempfile.TemporaryDirectory(prefix="testbed-qemu-") as name:
         added = Path(name)
         for package in ("engine", "topologies"):
             left_out = shutil.ignore_patterns("__pycache__")
             shutil.copytree(PROJECT / package, added / "opt/testbed" / package, ignore=left_out)
+        for name, program in programs.items():
+            shutil.copytree(program.files, added / PROGRAMS[1:] / name / "files")
         (added / "results").mkdir()
         for part in ("pcap", "traces", "logs"):
             (added / "results" / part).mkdir()

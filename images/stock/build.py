@@ -18,7 +18,9 @@ from images.rootfs.build import SUITE, RootFileSystem, install_debian
 from images.run import Say, logged
 
 PACKAGES = ("linux-image-cloud-amd64", "linux-headers-cloud-amd64", "gcc", "libc6-dev", "make")
-INIT = project_root() / "engine" / "guest" / "init.sh"
+GUEST = project_root() / "engine" / "guest"
+IN_PLACE = {"init": GUEST / "init.sh", "opt/tools/enter": GUEST / "enter.py"}
+"""What this guest, without hostfs, has in place of the default backend's programs."""
 _LIST = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
 _EMPTY = ("results", "opt/testbed", "guest")
 
@@ -38,7 +40,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
             "modules": [file_digest(path) for path in modules],
             "rootfs": root.digest,
             "tools": tree_digest(tools),
-            "init": file_digest(INIT),
+            "in place": {place: file_digest(path) for place, path in IN_PLACE.items()},
             "recipe": file_digest(Path(__file__)),
         }
     )
@@ -57,7 +59,8 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
         (added / "opt/modules").mkdir()
         for path in modules:
             shutil.copy(path, added / "opt/modules")
-        shutil.copy(INIT, added / "init")
+        for place, path in IN_PLACE.items():
+            shutil.copy(path, added / place)
         log = store.root / "logs" / "stock.log"
         # archives one after the other are one to the kernel
         command = (

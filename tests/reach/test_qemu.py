@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import images
+from engine import backends, images
 from engine.backends import crosscheck
 from engine.backends.qemu import EMULATOR
+from engine.errors import EngineError
 from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.scenario import Cell, expand, implementations
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
@@ -33,11 +34,10 @@ duration: 3s
 """
 
 
-@pytest.fixture
-def cell(tmp_path: Path) -> Cell:
-    file = tmp_path / "trial" / "short.yaml"
+def _cell(folder: Path, implementation: str) -> Cell:
+    file = folder / "trial" / "short.yaml"
     file.parent.mkdir()
-    file.write_text(SHORT)
+    file.write_text(SHORT.replace("tcp-reno", implementation))
     return expand(file, "full")[0]
 
 
@@ -45,8 +45,8 @@ def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_the_run_folder_is_the_same_and_a_seed_repeats_it(cell: Cell, tmp_path: Path) -> None:
-    folders = []
+def test_the_run_folder_is_the_same_and_a_seed_repeats_it(tmp_path: Path) -> None:
+    cell, folders = _cell(tmp_path, "tcp-reno"), []
     for name, backend in (("virtual", "virtual"), ("once", "qemu"), ("again", "qemu")):
         execute(cell, 1, tmp_path / name, backend)
         folders.append(run_folder(tmp_path / name, cell, 1))
@@ -62,3 +62,32 @@ def test_the_run_folder_is_the_same_and_a_seed_repeats_it(cell: Cell, tmp_path: 
     one, other = crosscheck.measured(virtual), crosscheck.measured(once)
     assert abs(other.throughput_bps / one.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
     assert abs(other.base_rtt_ms - one.base_rtt_ms) <= crosscheck.BASE_RTT_MS
+
+
+@pytest.mark.skipif(
+    not (images.cache_folder() / "programs/libutp.json").exists(), reason="`python -m images libutp` has not been run"
+)
+def test_a_program_in_the_guests_own_root_runs_on_it(tmp_path: Path) -> None:
+    cell, folders = _cell(tmp_path, "libutp"), []
+    for backend in ("virtual", "qemu"):
+        execute(cell, 1, tmp_path / backend, backend)
+        folders.append(run_folder(tmp_path / backend, cell, 1))
+    virtual, qemu = folders
+    assert _files(qemu) == _files(virtual)
+    summaries = [json.loads((folder / "summary.json").read_text()) for folder in folders]
+    assert summaries[0]["versions"] == summaries[1]["versions"]
+    assert json.loads((qemu / "run.json").read_text())["provenance"]["program:libutp"]["digest"]
+
+
+def test_a_program_with_a_root_of_its_own_is_refused() -> None:
+    name, entry = next((name, entry) for name, entry in implementations.known().items() if "root" in entry)
+    run = {"backend": "qemu", "implementations": {name: entry}}
+    with pytest.raises(EngineError, match=f"{name}: programs with a root of their own"):
+        backends.prepare(run)
+
+
+def test_no_program_runs_on_it_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTBED_UNCONFINED", "1")
+    run = {"backend": "qemu", "implementations": {"libutp": implementations.known()["libutp"]}}
+    with pytest.raises(EngineError, match="libutp: foreign programs never run without a sandbox"):
+        backends.prepare(run)
