@@ -41,6 +41,7 @@ BITTORRENT = [
     ("qbittorrent", UDP),
 ]
 LIBRARIES = [("utp-native", UDP), ("utp-crate", UDP), ("librqbit-utp", UDP)]
+TOOLS = {"utp-crate": "cargo", "utp-rs": "cargo", "librqbit-utp": "cargo", "utp-native": "npm", "anacrolix-utp": "go"}
 
 
 def _cell(folder: Path, client: str, more: str = "") -> Cell:
@@ -52,10 +53,9 @@ def _cell(folder: Path, client: str, more: str = "") -> Cell:
 
 
 def _build(program: Callable[[str], None], client: str) -> None:
-    if client in ("utp-crate", "utp-rs", "librqbit-utp") and shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed")
-    if client == "utp-native" and shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
+    tool = TOOLS.get(client)
+    if tool is not None and shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
     program(client)
 
 
@@ -93,7 +93,7 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, cl
 
 
 @pytest.mark.parametrize(
-    "client", ["libtorrent-2.0", "transmission-4", "qbittorrent", "utp-native", "utp-crate", "utp-rs"]
+    "client", ["libtorrent-2.0", "transmission-4", "qbittorrent", "utp-native", "utp-crate", "utp-rs", "anacrolix-utp"]
 )
 def test_a_transfer_with_an_end_arrives_whole(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
     _build(program, client)
