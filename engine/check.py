@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from engine import images
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.guest.programs import PAYLOAD
@@ -64,6 +65,8 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     if name not in known:
         raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
     is_program = known[name]["kind"] == "program"
+    if is_program:
+        images.program(name)  # without it, every demand would be told to be unmet
     scenario = folder / "check" / "check.yaml"
     scenario.parent.mkdir()
     scenario.write_text(_SCENARIO.format(name=name))

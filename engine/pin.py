@@ -5,6 +5,7 @@ A run in real time has them all: what else runs would disturb it.
 
 import fcntl
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 
 @contextmanager
 def free_cpu() -> Iterator[int]:
-    """Hold a CPU of this process's allowed set that no other guest on this host holds; waits if there is none.
+    """Hold a CPU of this process's allowed set that no other guest on this host holds; waits, and says so, for one.
 
     The claim is a file lock shared by all pipelines of the host; it ends with the process, however that ends.
     """
@@ -30,6 +31,7 @@ def free_cpu() -> Iterator[int]:
     else:
         cpu = allowed[os.getpid() % len(allowed)]
         lock = _open_lock(folder, cpu)
+        print("waiting for a CPU: other runs on this host hold all of them", file=sys.stderr, flush=True)
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         yield cpu

@@ -50,6 +50,8 @@ def logged(
             except FileNotFoundError as error:
                 hint = "is not installed (`testbed doctor` tells how to get it)"
                 raise ImageError(f"{what}: {command[0]} {hint}") from error
+            except PermissionError as error:
+                raise ImageError(f"{what}: the file `{Path(command[0]).name}` is not executable (chmod +x)") from error
             ends.enter_context(_ended_with_us(process))
         process.communicate((text or "").encode())
         if process.returncode == 0:

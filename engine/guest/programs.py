@@ -26,9 +26,19 @@ def enter(implementation: str, logs: str, start_ns: int) -> list[str]:
 
 
 def version(name: str, implementation: dict[str, Any]) -> str:
-    """What the program says about itself."""
+    """What the program says about itself.
+
+    Raises:
+        RuntimeError: its version_command fails; with the last line of what that wrote.
+    """
     words = [*enter(name, "/tmp", 0), *implementation["version_command"]]  # noqa: S108  the guest's own
-    return subprocess.check_output(words, text=True, env=_ENVIRONMENT | implementation["environment"]).strip()
+    environment = _ENVIRONMENT | implementation["environment"]
+    asked = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if asked.returncode != 0:
+        [reason] = asked.stderr.splitlines()[-1:] or ["and wrote no reason"]
+        command = " ".join(implementation["version_command"])
+        raise RuntimeError(f"{name}: its version_command `{command}` exited with {asked.returncode}: {reason}")
+    return asked.stdout.strip()
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:

@@ -139,14 +139,14 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
         case "additionalProperties":
             known = list(schema.get("properties", {}))
             patterns = schema.get("patternProperties", {})
-            for name in value.keys() - set(known):
-                if not any(re.search(pattern, name) for pattern in patterns):
+            for name in value:
+                if name not in known and not any(re.search(pattern, name) for pattern in patterns):
                     allowed = f"a name matching {' or '.join(patterns)}" if patterns else choices(known, name)
                     yield document.problem((*path, name), "unknown field", allowed)
         case "required":
-            for name in set(schema["required"]) - value.keys():
-                meaning = schema["properties"][name].get("description", "a value")
-                yield document.problem((*path, name), "missing", meaning)
+            for name in schema["required"]:
+                if name not in value:
+                    yield document.problem((*path, name), "missing", _meaning(schema["properties"][name]))
         case "enum":
             yield document.problem(path, found, choices([str(value) for value in schema["enum"]], value))
         case "type":
@@ -174,6 +174,13 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
             yield document.problem(path, error.message, "each value once")
         case _:
             yield document.problem(path, error.message, schema.get("description", f"{error.validator}: see the schema"))
+
+
+def _meaning(field: Schema) -> str:
+    """What a field that is missing should say: the values that it may have, and what they are."""
+    values = ", ".join(map(str, field.get("enum", field.get("items", {}).get("enum", ()))))
+    description = str(field.get("description", "a value"))
+    return f"{values} ({description})" if values else description
 
 
 def _shown(value: object) -> str:

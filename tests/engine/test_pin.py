@@ -3,6 +3,7 @@
 import fcntl
 import os
 import threading
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,20 @@ def test_beside_a_run_in_real_time_there_is_no_cpu_for_another(tmp_path: Path) -
     with pin.all_cpus():
         assert _free(tmp_path) == []
     assert len(_free(tmp_path)) == os.cpu_count()
+
+
+def test_who_waits_for_a_cpu_says_so() -> None:
+    reading, writing = os.pipe()
+
+    def wait() -> None:
+        with pin.free_cpu():
+            pass
+
+    with pin.all_cpus(), os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert told.readline() == "waiting for a CPU: other runs on this host hold all of them\n"
+    waiting.join()
 
 
 def test_a_run_in_real_time_waits_for_the_guests_before_it() -> None:

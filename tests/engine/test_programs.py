@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.__main__ import main as analyse
 from engine import check, watch
 from engine import images as built
 from engine.cli import main
@@ -85,6 +86,10 @@ def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path)
         ("ends early", r"flow it: sender ended by itself at 0\.\d{3} s, before its flow's end"),
         ("crashes", "flow it: sender exited with 1: out of luck"),
         ("wrong bytes", r"flow it: receiver exited with 1: wrong bytes after offset \d+"),
+        (
+            "tells no version",
+            "tells-no-version: its version_command `/opt/implementation/endpoint --version` exited with 1: no version",
+        ),
         ("ignores SIGTERM", "flow it: sender still ran 1 s after SIGTERM"),
         (
             "fills the disk",
@@ -120,6 +125,7 @@ def test_a_program_that_was_never_built_is_asked_for(toy: Toy, tmp_path: Path) -
     (default_root() / "programs" / "none.json").unlink()
     with pytest.raises(EngineError, match=r"none has not been built: `python -m images none` does that"):
         _run(scenario, tmp_path)
+    assert main(["check", "none"]) == 2
 
 
 def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
@@ -168,7 +174,11 @@ def test_check_keeps_the_logs_that_it_names(
 
 
 def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
-    own_implementations: Path, program: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    own_implementations: Path,
+    program: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     page = (PROJECT / "docs" / "adding-a-client.md").read_text()
     shown = dict(re.findall(r"`images/implementations/(mine/[\w.]+)`.*?```\w+\n(.*?)```", page, re.DOTALL))
@@ -180,6 +190,15 @@ def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
     program("mine")
     assert main(["check", "mine"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
+
+    [(name, scenario)] = re.findall(r"`(trial/mine.yaml)`:\n\n```yaml\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path(name).parent.mkdir()
+    Path(name).write_text(scenario)
+    [run] = re.findall(r"^testbed (run .*)$", page, re.MULTILINE)
+    assert main(run.split()) == 0
+    [observe] = re.findall(r"^python -m analysis (observe .*)$", page, re.MULTILINE)
+    assert analyse(observe.split()) == 0
 
 
 def test_check_knows_only_implementations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -465,6 +465,16 @@ def test_implementations_of_the_project_are_valid() -> None:
         assert len(implementations.resolved_parameters({}, declared)) == len(declared)
 
 
+def test_what_an_implementation_file_lacks_is_told_in_the_schemas_order_with_what_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "implementation.yaml").write_text("title: mine\nkind: program\n")
+    with pytest.raises(ScenarioError) as error:
+        implementations.known(tmp_path)
+    told = [(problem.field, problem.allowed) for problem in error.value.problems]
+    assert [field for field, _ in told] == ["roles", "transport", "licence", "source", "version_command"]
+    assert told[1] == ("transport", "tcp, utp, udp (what its packets are)")
+
+
 def test_a_broken_implementation_file_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "tcp-new"
     folder.mkdir()

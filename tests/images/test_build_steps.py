@@ -37,6 +37,12 @@ def test_a_missing_program_is_named(tmp_path: Path) -> None:
         logged(["no-such-program"], tmp_path / "log", "Third")
 
 
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "build").write_text("#!/bin/sh\n")
+    with pytest.raises(ImageError, match=r"Fourth: the file `build` is not executable \(chmod \+x\)"):
+        logged([str(tmp_path / "build")], tmp_path / "log", "Fourth")
+
+
 def test_an_interrupted_build_leaves_no_process_at_work(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
