@@ -6,31 +6,33 @@ The emulated machine's clock counts instructions: to the backend that is a real 
 import json
 import os
 import shutil
-import subprocess
+import struct
 from pathlib import Path
 
 import pytest
 
 from engine import backends, images
-from engine.backends.qemu import EMULATOR
 from engine.errors import EngineError
 from engine.execute import execute
+from engine.guest.timeline import PROBE_NS
 from engine.images import PROJECT
 from engine.scenario import Cell, expand, implementations
-from images.cache import Store
-from images.rootfs.build import SUITE, install_debian
+from tests.reach import machine
 
 SCENARIO = """\
 experiment: {name}
 title: One flow for a moment
-topology: {{name: dumbbell, pairs: 1}}
+topology: {{name: dumbbell, pairs: 1, switches: {switches}}}
 bottleneck: {{rate: 10mbit, buffer: 40p}}
 delay: {{forward: 25ms, backward: 25ms}}
 flows:
   - {{name: flow, implementation: {name}, from: s1, to: d1}}
 duration: 10s
+captures: [bottleneck-in, bottleneck-out, receiver]
 """
-IMPLEMENTATIONS = ("tcp-cubic", "tcp-ledbat")
+IMPLEMENTATIONS = {"tcp-cubic": "none", "tcp-ledbat": "ovs"}
+"""Each with its switches."""
+IPV4 = 0x0800
 PACKAGES = ("bubblewrap", "e2fsprogs", "iproute2", "kmod", "procps", "python3", "python3-jsonschema", "python3-yaml")
 INIT = """\
 #!/bin/sh
@@ -42,8 +44,9 @@ depmod
 cd /project
 for name in {names}; do
   python3 -B -c 'import sys; from engine.cli import main; sys.exit(main())' \\
-    run /project/trial/$name.yaml --seed 1 --backend native --into /out
-done >/out/words 2>&1
+    run /project/trial/$name.yaml --seed 1 --backend native --into /out >>/out/words 2>&1 &
+done
+wait
 ip -oneline link >/out/links
 ps -eo comm= | grep -E 'ovs|tcpdump|bulk|python3' >/out/processes
 sync; echo o >/proc/sysrq-trigger; sleep 60
@@ -53,7 +56,7 @@ sync; echo o >/proc/sysrq-trigger; sleep 60
 def _cell(folder: Path, name: str) -> Cell:
     file = folder / "trial" / f"{name}.yaml"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(SCENARIO.format(name=name))
+    file.write_text(SCENARIO.format(name=name, switches=IMPLEMENTATIONS[name]))
     return expand(file, "full")[0]
 
 
@@ -81,70 +84,62 @@ def _stock() -> dict[str, str]:
     return stock if "module:tcp_ledbat" in stock else {}
 
 
-def _machine_root() -> Path:
-    """A Debian with what the backend needs besides a kernel, kept in the cache."""
-    store = Store(images.cache_folder())
-
-    def make(folder: Path) -> None:
-        hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
-        install_debian(folder, SUITE, PACKAGES, [hook], store.root / "logs" / "machine.log", "Installing a machine")
-
-    name = "-".join((SUITE, *PACKAGES)).replace("/", "")
-    return store.ensure("machines", name, make) / "root"
-
-
 def _disk(stock: dict[str, str], folder: Path, disk: Path) -> None:
     """A bootable disk: root, stock modules, the project with the images it needs, scenarios, the first program."""
     release, kernel = stock["release"], Path(stock["kernel"])
     root = folder / "root"
-    shutil.copytree(_machine_root(), root, symlinks=True)
+    machine.debian(PACKAGES, root)
     modules = root / "usr/lib/modules" / release
     shutil.copytree(kernel.parents[1] / "usr/lib/modules" / release, modules, symlinks=True)
     (modules / "updates").mkdir()
     shutil.copy(stock["module:tcp_ledbat"], modules / "updates")
     for package in ("engine", "topologies", "images", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    cache = images.cache_folder()
-    index = (cache / "images.json").read_text()
-    for entry in json.loads(index).values():
-        kind, digest, *_ = Path(entry["path"]).relative_to(cache).parts
-        shutil.copytree(
-            cache / kind / digest, root / "project/cache" / kind / digest, symlinks=True, dirs_exist_ok=True
-        )
-    (root / "project/cache/images.json").write_text(index.replace(str(cache), "/project/cache"))
+    machine.copy_images(root, "/project")
     for name in IMPLEMENTATIONS:
         _cell(root / "project", name)
     (root / "out").mkdir()
-    (root / "vehicle").write_text(INIT.format(names=" ".join(IMPLEMENTATIONS)))
-    (root / "vehicle").chmod(0o755)
-    with disk.open("wb") as file:
-        file.truncate(3 << 30)
-    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, disk], check=True)
+    machine.write_program(root, "vehicle", INIT.format(names=" ".join(IMPLEMENTATIONS)))
+    machine.make_disk(root, disk, 3)
 
 
-@pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed")
-@pytest.mark.skipif(shutil.which("mke2fs") is None, reason="mke2fs is not installed (e2fsprogs)")
+def _ether_types(capture: Path) -> set[int]:
+    """Of all packets of a pcap file."""
+    packets, at, found = capture.read_bytes(), 24, set()
+    while at < len(packets):
+        (length,) = struct.unpack_from("<I", packets, at + 8)
+        found.add(int.from_bytes(packets[at + 28 : at + 30], "big"))
+        at += 16 + length
+    return found
+
+
+def _from_to_ns(folder: Path) -> tuple[int, int]:
+    """When a run's network was there, from the probe to the end of its flows."""
+    run, summary = (json.loads((folder / f"{part}.json").read_text()) for part in ("run", "summary"))
+    return run["origin_ns"] - PROBE_NS, run["origin_ns"] + summary["ended_ns"]
+
+
+@pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
 @pytest.mark.skipif(not _stock(), reason="`python -m images.stock` has not been run")
 def test_runs_on_a_machine_with_a_stock_kernel_leave_a_result_and_nothing_else(tmp_path: Path) -> None:
     stock, disk = _stock(), tmp_path / "disk"
     _disk(stock, tmp_path, disk)
     kernel = Path(stock["kernel"])
-    command = [EMULATOR, "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "1", "-m", "2G", "-nodefaults"]
-    command += ["-no-reboot", "-display", "none", "-icount", "shift=0,sleep=off", "-serial", f"file:{tmp_path}/console"]
-    command += ["-kernel", str(kernel), "-initrd", str(kernel.with_name(f"initrd.img-{stock['release']}"))]
-    command += ["-append", "console=ttyS0 root=/dev/vda rw quiet mitigations=off nokaslr init=/vehicle"]
-    command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
-    subprocess.run(command, check=True, timeout=1200)
-    subprocess.run(["debugfs", "-R", f"rdump /out {tmp_path}", disk], check=True, capture_output=True)
-    out = tmp_path / "out"
+    initrd = kernel.with_name(f"initrd.img-{stock['release']}")
+    machine.carry_out(kernel, initrd, disk, "/vehicle", 1200)
+    out = machine.take(disk, "out", tmp_path)
     words = (out / "words").read_text()
-    for name in IMPLEMENTATIONS:
-        folder = out / "trial" / name / "single" / "seed-1"
+    runs = {name: out / "trial" / name / "single" / "seed-1" for name in IMPLEMENTATIONS}
+    for name, folder in runs.items():
         assert (folder / "summary.json").exists(), words
         run, summary = (json.loads((folder / f"{part}.json").read_text()) for part in ("run", "summary"))
         assert run["provenance"]["kernel"]["release"] == stock["release"]
         assert summary["status"] == "ok", words
-        # a full link less headers, hand-shake and slow start
-        assert 0.85 < 8 * summary["flows"]["flow"]["received_bytes"] / 10 / 10e6 < 0.97
+        assert 0.95 < machine.received_share(summary, _cell(tmp_path, name), tmp_path / "virtual") < 1.05
+        for capture in (folder / "pcap").iterdir():
+            assert _ether_types(capture) == {IPV4}, f"{capture.name}: not only the flow's packets"
+    # started together: one had to wait for the other
+    first, second = sorted(map(_from_to_ns, runs.values()))
+    assert first[1] < second[0]
     assert len((out / "links").read_text().splitlines()) == 1, "more than the loopback is left"
     assert not (out / "processes").read_text()

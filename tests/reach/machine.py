@@ -1,0 +1,95 @@
+"""Machines with Debian's stock kernel that exist in QEMU's emulator only: their disks, and what is left on these."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from engine import images
+from engine.backends.qemu import EMULATOR
+from engine.execute import execute
+from engine.scenario import Cell
+from images.cache import Store
+from images.rootfs.build import SUITE, install_debian
+
+# without this instruction: QEMU 7.2 damages the flags after it now and then, and the kernel crashes
+_PROCESSOR = "max,cx16=off"
+
+
+def missing() -> str | None:
+    """What this host lacks for such machines."""
+    for program, package in {EMULATOR: "qemu-system-x86", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs"}.items():
+        if shutil.which(program) is None:
+            return f"{program} is not installed ({package})"
+    return None
+
+
+def debian(packages: Sequence[str], into: Path) -> None:
+    """A Debian with these packages; kept in the cache."""
+    store = Store(images.cache_folder())
+
+    def make(folder: Path) -> None:
+        hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
+        install_debian(folder, SUITE, packages, [hook], store.root / "logs" / "machine.log", "Installing a machine")
+
+    root = store.ensure("machines", "-".join((SUITE, *packages)).replace("/", ""), make) / "root"
+    shutil.copytree(root, into, symlinks=True)
+
+
+def copy_images(root: Path, project: str) -> None:
+    """Put what boots into the checkout that the machine with this root sees as `project`."""
+    cache = images.cache_folder()
+    index = (cache / "images.json").read_text()
+    copies = root / project.strip("/") / "cache"
+    for file in (entry["path"] for entry in json.loads(index).values()):
+        kind, digest, *_ = Path(file).relative_to(cache).parts
+        shutil.copytree(cache / kind / digest, copies / kind / digest, symlinks=True, dirs_exist_ok=True)
+    (copies / "images.json").write_text(index.replace(str(cache), f"{project}/cache"))
+
+
+def write_program(root: Path, name: str, text: str) -> None:
+    """Put a program into the root folder of a machine."""
+    program = root / name
+    program.write_text(text)
+    program.chmod(0o755)
+
+
+def make_disk(root: Path, disk: Path, size_gib: int) -> None:
+    """A disk with everything below `root`."""
+    with disk.open("wb") as file:
+        file.truncate(size_gib << 30)
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, disk], check=True)
+
+
+def carry_out(kernel: Path, initrd: Path, disk: Path, first: str, limit_s: float) -> None:
+    """Boot from `disk` with `first` as the first program, until that powers the machine off.
+
+    Its clock counts instructions: a real time in which nothing else runs, whatever the host does.
+    """
+    command = [*_machine(kernel, initrd, disk, f"quiet init={first}"), "-icount", "shift=0,sleep=off"]
+    subprocess.run(command, check=True, timeout=limit_s)
+
+
+def _machine(kernel: Path, initrd: Path, disk: Path, words: str = "") -> list[str]:
+    command = [EMULATOR, "-machine", "q35", "-accel", "tcg", "-cpu", _PROCESSOR, "-smp", "1", "-m", "3G"]
+    command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", f"file:{disk.with_name('console')}"]
+    command += ["-kernel", str(kernel), "-initrd", str(initrd)]
+    command += ["-append", f"console=ttyS0 root=/dev/vda rw mitigations=off nokaslr {words}"]
+    return [*command, "-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
+
+
+def take(disk: Path, folder: str, into: Path) -> Path:
+    """Copy a folder from the disk of a machine that is off."""
+    into.mkdir(exist_ok=True)
+    subprocess.run(["debugfs", "-R", f"rdump /{folder} {into}", disk], check=True, capture_output=True)
+    return into / folder
+
+
+def received_share(summary: dict[str, Any], cell: Cell, into: Path) -> float:
+    """What the receivers of a run got, as a share of what those of the same scenario get in virtual time."""
+    one, other = (
+        sum(flow["received_bytes"] for flow in each["flows"].values()) for each in (summary, execute(cell, 1, into))
+    )
+    return float(one / other)
