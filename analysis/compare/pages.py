@@ -34,9 +34,11 @@ def write_pages(results: Path) -> Path:
     values = {
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
-        "missing": [
-            file for experiment, file in wanted.items() if experiment not in {s["experiment"] for s in scenarios}
-        ],
+        "missing": {
+            file: _failures(results, experiment)
+            for experiment, file in wanted.items()
+            if experiment not in {s["experiment"] for s in scenarios}
+        },
         "believed": largest_believed(p_values),
         "tests": len(p_values),
         "level": LEVEL,
@@ -58,6 +60,14 @@ def _read(path: Path) -> dict[str, Any]:
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     return document.data
+
+
+def _failures(results: Path, experiment: str) -> list[str]:
+    """Say of each run that failed why; none is known of what was interrupted."""
+    return [
+        f"{path.parts[-3]}, {path.parent.name.removeprefix('failed-')}: {read_json(path).get('error', str)}"
+        for path in sorted(results.glob(f"runs/*/{experiment}/*/failed-seed-*/summary.json"))
+    ]
 
 
 def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:
