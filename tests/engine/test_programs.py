@@ -107,7 +107,7 @@ def test_a_bad_endpoint_fails_its_run_with_a_sentence(toy: Toy, tmp_path: Path, 
 def test_one_that_spins_is_named_and_the_next_run_goes_on(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watch, "STANDSTILL_S", 6.0)
+    monkeypatch.setattr(watch, "STANDSTILL_S", 12.0)
     scenario, good = toy("spins"), toy("none")
     scenario.write_text(
         scenario.read_text()
