@@ -1,10 +1,10 @@
 """Debian's stock kernel in QEMU's emulator, whose clock counts instructions: virtual time without User-Mode Linux.
 
 Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
-host's speed and the same seed gives the same bytes; but computing is not free as in the default backend. All comes in
-one initial RAM disk: a disk's timing would be the host's. Results leave through a disk that is written at the end.
-A program under test that needs no root of its own comes in that disk as well; the emulator is walled in as other guests
-are.
+host's speed; but computing is not free as in the default backend, and the emulator miscounts now and then, so that a
+repeated run may differ by microseconds (docs/backends.md). All comes in one initial RAM disk: a disk's timing would be
+the host's. Results leave through a disk that is written at the end. A program under test that needs no root of its own
+comes in the RAM disk as well; the emulator is walled in as other guests are.
 """
 
 import json
