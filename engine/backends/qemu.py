@@ -1,10 +1,10 @@
 """Debian's stock kernel in QEMU's emulator, whose clock counts instructions: virtual time without User-Mode Linux.
 
 Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
-host's speed; but computing is not free as in the default backend, and the emulator miscounts now and then, so that a
-repeated run may differ by microseconds (docs/backends.md). All comes in one initial RAM disk: a disk's timing would be
-the host's. Results leave through a disk that is written at the end. A program under test that needs no root of its own
-comes in the RAM disk as well; the emulator is walled in as other guests are.
+host's speed; but computing is not free as in the default backend, and a repeated run may differ by microseconds now and
+then (docs/backends.md). All comes in one initial RAM disk: a disk's timing would be the host's. So the firmware is one
+that does not look at disks, and the one through which results leave is touched at the end only. A program under test
+that needs no root of its own comes in the RAM disk as well; the emulator is walled in as other guests are.
 """
 
 import json
@@ -59,9 +59,9 @@ class Guest:
 
     def _machine(self) -> list[str]:
         started = datetime.fromtimestamp(BOOT_NS // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        words = ["-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "1", "-m", _MEMORY, "-nodefaults", "-no-reboot"]
-        words += ["-display", "none", "-icount", "shift=0,sleep=off", "-rtc", f"clock=vm,base={started}"]
-        words += ["-seed", str(self.seed)]
+        words = ["-machine", "q35,accel=tcg", "-bios", "qboot.rom", "-cpu", "max", "-smp", "1", "-m", _MEMORY]
+        words += ["-nodefaults", "-no-reboot", "-display", "none", "-icount", "shift=0,sleep=off"]
+        words += ["-rtc", f"clock=vm,base={started}", "-seed", str(self.seed)]
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
 
     def origin_ns(self) -> int:
@@ -145,6 +145,8 @@ def _pack(base: Path, programs: Mapping[str, Program], folder: Path, initrd: Pat
         for part in ("pcap", "traces", "logs"):
             (added / "results" / part).mkdir()
         shutil.copy(folder / "run.json", added / "results")
+        for path in (added, *added.rglob("*")):
+            os.utime(path, (0, 0), follow_symlinks=False)  # what the kernel reads takes instructions
         command = (
             'cp "$1" "$2" && find . -print0 | LC_ALL=C sort -z | '
             'cpio --null --create --format=newc --owner=0:0 --reproducible --quiet >>"$2"'
