@@ -25,7 +25,7 @@ from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.guest.timeline import BOOT_NS, ORIGIN_NS
 from engine.images import PROJECT, Program
-from engine.sandbox import MEMORY_FOLDER, UNCONFINED, Limits, bubblewrap
+from engine.sandbox import UNCONFINED, Limits, bubblewrap
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY = "1536M"
@@ -71,22 +71,22 @@ class Guest:
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""
         folder = folder.resolve()
-        memory = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
-        with tempfile.TemporaryDirectory(prefix="testbed-qemu-", dir=memory) as name:
-            initrd, disk = Path(name, "initrd"), folder / ".results"
+        initrd, disk = folder / ".initrd", folder / ".results"
+        with disk.open("wb") as file:
+            file.truncate(limits.disk_bytes)
+        command = ["taskset", "-c", str(cpu), *_walls(Path(self.stock["kernel"]).parent, folder)]
+        command += [EMULATOR, *self._machine(), "-kernel", self.stock["kernel"], "-initrd", str(initrd)]
+        command += ["-serial", f"file:{folder}/logs/console.log"]
+        command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
+        try:
             _pack(Path(self.stock["initrd"]), self.programs, folder, initrd)
-            with disk.open("wb") as file:
-                file.truncate(limits.disk_bytes)
-            command = ["taskset", "-c", str(cpu), *_walls(Path(self.stock["kernel"]).parent, initrd.parent, folder)]
-            command += [EMULATOR, *self._machine(), "-kernel", self.stock["kernel"], "-initrd", str(initrd)]
-            command += ["-serial", f"file:{folder}/logs/console.log"]
-            command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
-            try:
-                done = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
-                )
-            except subprocess.TimeoutExpired:
-                raise EngineError(f"the guest was ended: it took more than {self.limit_s:.0f} s") from None
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise EngineError(f"the guest was ended: it took more than {self.limit_s:.0f} s") from None
+        finally:
+            initrd.unlink(missing_ok=True)
         if done.returncode:
             raise EngineError(f"{EMULATOR} exited with {done.returncode}: {done.stderr.strip()}")
         _unpack(disk, folder)
