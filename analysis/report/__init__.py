@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,12 @@ def write_report(results: Path, out: Path) -> Path:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Wait for another target's report into the same folder: the later one holds what both have."""
-    with (out / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(folder)
 
 
 def _write(results: Path, out: Path) -> Path:

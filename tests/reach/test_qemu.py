@@ -11,7 +11,7 @@ from engine.backends import crosscheck
 from engine.backends.qemu import EMULATOR
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand, implementations
+from engine.scenario import expand, implementations
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
@@ -34,24 +34,25 @@ duration: 3s
 """
 
 
-def _cell(folder: Path, implementation: str) -> Cell:
-    file = folder / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(SHORT.replace("tcp-reno", implementation))
-    return expand(file, "full")[0]
-
-
 def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) -> None:
-    cell, folders = _cell(tmp_path, "tcp-reno"), []
+def _on_both(folder: Path, implementation: str) -> tuple[Path, Path]:
+    """The run folders of a flow on the virtual and on the qemu backend, which hold files of the same names."""
+    file = folder / "trial" / "short.yaml"
+    file.parent.mkdir()
+    file.write_text(SHORT.replace("tcp-reno", implementation))
+    (cell,) = expand(file, "full")
     for backend in ("virtual", "qemu"):
-        execute(cell, 1, tmp_path / backend, backend)
-        folders.append(run_folder(tmp_path / backend, cell, 1))
-    virtual, qemu = folders
+        execute(cell, 1, folder / backend, backend)
+    virtual, qemu = (run_folder(folder / backend, cell, 1) for backend in ("virtual", "qemu"))
     assert _files(qemu) == _files(virtual)
+    return virtual, qemu
+
+
+def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) -> None:
+    virtual, qemu = _on_both(tmp_path, "tcp-reno")
     assert json.loads((qemu / "run.json").read_text())["provenance"]["kernel"]["release"].endswith("-cloud-amd64")
     # too short for a mean queuing delay: `make crosscheck` compares that
     one, other = crosscheck.measured(virtual), crosscheck.measured(qemu)
@@ -63,13 +64,8 @@ def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) 
     not (images.cache_folder() / "programs/libutp.json").exists(), reason="`python -m images libutp` has not been run"
 )
 def test_a_program_in_the_guests_own_root_runs_on_it(tmp_path: Path) -> None:
-    cell, folders = _cell(tmp_path, "libutp"), []
-    for backend in ("virtual", "qemu"):
-        execute(cell, 1, tmp_path / backend, backend)
-        folders.append(run_folder(tmp_path / backend, cell, 1))
-    virtual, qemu = folders
-    assert _files(qemu) == _files(virtual)
-    summaries = [json.loads((folder / "summary.json").read_text()) for folder in folders]
+    virtual, qemu = _on_both(tmp_path, "libutp")
+    summaries = [json.loads((folder / "summary.json").read_text()) for folder in (virtual, qemu)]
     assert summaries[0]["versions"] == summaries[1]["versions"]
     assert json.loads((qemu / "run.json").read_text())["provenance"]["program:libutp"]["digest"]
 
