@@ -17,6 +17,7 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
+from engine.guest_code import compiled
 from engine.images import PROJECT, Images, Program
 
 UNCONFINED = "TESTBED_UNCONFINED"
@@ -103,8 +104,7 @@ def command(
         FOLDERS["TESTBED_ROOTFS"]: images.rootfs,
         FOLDERS["TESTBED_TOOLS"]: images.tools,
         **{f"{FOLDERS['TESTBED_MODULES']}/{name}.ko": path for name, path in images.modules.items()},
-        f"{FOLDERS['TESTBED_CODE']}/engine": PROJECT / "engine",
-        f"{FOLDERS['TESTBED_CODE']}/topologies": PROJECT / "topologies",
+        FOLDERS["TESTBED_CODE"]: compiled(images, PROJECT),
         **see,
     }
     file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)

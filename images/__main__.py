@@ -13,6 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+from engine import guest_code
+from engine import images as boot
+from engine.errors import EngineError
 from engine.scenario import ScenarioError
 from images import module, programs
 from images.cache import Store, default_root
@@ -54,10 +57,11 @@ def main() -> int:
             programs.build(store, say, name)
         if options.prune:
             store.prune()
+        guest_code.compiled(boot.load(), boot.PROJECT)
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
-    except (ImageError, ScenarioError, OSError) as error:
+    except (ImageError, EngineError, ScenarioError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     say(f"all images are ready: {index}")

@@ -33,15 +33,12 @@ def version(name: str, implementation: dict[str, Any]) -> str:
     """
     words = [*enter(name, "/tmp", 0), *implementation["version_command"]]  # noqa: S108  the guest's own
     environment = _ENVIRONMENT | implementation["environment"]
-    try:
-        return subprocess.check_output(words, text=True, env=environment).strip()
-    except subprocess.CalledProcessError as error:
-        # asked again for its reason: a second pipe in every run would change the bytes of each
-        asked = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    asked = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if asked.returncode:
         [reason] = asked.stderr.splitlines()[-1:] or ["and wrote no reason"]
         command = " ".join(implementation["version_command"])
-        said = f"`{command}` exited with {error.returncode}: {reason}"
-        raise RuntimeError(f"{name}: its version_command {said}") from None
+        raise RuntimeError(f"{name}: its version_command `{command}` exited with {asked.returncode}: {reason}")
+    return asked.stdout.strip()
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:

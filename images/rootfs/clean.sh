@@ -11,8 +11,7 @@ mkdir -p "$root"/var/cache
 if [ -x "$root"/usr/bin/python3 ]; then
 	# unchecked: valid whatever the source's time stamp becomes on the host's file system
 	find "$root"/usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} +
-	chroot "$root" python3 -W ignore -m compileall -q -f -j 1 --invalidation-mode unchecked-hash /usr/lib/python3 \
-		/usr/lib/python3.*
+	chroot "$root" sh -euc 'python3 -W ignore -m compileall -q -f -j 1 --invalidation-mode unchecked-hash /usr/lib/python3*'
 fi
 
 chroot "$root" dpkg-query --show >"$root/packages.txt"

@@ -23,7 +23,6 @@ sed -i "s/count = 2 if l4Type == 'TCP' else 1/count = 1/" "$root"/usr/lib/python
 
 # unchecked: valid whatever the source's time stamp becomes on the host's file system
 find "$root"/usr/lib/python3* -name __pycache__ -prune -exec rm -rf {} +
-chroot "$root" python3 -W ignore -m compileall -q -f -j 1 --invalidation-mode unchecked-hash /usr/lib/python3 \
-  /usr/lib/python3.*
+chroot "$root" sh -euc 'python3 -W ignore -m compileall -q -f -j 1 --invalidation-mode unchecked-hash /usr/lib/python3*'
 
 chroot "$root" dpkg-query --show >"$root/packages.txt"
