@@ -29,6 +29,8 @@ def _columns(options: argparse.Namespace) -> None:
     from analysis.capture.columns import write_columns
 
     for run in options.runs:
+        if not run.exists() and run.with_name(f"failed-{run.name}").exists():
+            continue  # its summary says why
         for warning in write_columns(run):
             print(f"analysis: {warning}", file=sys.stderr)
 
@@ -89,9 +91,12 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _comparison(options: argparse.Namespace) -> None:
-    from analysis.compare.pages import write_pages
+    from analysis.compare.pages import failures, write_pages
 
     write_pages(options.results)
+    for scenario, runs in failures(options.results).items():
+        for run in runs:
+            print(f"failed, and left out: {scenario}: {run}")
 
 
 _COMMANDS = {

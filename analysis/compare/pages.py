@@ -16,7 +16,7 @@ PAIRS: Final = "rival"  # the matrix name that makes a scenario a table of each 
 def write_pages(results: Path) -> Path:
     """Write index.html and a page for each scenario into the comparison's folder; returns the index."""
     measured = [_read(path) for path in sorted(results.glob(f"experiments/*/{FILE}"))]
-    wanted = {read_yaml(path).get("experiment", str): path.name for path in sorted(results.glob("studies/*/*.yaml"))}
+    wanted = _wanted(results)
     scenarios = sorted(
         (one for one in measured if one["experiment"] in wanted), key=lambda one: list(wanted).index(one["experiment"])
     )
@@ -34,11 +34,8 @@ def write_pages(results: Path) -> Path:
     values = {
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
-        "missing": {
-            file: _failures(results, experiment)
-            for experiment, file in wanted.items()
-            if experiment not in {s["experiment"] for s in scenarios}
-        },
+        "failed": failures(results),
+        "missing": [file for one, file in wanted.items() if one not in {s["experiment"] for s in scenarios}],
         "believed": largest_believed(p_values),
         "tests": len(p_values),
         "level": LEVEL,
@@ -55,19 +52,28 @@ def write_pages(results: Path) -> Path:
     return results / "index.html"
 
 
+def failures(results: Path) -> dict[str, list[str]]:
+    """Say of each run that failed why, by scenario; none is known of what was interrupted."""
+    found = {
+        file: [
+            f"{path.parts[-3]}, {path.parent.name.removeprefix('failed-')}: {read_json(path).get('error', str)}"
+            for path in sorted(results.glob(f"runs/*/{experiment}/*/failed-seed-*/summary.json"))
+        ]
+        for experiment, file in _wanted(results).items()
+    }
+    return {file: runs for file, runs in found.items() if runs}
+
+
+def _wanted(results: Path) -> dict[str, str]:
+    """Give the file of each experiment of the comparison."""
+    return {read_yaml(path).get("experiment", str): path.name for path in sorted(results.glob("studies/*/*.yaml"))}
+
+
 def _read(path: Path) -> dict[str, Any]:
     document = read_json(path)
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     return document.data
-
-
-def _failures(results: Path, experiment: str) -> list[str]:
-    """Say of each run that failed why; none is known of what was interrupted."""
-    return [
-        f"{path.parts[-3]}, {path.parent.name.removeprefix('failed-')}: {read_json(path).get('error', str)}"
-        for path in sorted(results.glob(f"runs/*/{experiment}/*/failed-seed-*/summary.json"))
-    ]
 
 
 def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:

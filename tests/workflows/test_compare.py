@@ -128,9 +128,11 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
     scenario = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     assert scenario
     short = scenario[1].replace("start: 4s", "start: 1s").replace("duration: 20s", "duration: 3s")
-    (tmp_path / "good.yaml").write_text(short)
     lost = "events: [{at: 1ms, on: path, loss: {forward: 100%}}]\n"
     (tmp_path / "dead.yaml").write_text(short.replace("experiment: mine", "experiment: dead") + lost)
+    # one point of this scenario is as dead
+    cases = f"cases: {{good: {{}}, lost: {{{lost.strip()}}}}}\n"
+    (tmp_path / "good.yaml").write_text(short + cases)
     options = ["--scenario", "good.yaml", "--scenario", "dead.yaml", "--seeds", "1"]
     done = subprocess.run(
         [BIN / "testbed", "compare", "libutp", "tcp-ledbat", *options],
@@ -141,9 +143,12 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1, done.stdout
-    # both flows are dead; which one is told is the one that ends first
-    assert re.search(r"dead-against-tcp/client=libutp/seed-1: failed: flow \w+: .*never connected", done.stdout)
     folder = tmp_path / "results/compare/libutp-tcp-ledbat"
-    index = (folder / "index.html").read_text()
+    # both flows are dead; which one is told is the one that ends first
+    why = r"case=lost,client=libutp, seed-1: flow \w+: .*never connected"
+    index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     assert re.search(r"<br>dead\.yaml: client=libutp, seed-1: flow \w+: .*never connected", index)
-    assert (folder / "mine-against-tcp.html").exists()
+    assert re.search(rf"<br>good\.yaml: {why}", index)
+    assert re.search(why, page)
+    result = json.loads((folder / "experiments/mine-against-tcp/comparison.json").read_text())
+    assert {run["cell"] for run in result["runs"]} == {f"case=good,client={name}" for name in ("libutp", "tcp-ledbat")}

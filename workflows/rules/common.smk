@@ -29,6 +29,9 @@ DEBUG_IMAGES = f"{CACHE}/debug-images.json"
 ROOTS = {"full": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 SIZES = {root: size for size, root in ROOTS.items()}
 
+# What `testbed run` having failed (its exit status) means for the job: that it has failed, too.
+RUN_FAILED = "false"
+
 
 wildcard_constraints:
     results="|".join(map(re.escape, ROOTS.values())),

@@ -16,8 +16,10 @@ rule runs:
         runs=run_options,
         folders=run_folders,
         backend=config["backend"],
+        run_failed=RUN_FAILED,
     shell:
         "testbed run {input.scenario:q} --size {params.size} {params.runs:q} "
         "--backend {params.backend} --into {wildcards.results}/runs > {log:q} 2>&1 "
+        "|| {params.run_failed} "
         "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "
         "|| failed {log:q}"
