@@ -58,6 +58,9 @@ def _compile(folder: Path, root: Path) -> None:
     command: list[str | Path] = [libraries / "ld-linux-x86-64.so.2", "--library-path", libraries]
     command += [usr / "bin" / "python3", "-s", "-S", "-B", "-m", "compileall", "-q"]
     command += ["--invalidation-mode", "unchecked-hash", "-s", folder, "-p", _SEEN_AS, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONHOME": str(usr)})
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONHOME": str(usr)})
+    except OSError as error:
+        raise EngineError(f"{root} has no Python that runs ({error.strerror}): `make images` builds it again") from None
     if done.returncode:
         raise EngineError(f"guests cannot run this checkout: {done.stdout}{done.stderr}".strip())

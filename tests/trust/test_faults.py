@@ -212,6 +212,11 @@ def test_a_damaged_image_is_refused(scenario: Path, tmp_path: Path, own_cache: P
 def test_a_root_file_system_without_its_programs(scenario: Path, tmp_path: Path, own_cache: Path) -> None:
     status, messages = Run(scenario, tmp_path).end()
     assert status == 1
+    assert f"{own_cache}/rootfs has no Python that runs" in messages
+    # it has lost them since the project's code was compiled
+    shutil.copytree(images.PROJECT / "cache" / "code", own_cache / "code", dirs_exist_ok=True)
+    status, messages = Run(scenario, tmp_path).end()
+    assert status == 1
     assert "before its agent was done: init: exec python3: No such file or directory" in messages
 
 
