@@ -1,4 +1,4 @@
-# The LEDBAT testbed's pipeline: scenarios -> runs -> measurements -> figures -> report.
+# The LEDBAT testbed's pipeline: scenarios -> runs -> measurements -> report.
 #
 #   snakemake --cores all            every study named in workflows/config.yaml
 #   snakemake --cores all quick      the same, each experiment at its smallest telling size
@@ -36,8 +36,7 @@ include: "workflows/rules/images.smk"  # what boots
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
 include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
-include: "workflows/rules/figures.smk"  # run folders -> figures
-include: "workflows/rules/report.smk"  # everything -> pages, and a table at the end
+include: "workflows/rules/report.smk"  # everything -> figures, pages, and a table at the end
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
 include: "workflows/rules/reference.smk"  # this machine's results against those kept in the repository
 include: "workflows/rules/progress.smk"  # what is told meanwhile

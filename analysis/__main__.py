@@ -53,12 +53,17 @@ def _measure(options: argparse.Namespace) -> None:
 def _figure(options: argparse.Namespace) -> None:
     from analysis.figures import draw
 
-    draw(options.experiment, options.runs, options.out)
+    draw(options.experiments, options.runs, options.out)
 
 
 def _report(options: argparse.Namespace) -> None:
     from analysis.report import write_report
 
+    if options.draw:
+        from analysis.figures import draw, outdated
+
+        experiments = options.results / "experiments"
+        draw(outdated(options.draw, experiments), options.results / "runs", experiments, options.processes)
     write_report(options.results, options.out)
 
 
@@ -129,13 +134,16 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
     _runs_and_out(measure)
 
-    figure = commands.add_parser("figure", help="the figure of an experiment: SVG, PNG and interactive HTML")
-    figure.add_argument("experiment", metavar="EXPERIMENT_ID")
+    figure = commands.add_parser("figure", help="the figures of experiments: SVG, PNG and interactive HTML")
+    figure.add_argument("experiments", metavar="EXPERIMENT_ID", nargs="+")
     _runs_and_out(figure)
 
     report = commands.add_parser("report", help="the static report")
     report.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     report.add_argument("--out", type=Path, required=True, help="folder for the report")
+    drawn = "experiments whose figures are drawn first, unless they are newer than what was measured"
+    report.add_argument("--draw", metavar="EXPERIMENT_ID", nargs="+", default=[], help=drawn)
+    report.add_argument("--processes", type=int, default=1, help="how many draw at a time")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
     summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")

@@ -13,7 +13,9 @@ from rich.table import Table
 from analysis.report.words import duration
 
 # the rules of the pipeline whose jobs leave their times in logs/<rule>/
-JOBS: Final = {"measurements": "metrics and verdicts", "figures": "figures", "report": "report"}
+JOBS: Final = {"measurements": "metrics and verdicts", "report": "figures and report"}
+# a report draws on two processors
+PROCESSORS: Final = {"report": 2}
 
 
 def print_times(results: Path, since: float, cores: int, console: Console | None = None) -> None:
@@ -32,7 +34,7 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
     parts = {
         "guests: boot, network, scenario": guests_s,
         "start of programs, captures to columns": jobs_s["runs"] - guests_s,
-        **{what: jobs_s[rule] for rule, what in JOBS.items()},
+        **{what: jobs_s[rule] * min(cores, PROCESSORS.get(rule, 1)) for rule, what in JOBS.items()},
     }
     parts["Snakemake, and cores without work"] = max(0.0, cores * elapsed_s - sum(parts.values()))
     console = console or Console()

@@ -1,5 +1,8 @@
 """Figures of experiments: vector graphics and pictures for the page, interactive HTML beside them. All offline."""
 
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -18,6 +21,8 @@ from analysis.files import whole, write_text
 from analysis.runs import Runs
 
 PNG_SCALE: Final = 2.0
+MEASURED: Final = "verdicts.json"
+CAPTION: Final = "figure.txt"
 
 
 class Figure(Protocol):
@@ -30,14 +35,41 @@ class Figure(Protocol):
         """Give the Vega-Lite specification for a page of `width` pixels."""
 
 
-def draw(experiment: str, runs: Path, out: Path) -> None:
-    """Draw an experiment's figure as the study declares it.
+def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) -> None:
+    """Draw the figures of experiments as their study declares them.
 
     Writes figure.svg, figure-narrow.svg (for phones), figure.png, figure.html (interactive, with ../viewer.js) and
-    figure.txt (the caption) into the experiment's folder, where `measure` has left the declaration in verdicts.json.
+    figure.txt (the caption) into each experiment's folder, where `measure` has left the declaration in verdicts.json.
+
+    Raises:
+        BadInputError: an experiment has not been measured, or its figure is not one that can be drawn.
     """
+    if processes == 1 or len(experiments) < 2:
+        for experiment in experiments:
+            _draw(experiment, runs, out)
+        page.write_viewer(out)
+        return
+    # a fork would take the threads of the libraries along half
+    with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
+        drawn = pool.map(_draw, experiments, [runs] * len(experiments), [out] * len(experiments))
+        page.write_viewer(out)
+        for _ in drawn:
+            pass  # what one of them raised is raised here
+
+
+def outdated(experiments: Iterable[str], out: Path) -> list[str]:
+    """Those whose figure is missing, or older than what was measured."""
+    return [experiment for experiment in experiments if not _is_current(out / experiment)]
+
+
+def _is_current(folder: Path) -> bool:
+    last = folder / CAPTION  # it is written after the others
+    return last.exists() and last.stat().st_mtime_ns >= (folder / MEASURED).stat().st_mtime_ns
+
+
+def _draw(experiment: str, runs: Path, out: Path) -> None:
     folder = out / experiment
-    measured = folder / "verdicts.json"
+    measured = folder / MEASURED
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
     document = read_json(measured)
@@ -53,9 +85,8 @@ def draw(experiment: str, runs: Path, out: Path) -> None:
         temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
     title = document.child("experiment").get("what", str)
     interactive = figure.specify(style.WIDE, interactive=True)
-    page.write_viewer(out)
     write_text(folder / "figure.html", page.interactive(interactive, title, caption))
-    write_text(folder / "figure.txt", caption + "\n")
+    write_text(folder / CAPTION, caption + "\n")
 
 
 def _figure(document: Document, experiment: str, runs: Path) -> Figure:

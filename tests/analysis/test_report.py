@@ -201,15 +201,29 @@ def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "report/index.html" in out.replace("\n", "")
 
 
-def test_two_processes_draw_the_same_bytes(results: Path, tmp_path: Path) -> None:
-    drawn = []
-    for name in ("first", "second"):
-        shutil.copytree(results / "experiments", tmp_path / name)
-        command = [sys.executable, "-m", "analysis", "figure", "made-by-hand", "--runs", str(results / "runs")]
-        subprocess.run([*command, "--out", str(tmp_path / name)], check=True, cwd=ROOT)
-        folder = tmp_path / name / "made-by-hand"
-        drawn.append({file: (folder / file).read_bytes() for file in ("figure.svg", "figure.png", "figure.html")})
-    assert drawn[0] == drawn[1]
+def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to(results / "runs")
+    one, other = (tmp_path / "experiments" / name for name in ("made-by-hand", "again"))
+    measured = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
+    measured["experiment"]["runs_of"] = "made-by-hand"
+    for folder in (one, other):
+        folder.mkdir(parents=True)
+        (folder / "verdicts.json").write_text(json.dumps(measured))
+    command = [sys.executable, "-m", "analysis", "report", "--results", str(tmp_path), "--out", str(tmp_path / "made")]
+    command += ["--draw", "made-by-hand", "again", "--processes", "2"]
+
+    def drawn_after_a_report() -> list[int]:
+        subprocess.run(command, check=True, cwd=ROOT)
+        for file in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "figure.txt"):
+            expected = (results / "experiments/made-by-hand" / file).read_bytes()
+            assert [(folder / file).read_bytes() == expected for folder in (one, other)] == [True, True], file
+        return [(folder / "figure.svg").stat().st_mtime_ns for folder in (one, other)]
+
+    first = drawn_after_a_report()
+    assert drawn_after_a_report() == first
+    (other / "verdicts.json").touch()
+    kept, renewed = drawn_after_a_report()
+    assert kept == first[0] and renewed > first[1]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -293,7 +307,7 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
 
 def test_where_the_time_went(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(results, tmp_path / "r")
-    for rule, seconds in (("runs", 2.0), ("figures", 3.0)):
+    for rule, seconds in (("runs", 2.0), ("report", 3.0)):
         table = tmp_path / "r" / "logs" / rule / "x.tsv"
         table.parent.mkdir(parents=True)
         table.write_text(f"s\th:m:s\n{seconds}\t0:00:02\n")
@@ -304,7 +318,7 @@ def test_where_the_time_went(results: Path, tmp_path: Path, capsys: pytest.Captu
         next(line for line in said.splitlines() if line.startswith(start))
         for start in ("guests", "start of", "figures")
     )
-    # three synthetic runs of half a second each, in a job of two seconds
+    # three synthetic runs of half a second each, in a job of two seconds; figures are drawn on two processors
     assert "1.5 s" in guests
     assert "0.5 s" in columns
-    assert "3.0 s" in figures
+    assert "6.0 s" in figures

@@ -79,8 +79,6 @@ if command == "columns":
         write(f"{run}/columns", "packets.parquet")
 elif command == "measure":
     write(f"{rest[-1]}/{names[0]}", "metrics.csv", "verdicts.json")
-elif command == "figure":
-    write(f"{rest[-1]}/{names[0]}", "figure.svg", "figure-narrow.svg", "figure.html", "figure.png", "figure.txt")
 elif command == "report":
     write(rest[-1], "index.html")
 elif command == "summary":

@@ -158,8 +158,16 @@ def report_of(target, size):
     return f"{ROOTS[size]}/report/.made-for-{target}"
 
 
-def results_of_target(wildcards):
-    """Measurements and figures of all experiments of a target."""
-    files = ("metrics.csv", "verdicts.json", "figure.svg")
-    experiments = targets(SIZES[wildcards.results])[wildcards.target]
-    return [f"{wildcards.results}/experiments/{experiment}/{file}" for experiment in experiments for file in files]
+def experiments_of_target(wildcards):
+    """The experiments that a target stands for."""
+    return targets(SIZES[wildcards.results])[wildcards.target]
+
+
+def measurements_of_target(wildcards):
+    """Measurements of all experiments of a target."""
+    experiments = experiments_of_target(wildcards)
+    return [
+        f"{wildcards.results}/experiments/{experiment}/{file}"
+        for experiment in experiments
+        for file in ("metrics.csv", "verdicts.json")
+    ]

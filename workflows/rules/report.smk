@@ -1,16 +1,22 @@
 # The report holds every experiment that has results. It is made anew for each target, whose name the marker carries.
+#
+# It draws the target's figures that are older than what was measured, as the claims declare them: vector graphics for
+# paper and phones, a page to look around in, a picture, a caption. A job for each would mostly start the drawing library.
 rule report:
     input:
-        results_of_target,
+        measurements_of_target,
     output:
         touch("{results}/report/.made-for-{target}"),
     log:
         "{results}/logs/report/{target}.log",
     benchmark:
         "{results}/logs/report/{target}.tsv"
+    threads: 2
+    params:
+        experiments=experiments_of_target,
     shell:
-        "python -m analysis report --results {wildcards.results} --out {wildcards.results}/report "
-        "> {log:q} 2>&1 || failed {log:q}"
+        "python -m analysis report --draw {params.experiments} --processes {threads} "
+        "--results {wildcards.results} --out {wildcards.results}/report > {log:q} 2>&1 || failed {log:q}"
 
 
 onsuccess:
