@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
-from engine.scenario import ScenarioError, expand, implementations, plan, resolve
+from engine.scenario import ScenarioError, expand, implementations, load, plan, resolve
+from engine.scenario.schema import SCHEMAS
 
 STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
 
@@ -455,6 +457,11 @@ def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
         for cell in expand(file, size):
             assert cell.experiment.startswith(f"{cell.study}-"), file
             resolve(cell, 1)
+
+
+@pytest.mark.parametrize("file", sorted(SCHEMAS.iterdir()), ids=lambda file: file.name)
+def test_schemas_of_the_project_are_valid(file: Path) -> None:
+    Draft202012Validator.check_schema(load.read(file).data)
 
 
 def test_implementations_of_the_project_are_valid() -> None:
