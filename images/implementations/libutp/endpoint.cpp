@@ -2,15 +2,15 @@
 /*
  * Sender and receiver over libutp, as docs/implementations.md asks of an endpoint.
  *
- * Two system calls per packet and side: a blocking recvmsg that brings the packet's arrival time along, and the sendto
- * of the answer. The clock is read once per wake-up; all that libutp does until the next one happens at that instant.
+ * One system call per packet and side: it sends the answers to the last packet and waits for the next, which brings its
+ * time of arrival along. The clock is read once per wake-up; all that libutp does until the next one happens at that
+ * instant.
  */
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <climits>
 #include <csignal>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,18 +18,16 @@
 #include <netinet/in.h>
 #include <string>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "fail.h"
 #include "inspect.h"
 #include "payload.h"
+#include "udp.h"
 
 namespace {
 
-constexpr uint64_t NS = 1000000000;
-constexpr long TICK_US = 500000;	/* libutp looks at its timers this often */
+constexpr uint64_t TICK_NS = NS / 2;	/* libutp looks at its timers this often */
 constexpr uint64_t LINGER_NS = 3 * NS;
-constexpr size_t LONGEST_PACKET_BYTES = 64 << 10;
 
 struct options {
 	bool sends;
@@ -44,34 +42,18 @@ struct options {
 
 struct connection {
 	options how;
-	int udp;
-	uint64_t now_ns;
-	utp_socket *socket;
-	uint64_t moved_bytes;		/* written to or read from libutp */
-	payload_bytes bytes;
-	FILE *trace, *payload;
-	uint64_t next_sample_ns;
-	bool connected, closing;
-	uint64_t end_ns;		/* when there is nothing left to do; 0: not known */
+	udp_socket udp;
+	uint64_t now_ns = 0;
+	utp_socket *socket = nullptr;
+	uint64_t moved_bytes = 0;	/* written to or read from libutp */
+	payload_bytes bytes = {};
+	FILE *trace = nullptr, *payload = nullptr;
+	uint64_t next_sample_ns = 0;
+	bool connected = false, closing = false;
+	uint64_t end_ns = 0;		/* when there is nothing left to do; 0: not known */
 };
 
 volatile sig_atomic_t told_to_end;
-
-[[noreturn]] void fail(const char *format, ...)
-{
-	va_list words;
-
-	va_start(words, format);
-	vfprintf(stderr, format, words);
-	va_end(words);
-	fputc('\n', stderr);
-	exit(1);
-}
-
-[[noreturn]] void fail_errno(const char *what)
-{
-	fail("%s: %s", what, strerror(errno));
-}
 
 [[noreturn]] void not_supported(const char *what, const std::string &found)
 {
@@ -255,8 +237,7 @@ uint64 on_error(utp_callback_arguments *a)
 
 uint64 on_send(utp_callback_arguments *a)
 {
-	if (sendto(of(a).udp, a->buf, a->len, 0, a->address, a->address_len) < 0)
-		fail_errno("sendto");
+	of(a).udp.send(a->buf, a->len, a->address, a->address_len);
 	return 0;
 }
 
@@ -313,57 +294,19 @@ void read_clock(connection &c)
 /* Waits for a packet or for libutp's timers. */
 void wake_up(connection &c, utp_context *context)
 {
-	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
-	unsigned char packet[LONGEST_PACKET_BYTES];
-	sockaddr_in from;
-	iovec data = {packet, sizeof(packet)};
-	msghdr message = {};
+	datagram packet;
+	const bool arrived = c.udp.wait(packet, TICK_NS);
 
-	message.msg_name = &from;
-	message.msg_namelen = sizeof(from);
-	message.msg_iov = &data;
-	message.msg_iovlen = 1;
-	message.msg_control = control;
-	message.msg_controllen = sizeof(control);
-	const ssize_t length = recvmsg(c.udp, &message, 0);
-	if (length < 0) {
-		if (errno != EAGAIN && errno != EINTR)
-			fail_errno("recvmsg");
+	if (!arrived)
 		read_clock(c);
-	} else {
-		const cmsghdr *stamp = CMSG_FIRSTHDR(&message);
-		timespec arrival;
-
-		if (!stamp || stamp->cmsg_type != SCM_TIMESTAMPNS)
-			fail("a packet without its time of arrival");
-		memcpy(&arrival, CMSG_DATA(stamp), sizeof(arrival));
-		const uint64_t arrival_ns = arrival.tv_sec * NS + arrival.tv_nsec;
-		if (arrival_ns > c.now_ns)
-			c.now_ns = arrival_ns;
-	}
+	else if (packet.arrival_ns > c.now_ns)
+		c.now_ns = packet.arrival_ns;
 	sample(c);
-	if (length >= 0) {
-		utp_process_udp(context, packet, length, reinterpret_cast<sockaddr *>(&from), message.msg_namelen);
+	if (arrived) {
+		utp_process_udp(context, packet.data, packet.length, packet.from, packet.from_length);
 		utp_issue_deferred_acks(context);
 	}
 	utp_check_timeouts(context);
-}
-
-int open_udp(const options &how)
-{
-	const int one = 1, never_fragment = IP_PMTUDISC_DO;
-	const timeval tick = {0, TICK_US};
-	sockaddr_in here = {};
-	const int udp = socket(AF_INET, SOCK_DGRAM, 0);
-
-	here.sin_family = AF_INET;
-	here.sin_port = htons(how.sends ? 0 : how.port);
-	if (udp < 0 || setsockopt(udp, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
-	    setsockopt(udp, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) ||
-	    setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment)) ||
-	    bind(udp, reinterpret_cast<sockaddr *>(&here), sizeof(here)))
-		fail_errno("UDP socket");
-	return udp;
 }
 
 utp_context *start_libutp(connection &c)
@@ -418,13 +361,12 @@ int main(int argc, char **argv)
 		puts(VERSION);
 		return 0;
 	}
-	connection c = {};
 	struct sigaction on_end = {};
 
-	on_end.sa_handler = end;	/* without SA_RESTART: recvmsg returns */
+	on_end.sa_handler = end;	/* without SA_RESTART: the wait returns */
 	sigaction(SIGTERM, &on_end, nullptr);
-	c.how = read_settings();
-	c.udp = open_udp(c.how);
+	const options how = read_settings();
+	connection c{how, udp_socket(how.sends ? 0 : how.port)};
 	read_clock(c);
 	c.next_sample_ns = c.how.origin_ns;
 	utp_context *context = start_libutp(c);
@@ -443,6 +385,7 @@ int main(int argc, char **argv)
 
 	if (told_to_end && c.how.sends && c.socket)
 		utp_reset(c.socket);
+	c.udp.flush();
 	if (!c.how.sends) {
 		FILE *received = open_file(c.how.logs + "/received_bytes");
 
