@@ -37,7 +37,7 @@ quick: host images  ## the same with each experiment at its smallest telling siz
 test: host images  ## all tests
 	$(BIN)/pytest
 
-test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; an hour in all
+test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
 	$(BIN)/pytest -rs tests/reach
 
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
