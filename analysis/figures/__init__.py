@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, Protocol
@@ -44,14 +45,14 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) 
     Raises:
         BadInputError: an experiment has not been measured, or its figure is not one that can be drawn.
     """
-    if processes == 1 or len(experiments) < 2:
+    if min(processes, len(experiments)) < 2:
         for experiment in experiments:
             _draw(experiment, runs, out)
         page.write_viewer(out)
         return
     # a fork would take the threads of the libraries along half
     with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
-        drawn = pool.map(_draw, experiments, [runs] * len(experiments), [out] * len(experiments))
+        drawn = pool.map(partial(_draw, runs=runs, out=out), experiments)
         page.write_viewer(out)
         for _ in drawn:
             pass  # what one of them raised is raised here
