@@ -4,6 +4,7 @@
 #   snakemake --cores all quick      the same, each experiment at its smallest telling size
 #   snakemake --cores all icccn      one study
 #   snakemake --cores all <id>       one experiment, by its id
+#   snakemake --cores all more-seeds everything, then which cells need more seeds; repeated, until none does
 #   snakemake --cores all archive    everything, and an archive of it for a repository
 from snakemake.utils import min_version, validate
 
@@ -17,7 +18,9 @@ validate(config, "workflows/schemas/config.schema.yaml")
 
 
 include: "workflows/rules/common.smk"
+include: "workflows/rules/sources.smk"  # what results are made of beside their inputs
 include: "workflows/rules/plan.smk"  # cells, and the jobs that run them
+include: "workflows/rules/seeds.smk"  # undecided claims -> more seeds
 
 
 rule all:
@@ -33,6 +36,7 @@ rule quick:
 
 include: "workflows/rules/targets.smk"  # studies and experiments by their ids
 include: "workflows/rules/images.smk"  # what boots
+include: "workflows/rules/lost.smk"  # runs that failed or were removed are due
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
 include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts

@@ -1,4 +1,4 @@
-"""Command lines of the analysis: `python -m analysis columns|observe|measure|figure|report|...`."""
+"""Command lines of the analysis: `python -m analysis plan|columns|observe|measure|figure|report|...`."""
 
 import argparse
 import sys
@@ -25,6 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # Each command imports what it needs: a command that draws nothing should not wait for the figure library.
 
 
+def _plan(options: argparse.Namespace) -> None:
+    import json
+
+    from analysis.claims.plan import plan
+
+    for planned in plan(options.studies):
+        print(json.dumps(planned))
+
+
 def _columns(options: argparse.Namespace) -> None:
     from analysis.capture.columns import write_columns
 
@@ -47,11 +56,11 @@ def _observe(options: argparse.Namespace) -> None:
 def _measure(options: argparse.Namespace) -> None:
     from analysis.measure import measure
 
-    measure(options.experiment, options.claims, options.runs, options.out, options.kunit)
+    measure(options.claims, options.runs, options.out, options.kunit)
 
 
 def _figure(options: argparse.Namespace) -> None:
-    from analysis.figures import draw
+    from analysis.figures.draw import draw
 
     draw(options.experiments, options.runs, options.out)
 
@@ -60,10 +69,15 @@ def _report(options: argparse.Namespace) -> None:
     from analysis.report import write_report
 
     if options.draw:
-        from analysis.figures import draw, outdated
+        from analysis.figures.draw import draw, outdated
 
         experiments = options.results / "experiments"
-        draw(outdated(options.draw, experiments), options.results / "runs", experiments, options.processes)
+        draw(
+            outdated(options.draw, experiments, options.newer_than),
+            options.results / "runs",
+            experiments,
+            options.processes,
+        )
     write_report(options.results, options.out)
 
 
@@ -89,6 +103,12 @@ def _diff(options: argparse.Namespace) -> None:
     compare(options.results, options.reference)
 
 
+def _seeds(options: argparse.Namespace) -> None:
+    from analysis.more_seeds import ask
+
+    ask(options.results, options.out)
+
+
 def _compare(options: argparse.Namespace) -> None:
     from analysis.compare.scenario import compare
 
@@ -105,6 +125,7 @@ def _comparison(options: argparse.Namespace) -> None:
 
 
 _COMMANDS = {
+    "plan": _plan,
     "columns": _columns,
     "observe": _observe,
     "measure": _measure,
@@ -113,6 +134,7 @@ _COMMANDS = {
     "summary": _summary,
     "reference": _reference,
     "diff": _diff,
+    "seeds": _seeds,
     "compare": _compare,
     "comparison": _comparison,
 }
@@ -122,6 +144,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m analysis", description="From run folders to the report.")
     commands = parser.add_subparsers(dest="command", required=True)
 
+    plan = commands.add_parser("plan", help="what there is to measure, and what that looks at; one JSON line each")
+    plan.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
+
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
@@ -129,8 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     observe.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
     measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
-    measure.add_argument("experiment", metavar="EXPERIMENT_ID")
-    measure.add_argument("--claims", type=Path, required=True, help="the study's claims.yaml")
+    measure.add_argument("claims", metavar="CLAIMS", type=Path, help="the file with its claims")
     measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
     _runs_and_out(measure)
 
@@ -143,6 +167,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, required=True, help="folder for the report")
     drawn = "experiments whose figures are drawn first, unless they are newer than what was measured"
     report.add_argument("--draw", metavar="EXPERIMENT_ID", nargs="+", default=[], help=drawn)
+    older = "a file; figures older than it are drawn again, too"
+    report.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
     report.add_argument("--processes", type=int, default=1, help="how many draw at a time")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
@@ -157,6 +183,10 @@ def _parser() -> argparse.ArgumentParser:
     diff = commands.add_parser("diff", help="what differs from a reference set")
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+
+    seeds = commands.add_parser("seeds", help="which cells need more seeds, since claims are undecided")
+    seeds.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    seeds.add_argument("--out", type=Path, required=True, help="file of the seeds that cells need; what it has is kept")
 
     compare = commands.add_parser("compare", help="numbers, tests and pictures of one scenario of a comparison")
     compare.add_argument("experiment", metavar="EXPERIMENT_ID")

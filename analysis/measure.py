@@ -5,63 +5,120 @@ import io
 import json
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.claims.question import Question
-from analysis.claims.registry import Claim, Experiment, Extra, Study
+from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
+from analysis.claims.syntax import is_about_means
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
-from analysis.figures.numbers import numbers_of
+from analysis.figures.numbers import asked_by, numbers_of
 from analysis.files import write_text
 from analysis.run import Run
-from analysis.runs import Runs
+from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
+from analysis.verdicts.of_claim import expected
 from analysis.verdicts.spread import spread
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
 
+# why a claim is not testable here, beside the reasons that its entry may give
+NOT_RUN: Final = "not run at this size"
+NOT_TESTED: Final = "tests not run"
+WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
 
-def measure(experiment_id: str, claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> Path:
-    """Evaluate all claims of an experiment for every seed that ran; returns the folder with the results.
+
+def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> Path:
+    """Evaluate a file of claims for every seed that ran; returns the folder with the results.
 
     Claims may look at other experiments' runs; they must be there by then. `kunit` is what `testbed kunit` wrote;
     without that file the claims that a KUnit case decides are not testable.
+
+    Raises BadInputError where a run of full size lacks a setting that the file asserts.
     """
-    study = registry.load(claims)
-    experiment = study.experiment(experiment_id)
+    study = registry.load_study(claims.parent)
+    experiment = registry.load(claims)
+    others = {one.id: one for one in _others(study, experiment)}
     ask = Question(Runs(runs), experiment.runs_of, experiment.words)
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
+    failed = ask.runs.failed(experiment.runs_of)
     if not own:
-        raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}")
-    folder = out / experiment_id
+        reasons = "".join(f"; cell {one.cell}, seed {one.seed} failed: {one.why}" for one in failed)
+        raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")
+    folder = out / experiment.id
     rows: list[tuple[object, ...]] = []
     tests = read_json(kunit) if kunit is not None and kunit.exists() else None
-    judged = [_judge(claim, experiment, ask, tests, rows) for claim in experiment.claims]
+    declared = Document(claims, experiment.figure, "figure")
+    ask.ask_ahead(_questions(experiment, declared, ask))
+    asserted = [_assert(one, experiment, ask) for one in experiment.asserts]
+    judged = []
+    for claim in experiment.claims:
+        shown, there = claim, ask
+        if claim.same_as:
+            where = others[claim.same_as.partition("/")[0]]
+            shown, there = _original(claim, where), Question(ask.runs, where.runs_of, where.words)
+        judged.append(_tell_missing(_judge(shown, experiment, there, tests, rows), failed))
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(METRICS_HEADER)
     writer.writerows(rows)
     write_text(folder / "metrics.csv", table.getvalue())
-    declared = Document(claims, experiment.figure, f"{experiment_id}.figure") if experiment.figure else None
-    figure = numbers_of(declared, ask) if declared else None
-    result = _result(study, experiment, own, judged, extras) | {"figure": figure}
+    result = _result(study, experiment, others, own, judged) | {
+        "asserted": asserted,
+        "also_measured": extras,
+        "failed": [asdict(one) for one in failed],
+        "figure": numbers_of(declared, ask),
+    }
     write_text(folder / "verdicts.json", json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return folder
+
+
+def _questions(experiment: Experiment, figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
+    """All expressions that are going to be asked of the runs, each with its cell."""
+    for claim in experiment.claims:
+        yield from ((one, claim.cell) for one in (claim.measure, claim.holds) if one)
+    yield from ((one.holds, one.cell) for one in experiment.asserts)
+    yield from ((extra.measure, extra.cell) for extra in experiment.also_measured)
+    yield from asked_by(figure, ask)
+
+
+def _others(study: Study, experiment: Experiment) -> list[Experiment]:
+    """Read the other experiments of the study; the one at hand has been read."""
+    return [registry.load(file) for file in registry.claims_files(study.file.parent) if file != experiment.file]
+
+
+def _original(claim: Claim, where: Experiment) -> Claim:
+    original = where.claim(claim.same_as or "")
+    if original is None:
+        raise BadInputError(f"{where.file}: {claim.same_as}: there is no such claim")
+    return registry.shown_here(claim, original)
+
+
+def _assert(one: Assertion, experiment: Experiment, ask: Question) -> dict[str, Any]:
+    """Check a setting of the paper in all seeds of full size; a quick run may be shorter."""
+    entry: dict[str, Any] = {"text": one.text, "source": one.source, "holds": one.holds, "checked": False}
+    sizes = {run.settings.size for run in ask.runs.by_cell_and_seed(experiment.runs_of).values()}
+    if sizes != {"full"}:
+        return entry
+    held, unknown = ask.truths(one.holds, one.cell)
+    wrong = ", ".join(str(seed) for seed, true in held.items() if not true)
+    if wrong:
+        raise BadInputError(f"{experiment.file}: asserts: {one.text} `{one.holds}` is false in seed {wrong}")
+    return entry | {"checked": bool(held) and not unknown}
 
 
 def _judge(
     claim: Claim, experiment: Experiment, ask: Question, tests: Document | None, rows: list[tuple[object, ...]]
 ) -> dict[str, Any]:
     """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
-    entry: dict[str, Any] = {**claim.data, "measured": None, "held": None, "unknown": {}}
-    if not (claim.measure or claim.holds or claim.kunit or claim.not_testable):
-        return entry | _verdict(rules.not_testable("no measurement is defined for this claim yet"))
+    entry: dict[str, Any] = {**claim.data, "finding": claim.finding, "measured": None, "held": None, "unknown": {}}
     values, unknown = ask.numbers(claim.measure, claim.cell) if claim.measure else ({}, {})
     held, not_held = ask.truths(claim.holds, claim.cell) if claim.holds else ({}, {})
     unknown |= not_held
@@ -75,24 +132,35 @@ def _judge(
         entry["held"] = held
     entry["unknown"] = unknown
     if claim.not_testable:
-        return entry | _verdict(rules.not_testable(claim.not_testable))
+        reason = claim.not_testable["reason"]
+        return entry | _not_testable(reason, claim.not_testable.get("why") or reason)
     if claim.kunit:
-        return entry | _verdict(_case(claim, tests))
+        if tests is None:
+            return entry | _not_testable(NOT_TESTED, f"the KUnit case {claim.id} has not been run: {WITHOUT_KUNIT}")
+        verdict = rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
+        if verdict.outcome == rules.Outcome.NOT_TESTABLE:
+            return entry | _not_testable(NOT_TESTED, verdict.why)
+        return entry | _verdict(verdict)
+    of_means = is_about_means(claim.holds or claim.measure or "None", experiment.words)
     if claim.holds and held:
-        return entry | _verdict(rules.judge_predicate(sum(held.values()), len(held)))
+        return entry | _verdict(rules.judge_predicate(sum(held.values()), len(held), of_means))
     if claim.measure and not claim.holds and values:
-        return entry | _verdict(rules.judge_number(claim, spread(values)))
-    return entry | _verdict(rules.not_testable(next(iter(unknown.values()), "no seed has been run")))
+        return entry | _verdict(rules.judge_number(expected(claim), values, of_means))
+    return entry | _not_testable(NOT_RUN, next(iter(unknown.values()), "no seed has been run"))
 
 
-def _case(claim: Claim, tests: Document | None) -> rules.Verdict:
-    """Judge a claim by what became of the KUnit case of its name."""
-    if tests is None:
-        return rules.not_testable(
-            f"the KUnit case {claim.id} has not been run: it needs the debug kernel (`make debug-images`), which a "
-            "quick look and a container do without"
-        )
-    return rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
+def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any]:
+    """Name the seeds that a claim's verdict does without because their runs failed."""
+    missing = sorted({one.seed for one in failed} & entry["unknown"].keys())
+    if missing and (entry["measured"] or entry["held"]):
+        seeds = ", ".join(map(str, missing))
+        entry["why"] += f"; without seed{'s' * (len(missing) > 1)} {seeds}, whose runs failed"
+    return entry
+
+
+def _not_testable(reason: str, why: str) -> dict[str, Any]:
+    """Give the verdict of a claim that nothing can be measured for, with one of the kinds of reasons."""
+    return _verdict(rules.not_testable(why)) | {"not_testable": {"reason": reason, "why": why}}
 
 
 def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
@@ -104,19 +172,29 @@ def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple
 
 
 def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
-    return {"verdict": verdict.outcome, "why": verdict.why, "rule": verdict.rule, "rule_reason": verdict.reason}
+    return {
+        "verdict": verdict.outcome,
+        "why": verdict.why,
+        "rule": verdict.rule,
+        "rule_reason": verdict.reason,
+        "measured_interval": verdict.interval,
+        "seeds_wanted": verdict.seeds_wanted,
+    }
 
 
 def _result(
-    study: Study, experiment: Experiment, runs: list[Run], judged: list[dict[str, Any]], extras: list[dict[str, Any]]
+    study: Study,
+    experiment: Experiment,
+    others: dict[str, Experiment],
+    runs: list[Run],
+    judged: list[dict[str, Any]],
 ) -> dict[str, Any]:
+    simulated_by = others.get(experiment.runs_of, experiment)
     described = [
         {
             "cell": run.settings.cell,
             "seed": run.settings.seed,
             "size": run.settings.size,
-            "status": run.status,
-            "error": run.summary.maybe("error", str),
             "virtual_s": run.summary.get("virtual_s", float),
             "wall_s": run.summary.get("wall_s", float),
             "probe": run.summary.maybe("probe", dict),
@@ -129,14 +207,24 @@ def _result(
         "study": study.name,
         "paper": study.paper,
         "findings": study.findings,
+        "conclusions": study.conclusions,
         # the report names what has not been run, too
-        "experiments": [{"id": one.id, "title": one.title, "artefact": one.artefact} for one in study.experiments],
-        "experiment": experiment.data | {"scenario": study.experiment(experiment.runs_of).scenario},
+        "experiments": [
+            {"id": one.id, "title": one.title, "artefact": one.artefact}
+            for one in sorted([experiment, *others.values()], key=lambda one: one.file)
+        ],
+        "experiment": {
+            **experiment.data,
+            "id": experiment.id,
+            "runs_of": experiment.runs_of,
+            "scenario": str(simulated_by.scenario),
+            "claims_file": str(experiment.file),
+            "ambiguities": [*experiment.data.get("ambiguities", []), *study.ambiguities],
+        },
         "runs": described,
         "settings": _settings(runs),
         "provenance": _common([run.settings.provenance for run in runs]),
         "claims": judged,
-        "also_measured": extras,
     }
 
 

@@ -2,45 +2,58 @@
 
 Times are seconds of scenario time, windows and queues count packets. The queue is the FIFO of the bottleneck at router
 r1 and counts waiting packets; throughput and utilization count the bytes of IP packets that leave it. A way back
-that is limited, too, has a queue of its own.
+that is limited, too, has a queue of its own. Intervals hold t0 but not t1: those side by side count everything once.
 """
 
 import math
-from functools import cached_property
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import numpy as np
 import polars as pl
 
-from analysis import settings
+from analysis import bottleneck, settings
+from analysis.bottleneck import Passed
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
+from analysis.kept import Kept
 from analysis.observer import conversation, delay, sizes
 from analysis.observer.control import Control, infer
 from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, limits
 from analysis.series import TOLERANCE_S, Instants, NeverHappenedError, NotMeasuredError, Series
-from analysis.settings import BEHIND_BOTTLENECK, NS, PACKET_BYTES, PAYLOAD_BYTES, Flow
+from analysis.settings import NS, PACKET_BYTES, PAYLOAD_BYTES, Flow
 
-UDP: Final = 17
+WHERE: Final = {"bottleneck-in": "before", "bottleneck-out": "behind"}
 
-# What makes a packet itself at both sides of the queue: routing changes none of these.
-IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _keep(make: Callable[Concatenate["Run", P], T]) -> Callable[Concatenate["Run", P], T]:
+    """Keep what a method of a run gives, by its arguments."""
+
+    @wraps(make)
+    def keeping(self: "Run", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.kept.get((self.folder, make.__name__, args), lambda: make(self, *args, **kwargs))
+
+    return keeping
 
 
 class Run:
-    """A finished run. Raises NotMeasuredError for what its captures and traces do not tell."""
+    """A finished run. Raises NotMeasuredError for what its captures and traces do not tell.
 
-    def __init__(self, folder: Path) -> None:
+    Tables are read as far as a question needs them. What is made of them goes to `kept`, which many runs may share.
+    """
+
+    def __init__(self, folder: Path, kept: Kept | None = None) -> None:
         self.folder = folder
+        self.kept = kept or Kept()
         self.settings = settings.load(folder)
         self.summary: Document = read_json(folder / "summary.json")
-        self.status = self.summary.get("status", str)
-        self._series: dict[tuple[str, str], Series] = {}
-        self._tables: dict[str, pl.DataFrame] = {}
-        self._flights: dict[str, Flight] = {}
 
     @property
     def duration(self) -> float:
@@ -96,14 +109,11 @@ class Run:
 
     # The same as captures tell them, for flows over TCP and uTP alike
 
+    @_keep
     def flight(self, flow: str) -> Flight:
         """Everything on its way of a flow, from its captures."""
-        if flow not in self._flights:
-            packets = self._table("packets")
-            udp = len(packets.filter((pl.col("flow") == flow) & (pl.col("proto") == UDP))) > 0
-            utp = self._table("utp") if udp else None
-            self._flights[flow] = Flight(conversation.load(self.settings, packets, utp, self.flow(flow), self.duration))
-        return self._flights[flow]
+        tables = self._table("packets"), self._table("utp")
+        return Flight(conversation.load(self.settings, *tables, self.flow(flow), self.duration))
 
     def in_flight(self, flow: str) -> Series:
         """Packets sent and not yet acknowledged: the window of a sender that its window limits."""
@@ -150,6 +160,7 @@ class Run:
         self._ns(t0, t1)
         return limits(self.flight(flow)).share(limit, t0, t1)
 
+    @_keep
     def control(self, flow: str) -> Control:
         """Target and gain, inferred from the window's reaction to delay."""
         flight = self.flight(flow)
@@ -157,22 +168,26 @@ class Run:
 
     # The bottleneck's queue
 
-    @cached_property
+    @property
+    @_keep
     def queue_pkts(self) -> Series:
         """Packets waiting in the bottleneck's queue."""
         return self._queue("backlog_pkts")
 
-    @cached_property
+    @property
+    @_keep
     def queue_ms(self) -> Series:
         """Time that the waiting bytes take to leave at the rate of the moment, ms."""
-        return self._milliseconds(self._queue("backlog_bytes"), self._rate)
+        return self._milliseconds(self._queue("backlog_bytes"), self.capacity_bps)
 
-    @cached_property
+    @property
+    @_keep
     def backward_queue_pkts(self) -> Series:
         """Packets waiting in the queue of the way back."""
         return self._queue("backlog_pkts", "queue-backward")
 
-    @cached_property
+    @property
+    @_keep
     def backward_queue_ms(self) -> Series:
         """Time that the bytes waiting in the queue of the way back take to leave, ms."""
         return self._milliseconds(self._queue("backlog_bytes", "queue-backward"), self._backward_rate)
@@ -189,7 +204,7 @@ class Run:
 
         A flow's mean number of waiting packets is the sum of their waiting times over the length of the interval.
         """
-        passed = self._passages.filter(pl.col("left_ns").is_between(*self._ns(t0, t1)))
+        passed = self._passages.filter(pl.col("left_ns").is_between(*self._ns(t0, t1), closed="left"))
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy()
         total = int(waited.sum())
         if not total:
@@ -206,9 +221,15 @@ class Run:
         if flow is not None:
             raise NotMeasuredError("drops of one flow need a capture before the bottleneck (bottleneck-in)")
         # the trace counts drops without saying whose, and knows their time to one sample
-        lost = self._table("queue").select("time_ns", pl.col("dropped_pkts").diff().fill_null(0).cast(pl.Int64))
+        new_pkts = pl.col("dropped_pkts").diff().fill_null(0).cast(pl.Int64)
+        lost = self._table("queue").select("time_ns", new_pkts).collect()
         times = np.repeat(lost["time_ns"].to_numpy() / NS, lost["dropped_pkts"].to_numpy())
         return Instants(times, self.duration)
+
+    @property
+    def changes(self) -> Instants:
+        """Give the instants at which the scenario changes the path."""
+        return Instants(np.array(self.settings.changes_s), self.duration)
 
     def loss_rate(self, t0: float, t1: float) -> float:
         """Give dropped over offered packets, all flows."""
@@ -219,7 +240,7 @@ class Run:
             if not sent + dropped:
                 raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
             return dropped / (sent + dropped)
-        offered = self._passages.filter(pl.col("time_ns").is_between(*self._ns(t0, t1)))
+        offered = self._passages.filter(pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left"))
         if not len(offered):
             raise NotMeasuredError(f"no packet arrived from {t0:g} s to {t1:g} s")
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
@@ -235,10 +256,7 @@ class Run:
             acked = self._traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
             before, after = acked.sampled(np.array(self._ns(t0, t1)) / NS)
             return round(float(after - before))
-        left = self._delivered.filter(
-            (pl.col("flow") == self.flow(flow).name) & pl.col("time_ns").is_between(*self._ns(t0, t1), closed="left")
-        )
-        return int(left["ip_length"].sum())
+        return self._delivered(flow).bytes(*self._ns(t0, t1))
 
     def throughput(self, flow: str, t0: float, t1: float) -> float:
         """Mean rate of a flow behind the bottleneck, bit/s of IP packets."""
@@ -246,16 +264,11 @@ class Run:
 
     def throughput_series(self, flow: str, step: float) -> Series:
         """Rate of a flow behind the bottleneck in bins of `step` seconds, bit/s (see `bytes_of`)."""
+        edges = np.arange(0.0, self.duration + step / 2, step)
         if "bottleneck-out" not in self.settings.captures:
             acked = self._traced(flow, "bytes_acked", PACKET_BYTES / PAYLOAD_BYTES)
-            edges = np.arange(0.0, self.duration + step / 2, step)
             return Series(edges[:-1], np.diff(acked.sampled(edges)) * 8 / step, self.duration)
-        left = self._delivered.filter(pl.col("flow") == self.flow(flow).name)
-        edges = np.arange(0.0, self.duration + step / 2, step)
-        sums, _ = np.histogram(
-            left["time_ns"].to_numpy() / NS, edges, weights=left["ip_length"].cast(pl.Float64).to_numpy()
-        )
-        return Series(edges[:-1], sums * 8 / step, self.duration)
+        return Series(edges[:-1], self._delivered(flow).binned(edges) * 8 / step, self.duration)
 
     def share_series(self, flow: str, step: float) -> Series:
         """Part of a flow in the bytes of all flows, in those bins of `step` seconds in which there are any."""
@@ -293,21 +306,21 @@ class Run:
         """Bits of IP packets that left the bottleneck over those that its rate allows."""
         start, end = self._ns(t0, t1)
         if "bottleneck-out" in self.settings.captures:
-            left = self._left.filter(pl.col("time_ns").is_between(start, end, closed="left"))
-            sent = float(left["ip_length"].sum())
+            sent = float(self._left.bytes(start, end))
         else:
             counter = self._queue("sent_bytes")
             sent = counter.at(t1) - counter.at(max(t0, counter.start))
-        return sent * 8 / self._rate.mean(t0, t1) / (t1 - t0)
+        return sent * 8 / self.capacity_bps.mean(t0, t1) / (t1 - t0)
 
     # From tables to the above
 
-    @cached_property
-    def _rate(self) -> Series:
+    @property
+    @_keep
+    def capacity_bps(self) -> Series:
         """Rate of the bottleneck, bit/s."""
         return self._steps(self.settings.rate_bps, self.settings.rate_steps)
 
-    @cached_property
+    @property
     def _backward_rate(self) -> Series:
         """Rate of the way back, bit/s."""
         if self.settings.backward_rate_bps is None:
@@ -322,59 +335,46 @@ class Run:
     def _milliseconds(waiting: Series, rate: Series) -> Series:
         return Series(waiting.times, waiting.values * 8e3 / rate.sampled(waiting.times), waiting.end)
 
-    @cached_property
-    def _crossing(self) -> pl.DataFrame:
-        return self._table("packets").filter((pl.col("dst") // 2**16 == BEHIND_BOTTLENECK) & (pl.col("time_ns") >= 0))
-
-    @cached_property
-    def _left(self) -> pl.DataFrame:
+    @property
+    @_keep
+    def _left(self) -> Passed:
         """Packets leaving the bottleneck's queue, of whatever kind."""
-        return self._behind(self._crossing)
+        return bottleneck.left(self._captured("bottleneck-out"))
 
-    @cached_property
-    def _delivered(self) -> pl.DataFrame:
-        """Packets of the flows behind the bottleneck of their direction, ACKs apart."""
-        return self._behind(self._table("packets").filter(pl.col("forward") & (pl.col("time_ns") >= 0)))
+    def _delivered(self, flow: str) -> Passed:
+        """Packets of a flow behind the bottleneck of its direction, ACKs apart."""
+        return self._delivered_by_flow().get(self.flow(flow).name, bottleneck.NOTHING)
 
-    def _behind(self, packets: pl.DataFrame) -> pl.DataFrame:
-        if "bottleneck-out" not in self.settings.captures:
-            raise NotMeasuredError("throughput needs a capture behind the bottleneck (bottleneck-out)")
-        return packets.filter(pl.col("tap") == "bottleneck-out").sort("time_ns")
+    @_keep
+    def _delivered_by_flow(self) -> dict[str, Passed]:
+        return bottleneck.delivered(self._captured("bottleneck-out"))
 
-    @cached_property
+    @property
+    @_keep
     def _passages(self) -> pl.DataFrame:
-        """Packets arriving at the bottleneck with the instant they left it, and whether they were dropped.
+        """Packets arriving at the bottleneck, when they left, and whether they were dropped."""
+        return bottleneck.passages(self._captured("bottleneck-in", "bottleneck-out"))
 
-        A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
-        last that left may still have been waiting when the capture ended.
-        """
-        if "bottleneck-in" not in self.settings.captures:
-            raise NotMeasuredError("this needs a capture before the bottleneck (bottleneck-in)")
-        arrived = self._crossing.filter(pl.col("tap") == "bottleneck-in").sort("time_ns")
-        # a packet sent twice with one identity is told apart by its turn
-        turn = pl.int_range(pl.len()).over(IDENTITY).alias("turn")
-        left = self._left.select(*IDENTITY, turn, pl.col("time_ns").alias("left_ns"))
-        passed = arrived.with_columns(turn).join(left, on=[*IDENTITY, "turn"], how="left", maintain_order="left")
-        last = passed.filter(pl.col("left_ns").is_not_null())["time_ns"].max()
-        return passed.with_columns(
-            dropped=pl.col("left_ns").is_null() & (pl.col("time_ns") < (0 if last is None else last))
-        )
+    def _captured(self, *taps: str) -> pl.LazyFrame:
+        for tap in taps:
+            if tap not in self.settings.captures:
+                raise NotMeasuredError(f"this needs a capture {WHERE[tap]} the bottleneck ({tap})")
+        return self._table("packets")
 
+    @_keep
     def _traced(self, flow: str, column: str, factor: float) -> Series:
-        key = (self.flow(flow).name, column)
-        if key not in self._series:
-            table = self._table("cwnd").filter((pl.col("flow") == flow) & pl.col(column).is_not_null())
-            if not len(table):
-                raise NotMeasuredError(f"the controller of flow {flow} reports no {column.rpartition('_')[0]}")
-            self._series[key] = self._as_series(table, column, factor)
-        return self._series[key]
+        reported = (pl.col("flow") == self.flow(flow).name) & pl.col(column).is_not_null()
+        table = self._table("cwnd").filter(reported).select("time_ns", column).collect()
+        if not len(table):
+            raise NotMeasuredError(f"the controller of flow {flow} reports no {column.rpartition('_')[0]}")
+        return self._as_series(table, column, factor)
 
     def _sampled(self, samples: Samples) -> Series:
         inside = samples.times <= self.duration
         return Series(samples.times[inside], 1e3 * samples.values[inside], self.duration)
 
     def _queue(self, column: str, trace: str = "queue") -> Series:
-        table = self._table(trace)
+        table = self._table(trace).select("time_ns", column).collect()
         if not len(table):
             raise NotMeasuredError("the trace of the queue is empty")
         return self._as_series(table, column, 1.0)
@@ -384,13 +384,11 @@ class Run:
         values = table[column].cast(pl.Float64).to_numpy() * factor
         return Series(table["time_ns"].to_numpy() / NS, values, self.duration)
 
-    def _table(self, name: str) -> pl.DataFrame:
-        if name not in self._tables:
-            path = self.folder / "columns" / f"{name}.parquet"
-            if not path.exists():
-                raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
-            self._tables[name] = pl.read_parquet(path)
-        return self._tables[name]
+    def _table(self, name: str) -> pl.LazyFrame:
+        path = self.folder / "columns" / f"{name}.parquet"
+        if not path.exists():
+            raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
+        return pl.scan_parquet(path)
 
     def _ns(self, t0: float, t1: float) -> tuple[int, int]:
         if not (math.isfinite(t0) and math.isfinite(t1)):

@@ -176,11 +176,11 @@ class Instants:
         self.end = end
 
     def count(self, t0: float = 0.0, t1: float | None = None) -> int:
-        """How many in [t0, t1], by default in the whole run."""
+        """How many in [t0, t1), by default in the whole run."""
         t1 = self.end if t1 is None else t1
         if t1 > self.end + TOLERANCE_S:
             raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
-        return sum(t0 <= t <= t1 for t in self.times)
+        return sum(t0 <= t < t1 for t in self.times)
 
     def first(self, after: float = 0.0) -> float:
         """Give the first instant at or after `after`; infinity when there is none."""

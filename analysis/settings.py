@@ -52,6 +52,7 @@ class Settings:
     backward_s: float
     flows: tuple[Flow, ...]
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
+    changes_s: tuple[float, ...]  # instants of all changes of the path
     backward_changes: bool  # whether an event changes the delay of the way back
     backward_rate_bps: int | None  # of the link back, None: it has no limit
     backward_rate_steps: tuple[tuple[float, int], ...]
@@ -92,6 +93,7 @@ def load(folder: Path) -> Settings:
         backward_s=delay.get("backward_ns", int) / NS,
         flows=tuple(_flow(flow, index) for index, flow in enumerate(document.children("flows"))),
         rate_steps=_rate_steps(document, "bottleneck"),
+        changes_s=tuple(sorted(event.get("at_ns", int) / NS for event in document.children("events"))),
         backward_changes=any(
             event.child(field).data.get("backward_ns") is not None
             for event in document.children("events")

@@ -5,13 +5,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.report.results import collect
+from analysis.report.results import collect, findings
 from analysis.report.words import duration
 from analysis.verdicts.rules import Outcome
 
 STYLES = {
     Outcome.REPRODUCED: "green",
     Outcome.NEAR: "yellow",
+    Outcome.UNDECIDED: "magenta",
     Outcome.NOT_REPRODUCED: "red",
     Outcome.NOT_TESTABLE: "dim",
 }
@@ -27,13 +28,21 @@ def print_summary(results: Path, console: Console | None = None) -> None:
         head = outcome.replace("reproduced", "repro-\nduced").replace(" ", "\n")
         table.add_column(head, justify="right", style=STYLES[outcome])
     table.add_column("wall\ntime", justify="right")
-    for experiment in collect(results):
+    experiments = collect(results)
+    for experiment in experiments:
         if experiment.folder:
             counts = experiment.counts
             cells = [str(counts[outcome] or "") for outcome in Outcome]
             table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
     console = console or Console()
     console.print(table)
+    for study, found in findings(experiments).items():
+        said = ", ".join(f"{found[outcome]} {outcome}" for outcome in Outcome if found[outcome])
+        console.print(f"{study}, {found.total()} findings: {said}", highlight=False, soft_wrap=True)
+    for experiment in experiments:
+        for run in experiment.data.get("failed", []):
+            told = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"
+            console.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
     index = results / "report" / "index.html"
     if index.exists():
         console.print(f"Report: {index}", soft_wrap=True)

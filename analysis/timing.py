@@ -1,11 +1,12 @@
-"""Where the time of a reproduction went: virtual hours, wall time, and what used the processors."""
+"""Where the time of a reproduction went: virtual hours, wall time, what used the processors, and the most memory."""
 
 import csv
 import json
+import re
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -30,7 +31,10 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
             count += 1
     if not count:
         return
-    jobs_s = _jobs(results, since)
+    jobs = _jobs(results, since)
+    jobs_s: defaultdict[str, float] = defaultdict(float)
+    for job in jobs:
+        jobs_s[job.rule] += job.seconds
     parts = {
         "guests: boot, network, scenario": guests_s,
         "start of programs, captures to columns": jobs_s["runs"] - guests_s,
@@ -50,14 +54,35 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
     for what, seconds in parts.items():
         table.add_row(what, duration(seconds), f"{seconds / (cores * elapsed_s):.0%}")
     console.print(table)
+    if jobs:
+        largest = max(jobs, key=lambda job: job.most_mb)
+        console.print(f"Largest job: {largest.most_mb:,.0f} MB of memory ({largest.name}).", soft_wrap=True)
 
 
-def _jobs(results: Path, since: float) -> defaultdict[str, float]:
-    """Seconds of the jobs since then, by rule, from the tables that Snakemake keeps beside their logs."""
-    seconds: defaultdict[str, float] = defaultdict(float)
+class Job(NamedTuple):
+    """What Snakemake's table beside a job's log says of it and the processes that it started."""
+
+    name: str
+    seconds: float
+    most_mb: float  # resident together, what they share counted once; 0 if it was too short to be looked at
+
+    @property
+    def rule(self) -> str:
+        """The rule that it belongs to."""
+        return self.name.partition("/")[0]
+
+
+def _jobs(results: Path, since: float) -> list[Job]:
+    """List the jobs that have ended since then."""
+    jobs = []
     for path in results.glob("logs/**/*.tsv"):
         if path.stat().st_mtime >= since:
+            name = path.relative_to(results / "logs").with_suffix("").as_posix()
             with path.open(encoding="utf-8") as file:
-                rule = path.relative_to(results / "logs").parts[0]
-                seconds[rule] += sum(float(row["s"]) for row in csv.DictReader(file, delimiter="\t"))
-    return seconds
+                jobs += [Job(name, float(row["s"]), _mb(row)) for row in csv.DictReader(file, delimiter="\t")]
+    return jobs
+
+
+def _mb(row: dict[str, str]) -> float:
+    most = row.get("max_pss", "")
+    return float(most) if re.fullmatch(r"[\d.]+", most) else 0.0

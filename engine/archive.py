@@ -19,6 +19,7 @@ from engine.errors import EngineError
 from engine.files import file_digest
 from engine.images import PROJECT
 from engine.provenance import commit
+from scenarios import STUDY
 
 RUNS = "runs"
 STUDIES = Path("workflows/studies")
@@ -56,8 +57,8 @@ def archive(results: Path, out: Path) -> Path:
     inputs, products = [], []
     made: dict[Path, list[Any]] = {}  # by run: several experiments may look at the same
     for folder in experiments:
-        scenario, runs = _inputs(folder, results)
-        inputs += [_file(crate, PROJECT / path, path) for path in (scenario, scenario.with_name("claims.yaml"))]
+        scenario, claims, runs = _inputs(folder, results)
+        inputs += [_file(crate, PROJECT / path, path) for path in (scenario, claims, claims.with_name(STUDY))]
         made |= {run: _run(crate, results, run, scenario) for run in runs if run not in made}
         products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in _OF_EXPERIMENT]
     products += [file for files in made.values() for file in files]
@@ -111,20 +112,15 @@ def _workflow(crate: ROCrate) -> Any:
     return workflow
 
 
-def _inputs(folder: Path, results: Path) -> tuple[Path, list[Path]]:
-    """The scenario of a measured experiment, from the project's root, and the folders of the runs that it looks at."""
+def _inputs(folder: Path, results: Path) -> tuple[Path, Path, list[Path]]:
+    """Scenario and claims of a measured experiment, from the project's root, and the folders of its runs."""
     verdicts = json.loads((folder / "verdicts.json").read_text())
     missing = [name for name in _OF_EXPERIMENT if not (folder / name).exists()]
     if missing:
         raise EngineError(f"{folder}: {', '.join(missing)} missing; snakemake {folder.name} makes it")
     study, entry = verdicts["study"], verdicts["experiment"]
-    if "runs_of" in entry:
-        claims = (PROJECT / "workflows" / "studies" / study / "claims.yaml").read_text()
-        experiments = yaml.load(claims, Loader=yaml.CSafeLoader)["experiments"]
-        (entry,) = [one for one in experiments if one["id"] == entry["runs_of"]]
-    scenario = Path(entry["scenario"])
-    runs = sorted(results.glob(f"{RUNS}/{study}/{entry['id']}/*/seed-*"))
-    return scenario, [run for run in runs if (run / "summary.json").exists()]
+    runs = sorted(results.glob(f"{RUNS}/{study}/{entry['runs_of']}/*/seed-*"))
+    return Path(entry["scenario"]), Path(entry["claims_file"]), [run for run in runs if (run / "summary.json").exists()]
 
 
 def _run(crate: ROCrate, results: Path, run: Path, scenario: Path) -> list[Any]:

@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.guest.programs import PAYLOAD
 from engine.scenario import Cell, expand, implementations
-from engine.scenario.errors import choices
+from scenarios.errors import choices
 
 TRANSFER_BYTES = 1_000_000
 NOT_SUPPORTED = 127
@@ -28,7 +28,8 @@ bottleneck: {{rate: 10mbit, buffer: 100p}}
 delay: {{forward: 25ms, backward: 25ms}}
 flows: [{{name: checked, implementation: {name}, from: s1, to: d1}}]
 duration: 60s
-captures: []
+captures: [sender, receiver]
+keep_captures: true
 """
 
 
@@ -46,17 +47,22 @@ def main(name: str) -> int:
     Raises:
         EngineError: there is no such implementation, or it has not been built.
     """
-    findings: list[Finding] = []
+    wrong = interrupted = False
     folder = Path(tempfile.mkdtemp(prefix="testbed-check-"))
     try:
         for finding in check(name, folder):
-            findings.append(finding)
-            wrong = f": {finding.wrong}" * bool(finding.wrong)
-            print(f"{'wrong' if wrong else 'ok':6} {finding.demand}{wrong}")
+            wrong |= bool(finding.wrong)
+            because = f": {finding.wrong}" * bool(finding.wrong)
+            print(f"{'wrong' if because else 'ok':6} {finding.demand}{because}", flush=True)
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        if not any(finding.wrong for finding in findings):
-            shutil.rmtree(folder)  # else it holds the logs that were named
-    return int(any(finding.wrong for finding in findings))
+        if wrong or interrupted:
+            print(f"captures and logs are in {folder}", flush=True)
+        else:
+            shutil.rmtree(folder)
+    return int(wrong)
 
 
 def check(name: str, folder: Path) -> Iterator[Finding]:

@@ -7,29 +7,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine import backends, check, doctor, kunit, script
+from engine import backends, check, doctor, interrupt, kunit, script
 from engine.compare import compare
-from engine.errors import EngineError
+from engine.errors import EngineError, printable
 from engine.execute import execute, run_folder
+from engine.finished import is_finished
 from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
 from engine.shell import shell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line and do what it says; 0 done, 1 a run failed, 2 bad input, 130 interrupted."""
+    """Parse the command line and do what it says.
+
+    Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
+    """
     options = _parser().parse_args(arguments)
     try:
-        return int(options.action(options))
+        with interrupt.terminable():
+            return int(options.action(options))
     except (ScenarioError, EngineError) as error:
-        print(_printable(str(error)), file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("interrupted; finished runs are kept", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interruption:
+        word = "terminated" if isinstance(interruption, interrupt.Terminated) else "interrupted"
+        print(f"{word}; {options.kept}", file=sys.stderr)
+        return interrupt.status(interruption)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
+    parser.set_defaults(kept="nothing is kept")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="carry out runs of a scenario")
@@ -39,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--size", choices=SIZES, default="full")
     run.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
     run.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
-    run.set_defaults(action=_run)
+    kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"
+    run.add_argument("--keep-since", type=Path, metavar="FILE", help=kept)
+    run.set_defaults(action=_run, kept="finished runs are kept")
 
     planning = commands.add_parser("plan", help="list the cells of scenarios as JSON lines")
     planning.add_argument("scenario", type=Path, nargs="+")
@@ -57,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     executing.add_argument("--real-time", action="store_true", help="at this terminal, for scripts that ask questions")
     executing.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
     executing.add_argument("--into", type=Path, help="default: results/exec/<the script's name>")
-    executing.set_defaults(action=_exec)
+    executing.set_defaults(action=_exec, kept="the script had not begun")
 
     comparing = commands.add_parser("compare", help="implementations side by side, as a page of numbers and pictures")
     comparing.add_argument("implementation", nargs="+", help="two or more; the others are tested against the first")
@@ -68,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
-    trying.set_defaults(action=lambda options: check.main(options.implementation))
+    trying.set_defaults(action=lambda options: check.main(options.implementation), kept="what was found stands above")
 
     checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
     checking.set_defaults(action=lambda _: doctor.main())
@@ -100,10 +109,14 @@ def _run(options: argparse.Namespace) -> int:
     for cell in _cells(options.scenario, options.size, options.cell or []):
         for seed in options.seed or cell.seeds:
             name = run_folder(Path(), cell, seed)
+            since: Path | None = options.keep_since
+            if since is not None and is_finished(cell, seed, options.into, options.backend, since):
+                print(f"{name}: finished before, and kept", flush=True)
+                continue
             try:
                 summary = execute(cell, seed, options.into, options.backend)
             except EngineError as error:
-                print(_printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
+                print(printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
                 worst = 1
                 continue
             print(
@@ -154,7 +167,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     worst = 0
     for outcome in verify(options.crate, options.run or (), options.all):
-        print(_printable(str(outcome)), flush=True)
+        print(printable(str(outcome)), flush=True)
         worst |= bool(outcome.different)
     return worst
 
@@ -172,10 +185,3 @@ def _cells(scenario: Path, size: str, names: list[str]) -> list[Cell]:
         if name not in cells:
             raise EngineError(f"{scenario}: no cell {name!r}; it has: {', '.join(cells)}")
     return [cells[name] for name in names or cells]
-
-
-def _printable(words: str) -> str:
-    """Without what would move a terminal's cursor: words may come from a guest."""
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words
-    )

@@ -1,6 +1,8 @@
 """`testbed compare`: scenarios with the implementations named in their matrix, carried out by the pipeline."""
 
+import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any, NoReturn
 import yaml
 
 from engine.errors import EngineError
-from engine.scenario import expand, implementations, load
-from engine.scenario.errors import Problem, ScenarioError, choices
+from engine.scenario import expand, implementations
+from scenarios import load
+from scenarios.errors import Problem, ScenarioError, choices
 
 ROOT = Path(__file__).parents[1]
 PANEL = ROOT / "workflows" / "compare"
@@ -18,6 +21,8 @@ SNAKEFILE = PANEL / "Snakefile"
 STUDY = "compare"
 # matrix names whose values are the implementations; a flow's `implementation: "${client}"` stands for one
 CLIENT, RIVAL = "client", "rival"
+# in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
+_REFUSED = re.compile("[{}\ud800-\udfff]")
 
 
 def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Path) -> NoReturn:
@@ -32,6 +37,8 @@ def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Pa
     if seeds < 1:
         raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
     files = [_find(scenario) for scenario in scenarios] or panel()
+    if _REFUSED.search(str(into.absolute())):
+        raise EngineError(f"--into: found {str(into.absolute())!r}; allowed: UTF-8 text without {{ and }}")
     folder = into.absolute() / "-".join(names)
     folder = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
     study = ROOT / folder / "studies" / STUDY
@@ -39,8 +46,9 @@ def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Pa
     if len(written) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
     _write(study, written)
-    snakemake = Path(sys.executable).with_name("snakemake")
-    command = [str(snakemake), "--snakefile", str(SNAKEFILE), "--cores", "all", "--config", f"comparison={folder}"]
+    # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
+    order = f"comparison= {json.dumps(str(folder), ensure_ascii=False)} "
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--cores", "all", "--config", order]
     os.chdir(ROOT)
     os.execv(command[0], command)  # noqa: S606 (signals and the exit status are the pipeline's)
 

@@ -10,6 +10,8 @@ import argparse
 import importlib.util
 import os
 import platform
+import pwd
+import re
 import shlex
 import shutil
 import subprocess
@@ -19,9 +21,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine import cgroup, quota
 from engine.sandbox import TRIAL, UNCONFINED
+from engine.sizes import MEMORY_MIB
+from images.cache import default_root
 from images.debian import mirrors
 from images.errors import ImageError
+from images.paths import refused_cache, refused_checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "images" / "host-packages.txt"
@@ -31,6 +37,10 @@ GIB = 1 << 30
 DISK_GIB = 5  # set-up at its peak: unpacked kernel source 1.8, objects, sources, root file system, environment
 MEMORY_GIB = 1  # one guest and its programs
 PYTHON = (3, 11)
+BUBBLEWRAP = (0, 7)  # the first with --size
+SUBORDINATE_IDS = 65536
+POLARS = {"avx", "avx2", "fma", "bmi1", "bmi2", "abm", "movbe", "popcnt", "sse4_2"}
+"""What its package for most processors is compiled for, by the kernel's names (abm: lzcnt)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,21 @@ def install_command(names: Iterable[str]) -> list[str]:
 def checks() -> list[Check]:
     """Look at everything; nothing is changed."""
     packages = [_package(package) for package in host_packages(PACKAGES.read_text())]
-    return [_machine(), _python(), *packages, _mirror(), _sandbox(), *_shared_memory(), _disk(), _memory(), _cpus()]
+    return [
+        _machine(),
+        _processor(),
+        _python(),
+        _folders(),
+        *packages,
+        *_subordinate_ids(),
+        _mirror(),
+        _sandbox(),
+        _bound(),
+        *_shared_memory(),
+        _disk(),
+        _memory(),
+        _cpus(),
+    ]
 
 
 def _package(package: HostPackage) -> Check:
@@ -105,8 +129,42 @@ def _machine() -> Check:
 
 def _python() -> Check:
     good = sys.version_info[:2] >= PYTHON
-    remedy = "install Python 3.11 or newer and name it: make PYTHON=python3.11 ..."
+    remedy = "install Python 3.11 or newer and name it: make PYTHON=python3.11 ... (Ubuntu 22.04: packages python3.11, "
+    remedy += "python3.11-venv, python3.11-dev)"
     return Check("python", platform.python_version(), None if good else remedy)
+
+
+def _processor(cpuinfo: Path = Path("/proc/cpuinfo"), lock: Path = ROOT / "requirements.lock") -> Check:
+    flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "").split()
+    missing = sorted(POLARS - {*flags})
+    if not missing or platform.machine() != "x86_64":
+        return Check("processor", "has what the data library Polars is compiled for")
+    version = re.search(r"^polars==(\S+)", lock.read_text(), re.MULTILINE)
+    wanted = f"polars-runtime-compat=={version[1]}" if version else "polars-runtime-compat"
+    seen = f"lacks {', '.join(missing)}, which the data library Polars is compiled for"
+    return Check("processor", seen, f"after `make env`: .venv/bin/pip install {wanted}")
+
+
+def _folders() -> Check:
+    remedy = refused_checkout(ROOT) or refused_cache(default_root())
+    return Check("folder", str(ROOT), remedy)
+
+
+def _subordinate_ids(etc: Path = Path("/etc")) -> list[Check]:
+    """What newuidmap needs to give a user the numbers of a root file system's users; root does without."""
+    if os.geteuid() == 0:
+        return []
+    number = os.getuid()
+    user = next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
+    found = []
+    for kind in ("subuid", "subgid"):
+        file = etc / kind
+        lines = [line.split(":") for line in file.read_text().splitlines()] if file.exists() else []
+        count = sum(int(line[2]) for line in lines if line[0] in (user, str(number)))
+        option = f"--add-{kind}s"
+        remedy = f"sudo usermod {option} 100000-165535 {user}  (or another range of 65536 that nobody has)"
+        found.append(Check(str(file), f"{count} for {user}", None if count >= SUBORDINATE_IDS else remedy))
+    return found
 
 
 def _mirror() -> Check:
@@ -123,7 +181,16 @@ def _sandbox() -> Check:
         return Check("sandbox", "bwrap is not there", shlex.join(["sudo", *install_command(["bubblewrap"])]))
     if done.returncode == 0:
         return Check("sandbox", "bwrap can make user namespaces")
+    version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False).stdout.split()[-1:]
+    numbers = re.match(r"(\d+)\.(\d+)", "".join(version))
+    if numbers and tuple(map(int, numbers.groups())) < BUBBLEWRAP:
+        remedy = "install bubblewrap 0.7 or newer (Debian 12, Ubuntu 24.04), or use the container (docs/containers.md)"
+        return Check("sandbox", f"bwrap {version[0]} cannot limit a guest's memory folder (--size)", remedy)
     return Check("sandbox", f"bwrap fails: {done.stderr.strip().splitlines()[-1:]}", _allow_namespaces())
+
+
+def _bound() -> Check:
+    return Check("memory of guests", cgroup.described())
 
 
 def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:
@@ -143,6 +210,9 @@ def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:
 
 
 def _shared_memory() -> list[Check]:
+    """Guests with walls have a folder of their own in its place."""
+    if os.environ.get(UNCONFINED) != "1":
+        return []
     name = str(SHARED_MEMORY)
     try:
         status = os.statvfs(SHARED_MEMORY)
@@ -171,15 +241,19 @@ def _disk() -> Check:
 
 
 def _memory() -> Check:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) * 1024 / GIB
+    available = quota.free_bytes(quota.groups()) / GIB
     remedy = None if available >= MEMORY_GIB else "end other programs, or run fewer guests at once: --cores 1"
     return Check("memory", f"{available:.1f} GiB available", remedy)
 
 
 def _cpus() -> Check:
     count = len(os.sched_getaffinity(0))
-    return Check("processors", f"{count} allowed, so as many guests at once")
+    least = count
+    for group in quota.groups():
+        guests = group.guests(MEMORY_MIB << 20)
+        least = least if guests is None else min(least, guests)
+    limited = f"{count} allowed; control groups limit guests to {least} at once"
+    return Check("processors", limited if least < count else f"{count} allowed, so as many guests at once")
 
 
 def report(found: list[Check]) -> str:

@@ -3,3 +3,10 @@
 
 class EngineError(Exception):
     """A run cannot start or failed; the text is one sentence that needs no traceback."""
+
+
+def printable(words: str) -> str:
+    """Replace what would move a terminal's cursor: words may come from a guest, or from another user's command."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words
+    )

@@ -7,22 +7,24 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import backends, handover
+from engine import backends, handover, outcome
 from engine.errors import EngineError
 from engine.files import digests
+from engine.guest.timeline import lead
 from engine.pin import all_cpus, free_cpu
 from engine.sandbox import STAGE, Limits
 from engine.scenario import Cell, resolve
+from engine.sizes import sizes
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not the disk
-_LONGEST_OUTCOME_BYTES = 16 << 20
 _TAIL_BYTES = 4096
 
 
@@ -43,16 +45,16 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
     folder = run_folder(into, cell, seed)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     failed = folder.with_name(f"failed-{folder.name}")
-    run = resolve(cell, seed) | {"backend": backend}
-    used = sorted({flow["implementation"] for flow in run["flows"]})
-    run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
+    run = describe(cell, seed, backend)
     try:
         _make_folders(partial, failed)
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
+        limits = replace(limits, guest_memory_mib=run["sizes"]["memory_mib"])
         summary = _run_guest(partial, run, limits)
         _rename(partial, folder)
         return summary
     except EngineError as error:
+        _note_failure(partial, str(error))
         _rename(partial, failed)
         raise EngineError(f"{error} (logs in {failed}/logs)") from None
     except OSError as error:
@@ -67,10 +69,31 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
         handover.remove(partial)
 
 
+def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
+    """What run.json says before the run has its images and its clock."""
+    run = resolve(cell, seed) | {"backend": backend}
+    used = sorted({flow["implementation"] for flow in run["flows"]})
+    run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
+    return run | {"lead": lead(run), "sizes": sizes(run)}
+
+
+def _note_failure(partial: Path, why: str) -> None:
+    """Leave the reason to whoever misses the run, also where the guest did not live to tell it."""
+    summary = partial / "summary.json"
+    if not partial.is_dir() or summary.exists():
+        return
+    try:
+        summary.write_text(json.dumps({"status": "failed", "error": why}, indent=1))
+    except OSError:  # a disk that is full has no room for the reason either, which the caller tells all the same
+        summary.unlink(missing_ok=True)
+
+
 def _rename(partial: Path, name: Path) -> None:
     """Give a folder its name, in place of what has it; another process may do the same with the same run."""
+    aside = name.with_name(f".{name.name}.old.{os.getpid()}.partial")
     while True:
-        handover.remove(name)
+        with contextlib.suppress(FileNotFoundError):
+            name.rename(aside)  # removing it takes long, in which neither would be there
         try:
             partial.rename(name)
         except OSError as error:
@@ -78,6 +101,8 @@ def _rename(partial: Path, name: Path) -> None:
                 raise
         else:
             return
+        finally:
+            handover.remove(aside)
 
 
 def _make_folders(partial: Path, failed: Path) -> None:
@@ -100,7 +125,8 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     Raises:
         EngineError: there is less.
     """
-    fastest_bps = max([run["bottleneck"]["rate_bps"], *(event.get("rate_bps", 0) for event in run["events"])])
+    limited = [link for link in (run["bottleneck"], run["backward_bottleneck"]) if link]
+    fastest_bps = max([link["rate_bps"] for link in limited] + [event.get("rate_bps", 0) for event in run["events"]])
     packets = fastest_bps / _PACKET_BITS * run["duration_ns"] / 1e9
     samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
     needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)
@@ -115,7 +141,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     run["provenance"] = guest.provenance
 
     with all_cpus() if guest.alone else free_cpu() as cpu:
-        run["origin_ns"] = guest.origin_ns()
+        run["origin_ns"] = guest.origin_ns(run["lead"]["probe_ns"])
         description = json.dumps(run, indent=1)
         (folder / "run.json").write_text(description)
         started = time.monotonic()
@@ -130,15 +156,18 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         wall_s = time.monotonic() - started
 
     (folder / "run.json").write_text(description)  # what this side knows, whatever the guest made of it
-    outcome = _outcome(folder, status)
+    said = _outcome(folder, status)
     summary = {
-        "status": outcome["status"],
-        "error": outcome["error"],
-        "virtual_s": outcome["virtual_ns"] / 1e9,
+        "status": said["status"],
+        "error": said["error"],
+        "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
         # before anybody throws the captures away: what a repeated run must give
         "digests": digests(folder, "pcap", "traces"),
-        **{name: outcome.get(name) for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters")},
+        **{
+            name: said.get(name)
+            for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters", "latest_event_ns")
+        },
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
     if summary["status"] != "ok":
@@ -147,22 +176,14 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
-    """What the agent says about the run. A guest may have written anything there."""
+    """What the agent says about the run."""
     path = folder / "guest.json"
-    try:
-        if path.stat().st_size > _LONGEST_OUTCOME_BYTES:
-            raise ValueError("too long")
-        outcome: dict[str, Any] = json.loads(path.read_text())
-        if outcome["status"] not in ("ok", "failed") or not isinstance(outcome["error"], str | None):
-            raise ValueError("no outcome")
-        outcome["virtual_ns"] = int(outcome["virtual_ns"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise EngineError(
-            f"the guest ended with status {status} before its agent was done: {_last_words(folder)}"
-        ) from None
+    said = outcome.read(path, outcome.RUN)
+    if said is None:
+        raise EngineError(f"the guest ended with status {status} before its agent was done: {_last_words(folder)}")
     path.unlink()
     (folder / "heartbeat").unlink(missing_ok=True)
-    return outcome
+    return said
 
 
 def _last_words(folder: Path) -> str:

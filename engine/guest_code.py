@@ -11,7 +11,21 @@ from engine.errors import EngineError
 from engine.images import Images, cache_folder
 from images.cache import Store, digest_of, file_digest, first_difference, tree_digest
 
+KIND = "code"
+"""Of its entries in the cache."""
 _SEEN_AS = "/opt/testbed"  # in tracebacks; see engine/guest/init.c
+
+
+def digest(project: Path, rootfs: str) -> str:
+    """What names the compiled code of a checkout for the root file system with digest `rootfs`."""
+    return digest_of(
+        {
+            "guest": tree_digest(project / "engine" / "guest", "**/*.py"),
+            "topologies": tree_digest(project / "topologies", "**/*.py"),
+            "rootfs": rootfs,
+            "recipe": file_digest(project / "engine" / Path(__file__).name),
+        }
+    )
 
 
 def compiled(images: Images, project: Path) -> Path:
@@ -22,28 +36,21 @@ def compiled(images: Images, project: Path) -> Path:
     Raises:
         EngineError: it is not there, and the cache cannot be written.
     """
-    guest, topologies = project / "engine" / "guest", project / "topologies"
-    inputs = {
-        "guest": tree_digest(guest, "**/*.py"),
-        "topologies": tree_digest(topologies, "**/*.py"),
-        "rootfs": images.provenance["rootfs"]["digest"],
-        "recipe": file_digest(Path(__file__)),
-    }
-    digest = digest_of(inputs)
+    name = digest(project, images.provenance["rootfs"]["digest"])
 
     def make(folder: Path) -> None:
         sources_only = shutil.ignore_patterns("__pycache__", "*.c", "*.sh")
-        shutil.copytree(guest, folder / "engine" / "guest", ignore=sources_only)
-        shutil.copytree(topologies, folder / "topologies", ignore=sources_only)
+        for part in (Path("engine", "guest"), Path("topologies")):
+            shutil.copytree(project / part, folder / part, ignore=sources_only)
         shutil.copy(project / "engine" / "__init__.py", folder / "engine")
         _compile(folder, images.rootfs)
 
     store = Store(cache_folder().resolve())
-    entry = store.path("code", digest)
+    entry = store.path(KIND, name)
     if entry.exists() and first_difference(entry) is None:
         return entry
     try:
-        return store.ensure("code", digest, make)
+        return store.ensure(KIND, name, make)
     except OSError as error:
         raise EngineError(
             f"what guests run of this checkout is not compiled in {store.root}, which cannot be written "

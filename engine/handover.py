@@ -1,47 +1,52 @@
 """What a guest leaves is foreign until it has been looked at.
 
 hostfs makes real links, pipes and modes of whatever root in the guest makes in the run folder. A host program that
-followed such a link or opened such a pipe would write elsewhere, or wait forever.
+followed such a link or opened such a pipe would write elsewhere, or wait forever. So nothing below a run folder is
+named by a path here: each folder is opened in the one that holds it, and no open follows a link.
 """
 
 import os
+import secrets
 import stat
-import subprocess
-from collections.abc import Collection
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import EngineError
 from engine.sandbox import Limits
 
-EXPECTED = {"run.json", "guest.json", "heartbeat", "pcap", "traces", "logs"}
+FOLDERS = frozenset({"pcap", "traces", "logs"})
+FILES = frozenset({"run.json", "guest.json", "heartbeat"})
 _DEEPEST = 10
 _BLOCK_BYTES = 512  # of st_blocks, whatever the file system's own is
+_FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 
 
 def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
     """A sentence when the files below `folder` are more, or larger, than allowed; reads no file, follows no link.
 
-    `unseen_bytes` are those of files that have lost their names already.
+    A file counts with the blocks it takes or the bytes a reader would find, whichever is more: a hole costs no disk
+    but hours to hash. `unseen_bytes` are those of files that have lost their names already.
     """
-    entries, used_bytes, waiting = 0, unseen_bytes, [(os.fspath(folder), 1)]
+    return _over(folder, None, limits, unseen_bytes)
+
+
+def _over(name: str | Path, parent: int | None, limits: Limits, unseen_bytes: int = 0) -> str | None:
+    entries, used_bytes = 0, unseen_bytes
     largest = (unseen_bytes, "a file without a name")
-    while waiting:
-        place, depth = waiting.pop()
-        try:
-            with os.scandir(place) as found:
-                for entry in found:
-                    status = entry.stat(follow_symlinks=False)
-                    entries += 1
-                    used_bytes += status.st_blocks * _BLOCK_BYTES
-                    largest = max(largest, (status.st_blocks * _BLOCK_BYTES, os.path.relpath(entry.path, folder)))
-                    if stat.S_ISDIR(status.st_mode):
-                        waiting.append((entry.path, depth + 1))
-                    if entries > limits.entries or depth > _DEEPEST:
-                        return f"its run folder holds more than {limits.entries} files, or {_DEEPEST} levels of folders"
-        except FileNotFoundError:  # gone meanwhile
-            continue
-        except OSError as error:
-            return f"its run folder cannot be looked through ({error.strerror})"
+    try:
+        with _opened(name, parent) as top:
+            for place, status, depth in _walk(top):
+                size_bytes = max(status.st_blocks * _BLOCK_BYTES, status.st_size)
+                entries, used_bytes = entries + 1, used_bytes + size_bytes
+                largest = max(largest, (size_bytes, place))
+                if entries > limits.entries or depth > _DEEPEST:
+                    return f"its run folder holds more than {limits.entries} files, or {_DEEPEST} levels of folders"
+    except FileNotFoundError:  # gone meanwhile
+        return None
+    except OSError as error:
+        return f"its run folder cannot be looked through ({error.strerror})"
     if used_bytes > limits.disk_bytes:
         return (
             f"its run folder takes {used_bytes >> 20} MiB, this run may take {limits.disk_bytes >> 20} MiB; "
@@ -50,46 +55,143 @@ def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
     return None
 
 
-def accept(folder: Path, limits: Limits, expected: Collection[str] = EXPECTED) -> None:
+def _walk(folder: int, below: str = "", depth: int = 1) -> Iterator[tuple[str, os.stat_result, int]]:
+    """Each entry below an open folder: its path there, status and depth."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+                yield below + entry.name, status, depth
+                if stat.S_ISDIR(status.st_mode):
+                    with _opened(entry.name, folder) as inner:
+                        yield from _walk(inner, f"{below}{entry.name}/", depth + 1)
+            except FileNotFoundError:  # gone meanwhile
+                continue
+
+
+def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, files: Collection[str] = FILES) -> None:
     """Make plain what a guest that has ended left: modes, and nothing but folders and regular files.
 
-    `expected` are the names that may be there.
+    `folders` and `files` are the names that may be there, and what they must be.
 
     Raises:
         EngineError: there was something else, or more than allowed; it has been removed.
     """
-    too_much = over(folder, limits)
+    try:
+        with _opened(folder, mend=True) as top:
+            too_much = _over(".", top, limits)
+            if too_much:
+                for name in _names(top):
+                    if name != "logs" or _over(name, top, limits):
+                        _remove(name, top)
+            odd = _plain(top, folders, files)
+    except OSError as error:  # nobody should, but somebody changes it
+        raise EngineError(f"what the guest left was refused: {error.filename}: {error.strerror}") from None
     if too_much:
-        for path in folder.iterdir():
-            if path.name != "logs" or over(path, limits):
-                remove(path)
         raise EngineError(f"what the guest left was refused: {too_much}")
-    odd = _plain(folder, expected)
     if odd:
         raise EngineError(f"what the guest left was refused: {odd!r} is no file that a run leaves")
 
 
-def _plain(folder: Path, expected: Collection[str] | None = None) -> str | None:
-    """Mend modes and remove what is neither file nor folder; returns the name of one that was removed."""
+def _plain(folder: int, folders: Collection[str] | None = None, files: Collection[str] | None = None) -> str | None:
+    """Mend modes and remove what is neither file nor folder; returns the name of one that was removed.
+
+    `folders` and `files`: the only names that may be there, as what they must be; None: any.
+    """
     odd = None
-    folder.chmod(0o755)
-    for path in folder.iterdir():
-        kind = path.lstat().st_mode
-        if expected is not None and path.name not in expected:
-            remove(path)
-            odd = path.name
-        elif stat.S_ISDIR(kind):
-            odd = _plain(path) or odd
-        elif stat.S_ISREG(kind):
-            path.chmod(0o644)
+    for name in _names(folder):
+        kind = os.lstat(name, dir_fd=folder).st_mode
+        if stat.S_ISDIR(kind) and (folders is None or name in folders):
+            with _opened(name, folder, mend=True) as inner:
+                odd = _plain(inner) or odd
+        elif stat.S_ISREG(kind) and (files is None or name in files):
+            with _held(name, folder, os.O_NOFOLLOW) as file:
+                _change_mode(file, _FILE_MODE)
         else:
-            path.unlink()
-            odd = path.name
+            _remove(name, folder)
+            odd = name
     return odd
 
 
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
 def remove(path: Path) -> None:
-    """Remove a folder, also one that a guest nested deeply or made unreadable; nothing happens when there is none."""
-    if os.path.lexists(path):
-        subprocess.run(["chmod", "--recursive", "u+rwX", "--", path], stderr=subprocess.DEVNULL, check=False)
-        subprocess.run(["rm", "--recursive", "--force", "--", path], check=True)
+    """Remove a folder or anything else of that name; nothing happens when there is none.
+
+    A guest may have nested it deeply, made it unreadable or filled it with links: none is followed.
+    """
+    if not path.parent.is_dir():
+        return
+    with suppress(FileNotFoundError), _opened(path.parent, follow=True) as parent:
+        _remove(path.name, parent)
+
+
+def _remove(name: str, parent: int) -> None:
+    """Empty a folder level by level: what lies deeper is moved to its top, so that no depth is too deep."""
+    if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
+        os.unlink(name, dir_fd=parent)
+        return
+    drawn, moved = secrets.token_hex(8), 0
+    with _opened(name, parent, mend=True) as top:
+        while names := _names(top):
+            for entry in names:
+                if not stat.S_ISDIR(os.lstat(entry, dir_fd=top).st_mode):
+                    os.unlink(entry, dir_fd=top)
+                    continue
+                with _opened(entry, top, mend=True) as folder:
+                    for inner in _names(folder):
+                        if stat.S_ISDIR(os.lstat(inner, dir_fd=folder).st_mode):
+                            with _opened(inner, folder, mend=True):  # to be moved, it must be writable
+                                moved += 1
+                            os.rename(inner, f"{drawn}-{moved}", src_dir_fd=folder, dst_dir_fd=top)
+                        else:
+                            os.unlink(inner, dir_fd=folder)
+                os.rmdir(entry, dir_fd=top)
+    os.rmdir(name, dir_fd=parent)
+
+
+@contextmanager
+def scratch(purpose: str) -> Iterator[Path]:
+    """A folder for a guest, removed afterwards whatever the guest made of it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"testbed-{purpose}-"))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+@contextmanager
+def _opened(name: str | Path, parent: int | None = None, *, mend: bool = False, follow: bool = False) -> Iterator[int]:
+    """A folder, open for listing; `mend` first gives it the mode that this needs, `follow`: it may be a link."""
+    with ExitStack() as opened:
+        if mend:
+            parent = opened.enter_context(_held(name, parent, os.O_NOFOLLOW | os.O_DIRECTORY))
+            _change_mode(parent, _FOLDER_MODE)
+            name = "."
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        descriptor = os.open(name, flags, dir_fd=parent)
+        opened.callback(os.close, descriptor)
+        yield descriptor
+
+
+@contextmanager
+def _held(name: str | Path, parent: int | None, flags: int) -> Iterator[int]:
+    """A descriptor that names an entry and opens nothing, whatever the entry's mode is."""
+    descriptor = os.open(name, os.O_PATH | os.O_CLOEXEC | flags, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _change_mode(held: int, mode: int) -> None:
+    """Give a folder or regular file a mode unless it has it.
+
+    fchmod() refuses such descriptors. The descriptor's name in /proc leads to what it names and nowhere else.
+    """
+    status = os.fstat(held)
+    if stat.S_IMODE(status.st_mode) != mode and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+        Path(f"/proc/self/fd/{held}").chmod(mode)

@@ -1,4 +1,4 @@
-"""What boots: reads cache/images.json and debug-images.json, which ``python -m images`` writes."""
+"""What boots: what ``python -m images`` has built from the sources of this checkout (images/index.py)."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.files import file_digest
+from images import index
 
 _MANIFEST = "manifest.json"  # of each entry of the cache: SHA-256 of its files
 PROJECT = Path(__file__).resolve().parents[1]
@@ -44,40 +45,37 @@ def program(name: str) -> Program:
     """The program of an implementation.
 
     Raises:
-        EngineError: it has not been built.
+        EngineError: it has not been built from its sources of today.
     """
-    index = cache_folder() / "programs" / f"{name}.json"
+    entry = _listed(name, f"python -m images {name}")
     try:
-        entry = json.loads(index.read_text())
         root = entry.get("root")
+        files = cache_folder() / entry["files"]
         environment = entry.get("environment", {})
-        return Program(Path(entry["files"]), Path(root) if root else None, environment, _without_paths(entry))
-    except FileNotFoundError:
-        raise EngineError(f"{name} has not been built: `python -m images {name}` does that") from None
-    except (KeyError, ValueError) as error:
-        raise EngineError(f"{index} is not what `python -m images` writes ({error}): run it again") from None
+        return Program(files, cache_folder() / root if root else None, environment, _without_paths(entry))
+    except (KeyError, TypeError) as error:
+        raise _not_written(name, f"python -m images {name}", error) from None
 
 
 @cache
 def load(debug: bool = False) -> Images:
-    """The images of this checkout (or of $TESTBED_CACHE), small ones compared with what was built.
+    """The images of this checkout, small ones compared with what was built.
 
     With `debug` the debug kernel and its modules in place of the others. The root file system's thousands of
     files are compared by ``python -m images`` only.
 
     Raises:
-        EngineError: they have not been built, or have changed since.
+        EngineError: they have not been built from the sources of today, or have changed since.
     """
-    prefix = "debug-" if debug else ""
-    index, target = cache_folder() / f"{prefix}images.json", f"make {prefix}images"
+    name, command = (index.DEBUG, "make debug-images") if debug else (index.BOOT, "make images")
+    entries = _listed(name, command)
     try:
-        entries = json.loads(index.read_text())
         images = Images(
-            kernel=Path(entries["kernel"]["path"]),
-            rootfs=Path(entries["rootfs"]["path"]),
-            tools=Path(entries["tools"]["path"]),
+            kernel=cache_folder() / entries["kernel"]["path"],
+            rootfs=cache_folder() / entries["rootfs"]["path"],
+            tools=cache_folder() / entries["tools"]["path"],
             modules={
-                name.removeprefix("module:"): Path(entry["path"])
+                name.removeprefix("module:"): cache_folder() / entry["path"]
                 for name, entry in entries.items()
                 if name.startswith("module:")
             },
@@ -88,10 +86,32 @@ def load(debug: bool = False) -> Images:
             if file.is_file() and file.name != _MANIFEST:
                 _check_unchanged(file)
         return images
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise _not_written(name, command, error) from None
+
+
+def index_of(name: str) -> Path:
+    """The file that lists program `name`, or what boots (`images.index.BOOT`, `DEBUG`), for the sources of today."""
+    return index.path(cache_folder().resolve(), name)
+
+
+def _listed(name: str, command: str) -> dict[str, Any]:
+    """What an index lists. Raises EngineError that names the command which writes it."""
+    try:
+        listed = index.read(index_of(name))
+        listed.pop(index.ENTRIES, None)
+        return listed
     except FileNotFoundError:
-        raise EngineError(f"{index} does not exist: build the images first, with `{target}`") from None
-    except (KeyError, ValueError) as error:
-        raise EngineError(f"{index} is not what `{target}` writes ({error}): run it again") from None
+        what = "what boots" if name in (index.BOOT, index.DEBUG) else name
+        raise EngineError(
+            f"{what} has not been built from the sources as they are now: `{command}` does that"
+        ) from None
+    except (OSError, ValueError, AttributeError) as error:
+        raise _not_written(name, command, error) from None
+
+
+def _not_written(name: str, command: str, error: Exception) -> EngineError:
+    return EngineError(f"{index_of(name)} is not what `{command}` writes ({error}): run it again")
 
 
 def _check_unchanged(file: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,11 @@ def main(into: Path) -> int:
 def run() -> dict[str, Any]:
     """{"cases": {name: passed | failed | skipped}, "log": what the kernel printed, "kernel", "module": digests}."""
     boot = images.load(debug=True)
-    with tempfile.TemporaryDirectory(prefix="testbed-kunit-") as name, free_cpu() as cpu:
-        folder = Path(name)
+    with handover.scratch("kunit") as folder, free_cpu() as cpu:
         (folder / "logs").mkdir()
         arguments = [*launch.boot_arguments(boot, 1, PROGRAM), *_SWITCHED_ON]
-        status = watch.run(launch.command(boot, folder, cpu, arguments, LIMITS), folder, LIMITS)
+        command = launch.command(boot, folder, cpu, arguments, LIMITS)
+        status = watch.run(command, folder, LIMITS, kernel=boot.kernel)
         handover.accept(folder, LIMITS)
         log = folder / "logs" / "kernel.log"
         if not log.exists():

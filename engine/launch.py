@@ -7,9 +7,12 @@ from engine import sandbox
 from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
 from engine.sandbox import Limits
+from engine.sizes import MEMORY_MIB
 
 
-def boot_arguments(images: Images, seed: int, program: str, real_time: bool = False) -> list[str]:
+def boot_arguments(
+    images: Images, seed: int, program: str, real_time: bool = False, memory_mib: int = MEMORY_MIB
+) -> list[str]:
     """The guest kernel's command line: what makes a run a function of its scenario and seed alone."""
     time = (
         []
@@ -18,7 +21,7 @@ def boot_arguments(images: Images, seed: int, program: str, real_time: bool = Fa
     )
     console = ["con0=fd:0,fd:1"] if real_time else []
     return [
-        f"mem={sandbox.GUEST_MEMORY_MIB}M",
+        f"mem={memory_mib}M",
         "root=/dev/root",
         "rootfstype=hostfs",
         f"rootflags={sandbox.FOLDERS['TESTBED_TOOLS']}",

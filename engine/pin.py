@@ -1,42 +1,62 @@
 """One CPU per guest. Unpinned, every system call of a guest is a wake-up on another CPU: five times slower.
 
 A run in real time has them all: what else runs would disturb it.
+
+A CPU is claimed by listening at an abstract Unix socket that is named after it. All users of the host see the same
+names, no file and no permission is involved, and a claim ends with its process, however that ends. Who waits connects
+to those who hold: the kernel tells who they are, and that they have ended. Where names are not shared, between
+containers that have networks of their own, the CPU that is idlest when a process starts its first guest is taken.
 """
 
-import fcntl
+import errno
 import os
+import random
+import select
+import shlex
+import socket
+import struct
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
+
+from engine import quota
+from engine.errors import EngineError, printable
+from engine.sizes import MEMORY_MIB
+
+_NAMES = "ledbat-testbed"
+_GUEST_BYTES = MEMORY_MIB << 20
+_MOST_WAITING = 4096
+_LOOK_S = 0.02  # two ticks of /proc/stat
+_MOST_TOLD = 4
+_LONGEST_COMMAND = 60
+
+_had: int | None = None  # the CPU of this process's last guest
 
 
 @contextmanager
 def free_cpu() -> Iterator[int]:
     """Hold a CPU of this process's allowed set that no other guest on this host holds; waits, and says so, for one.
 
-    The claim is a file lock shared by all pipelines of the host; it ends with the process, however that ends.
+    No more are held than the quota and the memory limit of this process's control groups allow.
+
+    Raises:
+        EngineError: there is too little memory for a guest, and none runs whose end could free some.
     """
-    folder = _lock_folder()
-    allowed = sorted(os.sched_getaffinity(0))
-    for cpu in allowed:
-        lock = _open_lock(folder, cpu)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        break
-    else:
-        cpu = allowed[os.getpid() % len(allowed)]
-        lock = _open_lock(folder, cpu)
-        print("waiting for a CPU: other runs on this host hold all of them", file=sys.stderr, flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
-        yield cpu
-    finally:
-        os.close(lock)
+    global _had
+    groups = quota.groups()
+    _wait_for_memory(groups)
+    with ExitStack() as held:
+        for group in groups:
+            guests = group.guests(_GUEST_BYTES)
+            if guests is not None:
+                shares = [f"{group.name}-{number}" for number in range(guests)]
+                held.enter_context(_first_free(shares, f"{group.folder} allows {guests} at once"))
+        name = held.enter_context(_first_free([_name(cpu) for cpu in _best_first()], "all are taken"))
+        _had = int(name.removeprefix("cpu"))
+        yield _had
 
 
 @contextmanager
@@ -45,28 +65,142 @@ def all_cpus() -> Iterator[int]:
 
     Taken in order, so that two who want all cannot wait for each other. What is yielded names none in particular.
     """
-    folder = _lock_folder()
     with ExitStack() as held:
-        for cpu in range(os.cpu_count() or 1):
-            lock = _open_lock(folder, cpu)
-            held.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        for cpu in _online():
+            held.enter_context(_first_free([_name(cpu)], "this run needs all of them"))
         yield 0
 
 
-def _lock_folder() -> Path:
-    """Where all users of the host look; any of them may hold any CPU, whatever the first one's umask."""
-    candidates = (Path("/run/lock"), Path(tempfile.gettempdir()))
-    parent = next(folder for folder in candidates if os.access(folder, os.W_OK))
-    folder = parent / "ledbat-testbed"
-    folder.mkdir(exist_ok=True)
-    if folder.stat().st_uid == os.getuid():
-        folder.chmod(0o1777)
-    return folder
+def _name(cpu: int) -> str:
+    return f"cpu{cpu}"
 
 
-def _open_lock(folder: Path, cpu: int) -> int:
-    lock = os.open(folder / f"cpu{cpu}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    if os.fstat(lock).st_uid == os.getuid():
-        os.fchmod(lock, 0o666)
-    return lock
+def _online(file: Path = Path("/sys/devices/system/cpu/online")) -> list[int]:
+    """Numbers of the host's CPUs; an offline one leaves a gap."""
+    ranges = [part.split("-") for part in file.read_text().strip().split(",")]
+    return [cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)]
+
+
+def _best_first() -> list[int]:
+    """CPUs of this process's allowed set, in which no offline ones are.
+
+    A process's first guest gets the idlest, at random if several are; the others stay where the last one was, since to
+    look again would take a short run longer.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    random.shuffle(allowed)
+    if _had in allowed:
+        allowed.sort(key=lambda cpu: cpu != _had)
+    elif len(allowed) > 1:
+        before = _idle_ticks()
+        time.sleep(_LOOK_S)
+        after = _idle_ticks()
+        allowed.sort(key=lambda cpu: before.get(cpu, 0) - after.get(cpu, 0))
+    return allowed
+
+
+def _idle_ticks() -> dict[int, int]:
+    """For how long each CPU has been idle, in ticks of 10 ms; see proc(5)."""
+    lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    return {int(words[0][3:]): int(words[4]) for words in lines if words[0].startswith("cpu") and words[0] != "cpu"}
+
+
+@contextmanager
+def _first_free(names: Sequence[str], why: str) -> Iterator[str]:
+    """Claim the first of the names that is free, waiting for one; `why` completes "waiting for a CPU:"."""
+    told = False
+    while True:
+        for name in names:
+            with _claimed(name) as claimed:
+                if claimed:
+                    yield name
+                    return
+        with _holders(names) as holders:
+            if len(holders) == len(names):  # else one has ended meanwhile
+                if not told:
+                    _tell(f"waiting for a CPU: {why}", holders)
+                    told = True
+                _wait_for_one(holders)
+
+
+@contextmanager
+def _claimed(name: str) -> Iterator[bool]:
+    """Hold a name, and say whether that is so: another process may hold it already."""
+    with socket.socket(socket.AF_UNIX) as claim:
+        try:
+            claim.bind(_address(name))
+            claim.listen(_MOST_WAITING)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            yield False
+        else:
+            yield True
+
+
+def _wait_for_memory(groups: list[quota.Group]) -> None:
+    for group in groups:
+        if group.memory_bytes is not None and group.memory_bytes < _GUEST_BYTES:
+            raise EngineError(
+                f"{group.folder} limits memory to {group.memory_bytes >> 20} MiB; a guest takes up to "
+                f"{_GUEST_BYTES >> 20} MiB"
+            )
+    told = False
+    while (free := quota.free_bytes(groups)) < _GUEST_BYTES:
+        few = f"{free >> 20} MiB are free, and a guest takes up to {_GUEST_BYTES >> 20} MiB"
+        with _holders(list(map(_name, _online()))) as holders:
+            if not holders:
+                raise EngineError(f"too little memory: {few}; end other programs")
+            if not told:
+                _tell(f"waiting for memory: {few}", holders)
+                told = True
+            _wait_for_one(holders)
+        groups = quota.groups()
+
+
+def _address(name: str) -> str:
+    return f"\0{_NAMES}/{name}"
+
+
+@contextmanager
+def _holders(names: Sequence[str]) -> Iterator[list[socket.socket]]:
+    """Connections to those who hold names; each is closed by the kernel when its claim ends."""
+    with ExitStack() as opened:
+        connected = []
+        for name in names:
+            connection = opened.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                connection.connect(_address(name))
+            except ConnectionRefusedError:
+                continue
+            connected.append(connection)
+        yield connected
+
+
+def _wait_for_one(holders: list[socket.socket]) -> None:
+    """Wait until one of them has ended its claim. A signal's handler may end the wait."""
+    ended = select.poll()
+    for holder in holders:
+        ended.register(holder, 0)
+    ended.poll()
+
+
+def _tell(words: str, holders: list[socket.socket]) -> None:
+    who = list(dict.fromkeys(map(_who, holders)))
+    more = f", and {len(who) - _MOST_TOLD} more" if len(who) > _MOST_TOLD else ""
+    print(f"{words}; at work: {', '.join(who[:_MOST_TOLD])}{more}", file=sys.stderr, flush=True)
+
+
+def _who(holder: socket.socket) -> str:
+    """Process number, command and start of the process at the other end; see unix(7), SO_PEERCRED."""
+    process, user, _ = struct.unpack("3i", holder.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    folder = Path("/proc", str(process))
+    try:
+        words = (folder / "cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+        start_ticks = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+    except OSError:  # in another container, or hidden from other users
+        return f"a process of user {user}"
+    command = printable(" ".join(shlex.join([Path(words[0]).name, *words[1:]]).split()))
+    short = command if len(command) <= _LONGEST_COMMAND else f"{command[:_LONGEST_COMMAND]}..."
+    start_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start_ticks / os.sysconf("SC_CLK_TCK")
+    return f"{process} ({short}, since {datetime.fromtimestamp(start_s):%Y-%m-%d %H:%M:%S})"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from engine import digests
 from engine.images import PROJECT, Images, Program
 
 
@@ -20,10 +21,17 @@ def commit() -> str:
     return described.stdout.strip() or "unknown"
 
 
+@cache
+def code(backend: str) -> str:
+    """Digest of the sources that carry out a run on a backend; unlike the commit it leaves out all others."""
+    return digests.runs(backend)
+
+
 def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) -> dict[str, Any]:
     """Provenance for run.json; holds no path of this host."""
     return {
         "commit": commit(),
+        "code": code("virtual"),
         **images.provenance,
         **{f"program:{name}": program.provenance for name, program in programs.items()},
         "boot_arguments": " ".join(arguments),

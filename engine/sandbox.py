@@ -19,14 +19,12 @@ from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.guest_code import compiled
 from engine.images import PROJECT, Images, Program
+from engine.sizes import MEMORY_MIB
 
 UNCONFINED = "TESTBED_UNCONFINED"
 """Environment variable: set to 1, guests run without namespaces on hosts that forbid them."""
 STAGE = "unconfined"
 """Folder in the run folder with what an unconfined guest cannot have bound."""
-GUEST_MEMORY_MIB = 512
-"""Fixed: TCP's memory limits scale with it."""
-
 KERNEL = "/guest/linux"
 MEMORY_FOLDER = "/dev/shm"  # noqa: S108  guest memory: a tmpfs of the sandbox's own
 FOLDERS = {
@@ -46,7 +44,7 @@ _ENVIRONMENT = {
     # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
-_MEMORY_FOLDER_BYTES = (GUEST_MEMORY_MIB + 64) << 20  # the guest's memory is one file there
+_MEMORY_SPARE_MIB = 64  # beside the guest's memory, which is one file there
 _RANDOM_BREAK_BYTES = 1 << 30
 """How much larger that sparse file can be where the guest's kernel may not switch off address randomization, as in a
 container with Docker's default filter: arch_randomize_brk() in arch/x86/kernel/process.c."""
@@ -56,15 +54,21 @@ container with Docker's default filter: arch_randomize_brk() in arch/x86/kernel/
 class Limits:
     """What one guest may take of its host, all its processes together.
 
-    `memory_bytes` is beyond the guest's own memory, which is a file of fixed size; `entries` are files and folders;
-    `address_space_bytes` is of one process: the guest's kernel maps its memory and little else.
+    `memory_bytes` is beyond the guest's own memory, a file of `guest_memory_mib`; `entries` are files and folders;
+    `address_space_bytes` is of one process, beyond that memory: the guest's kernel maps it and little else.
     """
 
-    address_space_bytes: int = 4 << 30
+    address_space_bytes: int = 3584 << 20
     disk_bytes: int = 256 << 20
     entries: int = 10_000
+    guest_memory_mib: int = MEMORY_MIB
     memory_bytes: int = 1 << 30
     processes: int = 2048
+
+    @property
+    def memory_folder_bytes(self) -> int:
+        """Room for the file that is the guest's own memory."""
+        return (self.guest_memory_mib + _MEMORY_SPARE_MIB) << 20
 
 
 @cache
@@ -107,10 +111,11 @@ def command(
         FOLDERS["TESTBED_CODE"]: compiled(images, PROJECT),
         **see,
     }
-    file_bytes = max(limits.disk_bytes, _MEMORY_FOLDER_BYTES)
+    address_space_bytes = limits.address_space_bytes + (limits.guest_memory_mib << 20)
+    file_bytes = max(limits.disk_bytes, limits.memory_folder_bytes)
     if os.environ.get(UNCONFINED) == "1":
         file_bytes += _RANDOM_BREAK_BYTES
-    inside = [_CONFINE, str(limits.address_space_bytes), str(file_bytes), str(limits.processes), *words]
+    inside = [_CONFINE, str(address_space_bytes), str(file_bytes), str(limits.processes), *words]
     if os.environ.get(UNCONFINED) == "1":
         if programs:
             raise EngineError(
@@ -124,8 +129,9 @@ def command(
     for name, value in _ENVIRONMENT.items():
         outside += ["--setenv", name, value]
     outside += ["--hostname", "guest", *([] if interactive else ["--new-session"])]
-    outside += ["--proc", "/proc", "--dev", "/dev"]
-    outside += ["--size", str(_MEMORY_FOLDER_BYTES), "--tmpfs", MEMORY_FOLDER]
+    # a mapping of /dev/zero would be memory that the watch cannot tell from the guest's own
+    outside += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/null", "/dev/zero"]
+    outside += ["--size", str(limits.memory_folder_bytes), "--tmpfs", MEMORY_FOLDER]
     for place, source in read_only.items():
         outside += ["--ro-bind", os.fspath(source), place]
     run = FOLDERS["TESTBED_RUN"]
@@ -153,5 +159,11 @@ def _without_walls(read_only: dict[str, Path], run_folder: Path, inside: list[st
             shutil.copy2(source, target)
         places[folder] = target.parent
     real = {place: os.fspath(source.resolve()) for place, source in places.items()}
+    for path in real.values():
+        if re.search(r"[\s\"]", path):
+            raise EngineError(
+                f"found the folder {path!r}; allowed without a sandbox ({UNCONFINED} is set): paths without blanks and "
+                "double quotes, which a kernel's command line cannot hold"
+            )
     words = [re.sub(r"(?<![^=])/guest/\w+", lambda place: real[place[0]], word) for word in inside]
     return ["env", "--ignore-environment", *(f"{name}={value}" for name, value in _ENVIRONMENT.items()), *words]

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,19 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine import handover, images, launch, provenance, watch
+from engine import handover, images, interrupt, launch, outcome, provenance, watch
 from engine.errors import EngineError
 from engine.images import Images
+from engine.interrupt import Terminated
 from engine.pin import free_cpu
+from engine.progress import sign_of_life
 from engine.sandbox import STAGE, Limits
 
 PROGRAM = "engine.guest.script"
 SUMMARY = "exec.json"
-_INTERRUPTED = 130
 _FOLDERS = {"TESTBED_WORK": "/guest/work", "TESTBED_SCRIPT": "/guest/script"}
-_LEFT = {"order.json", "stdin", "stdout.txt", "stderr.txt", "files", "guest.json", "heartbeat", "logs"}
+_LEFT_FOLDERS = {"files", "logs"}
+_LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
 _LIMITS = Limits()
 _LOOK_S = 0.05
+_GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class Order:
 
 
 def run(order: Order, into: Path, real_time: bool = False) -> int:
-    """Run the script; returns its exit status (128 + n when signal n ended it, 130 when it was interrupted).
+    """Run the script; returns its exit status (128 + n when signal n ended it, or this command).
+
+    Whatever ends the guest, the results folder has what the script left. What ends this before leaves no folder.
 
     Raises:
         EngineError: there is no such script, the results folder holds something else, or the guest failed.
@@ -72,6 +76,9 @@ def run(order: Order, into: Path, real_time: bool = False) -> int:
         status, summary = started(boot, order, partial)
     except OSError as error:
         raise EngineError(f"{error.filename or into}: {error.strerror}; choose another --into") from None
+    except KeyboardInterrupt:  # before the guest has begun
+        handover.remove(partial)
+        raise
     finally:
         if partial.exists():
             _give_name(partial, into)
@@ -82,7 +89,7 @@ def run(order: Order, into: Path, real_time: bool = False) -> int:
 def _give_name(partial: Path, into: Path) -> None:
     handover.remove(partial / STAGE)
     with suppress(EngineError):  # why the guest was ended comes first
-        handover.accept(partial, _LIMITS, _LEFT)
+        handover.accept(partial, _LIMITS, _LEFT_FOLDERS, _LEFT_FILES)
     for name in ("order.json", "stdin", "heartbeat", "guest.json"):
         (partial / name).unlink(missing_ok=True)
     (partial / SUMMARY).write_text("{}\n")
@@ -90,25 +97,24 @@ def _give_name(partial: Path, into: Path) -> None:
     partial.rename(into)
 
 
-def _summary(boot: Images, order: Order, arguments: list[str], outcome: dict[str, Any]) -> dict[str, Any]:
+def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, Any]) -> dict[str, Any]:
     return {
         "script": order.script.name,
         "arguments": order.arguments,
         "seed": order.seed,
-        "exit_status": outcome["exit_status"],
-        "virtual_s": outcome["virtual_ns"] / 1e9,
+        "exit_status": said["exit_status"],
+        "virtual_s": said["virtual_ns"] / 1e9,
         "provenance": provenance.of(boot, {}, arguments),
     }
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
     handover.remove(folder / STAGE)
-    handover.accept(folder, _LIMITS, _LEFT)
-    try:
-        outcome: dict[str, Any] = json.loads((folder / "guest.json").read_text())
-    except (FileNotFoundError, ValueError):
-        raise EngineError(f"the guest ended with status {status} before the script did") from None
-    return outcome
+    handover.accept(folder, _LIMITS, _LEFT_FOLDERS, _LEFT_FILES)
+    said = outcome.read(folder / "guest.json", outcome.SCRIPT)
+    if said is None:
+        raise EngineError(f"the guest ended with status {status} before the script did")
+    return said
 
 
 def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple[str, str]) -> None:
@@ -140,9 +146,12 @@ def _in_real_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[s
     _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
     with free_cpu() as cpu:
         command = launch.command(boot, folder, cpu, arguments, _LIMITS, see=order.seen(), interactive=True)
-        status = subprocess.run(command, check=False).returncode
-    outcome = _outcome(folder, status)
-    return outcome["exit_status"], _summary(boot, order, arguments, outcome)
+        try:
+            status = watch.run_at_terminal(command, folder, _LIMITS)
+            said = _outcome(folder, status)
+        except KeyboardInterrupt as interruption:
+            said = _interrupted(folder, interruption)
+    return said["exit_status"], _summary(boot, order, arguments, said)
 
 
 def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
@@ -151,52 +160,53 @@ def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dic
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
     keys, pressed = os.pipe()
     with (
+        free_cpu() as cpu,
         (folder / "stdout.txt").open("wb") as output,
         (folder / ("stdout.txt" if together else "stderr.txt")).open("ab") as errors,
         _followed(folder / "stdout.txt", sys.stdout.buffer),
         nullcontext() if together else _followed(folder / "stderr.txt", sys.stderr.buffer),
-        _ctrl_c_typed(pressed),
-        free_cpu() as cpu,
+        _interruption_typed(pressed),
     ):
         descriptors = (keys, output.fileno(), errors.fileno())
         arguments = _boot_arguments(boot, order, real_time=False)
         channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
         command = launch.command(boot, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen())
         try:
-            status = watch.run(command, folder, _LIMITS, descriptors)
-            outcome = _outcome(folder, status)
-        except KeyboardInterrupt:
-            outcome = {"exit_status": _INTERRUPTED, "virtual_ns": _last_sign_ns(folder)}
+            status = watch.run(command, folder, _LIMITS, descriptors, boot.kernel)
+            said = _outcome(folder, status)
+        except KeyboardInterrupt as interruption:
+            said = _interrupted(folder, interruption)
         finally:
             for descriptor in (keys, pressed):
                 os.close(descriptor)
-    return outcome["exit_status"], _summary(boot, order, arguments, outcome)
+    return said["exit_status"], _summary(boot, order, arguments, said)
 
 
-def _last_sign_ns(folder: Path) -> int:
-    try:
-        return int((folder / "heartbeat").read_text() or 0)
-    except FileNotFoundError:
-        return 0
+def _interrupted(folder: Path, interruption: KeyboardInterrupt) -> dict[str, Any]:
+    return {"exit_status": interrupt.status(interruption), "virtual_ns": sign_of_life(folder) or 0}
 
 
 @contextmanager
-def _ctrl_c_typed(pressed: int) -> Iterator[None]:
-    """The first Ctrl-C is typed at the script's terminal, the second ends the guest."""
+def _interruption_typed(pressed: int) -> Iterator[None]:
+    """Type the first Ctrl-C or SIGTERM at the script's terminal; a second, or `_GRACE_S` after SIGTERM, ends it."""
     seen = False
 
-    def typed(_signal: int, _frame: object) -> None:
+    def typed(number: int, _frame: object) -> None:
         nonlocal seen
         if seen:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
         seen = True
         os.write(pressed, b"\x03")
+        if number == signal.SIGTERM:
+            signal.setitimer(signal.ITIMER_REAL, _GRACE_S)
 
-    before = signal.signal(signal.SIGINT, typed)
+    before = {number: signal.signal(number, typed) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -204,8 +214,10 @@ def _followed(path: Path, into: BinaryIO) -> Iterator[None]:
     """Copy what is appended to a file, as it comes."""
     over = threading.Event()
 
+    source = path.open("rb")  # before the guest can put something else in its place
+
     def follow() -> None:
-        with path.open("rb") as source:
+        with source:
             while True:
                 last = over.wait(_LOOK_S)
                 shutil.copyfileobj(source, into)

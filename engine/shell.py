@@ -1,14 +1,12 @@
 """A guest in real time with Mininet's command line, for looking around in a scenario's network."""
 
 import json
-import subprocess
-import tempfile
-from pathlib import Path
 
-from engine import images, launch
+from engine import handover, images, launch, watch
 from engine.pin import free_cpu
 from engine.sandbox import Limits
 from engine.scenario import Cell, implementations, resolve
+from engine.sizes import sizes
 
 
 def shell(cell: Cell) -> int:
@@ -17,8 +15,11 @@ def shell(cell: Cell) -> int:
     run = resolve(cell, 1) | {"backend": "virtual", "clocks": []}  # no flow that could show one
     known = implementations.known()
     run["implementations"] = {flow["implementation"]: known[flow["implementation"]] for flow in run["flows"]}
-    arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True)
-    with tempfile.TemporaryDirectory(prefix="testbed-shell-") as folder, free_cpu() as cpu:
-        (Path(folder) / "run.json").write_text(json.dumps(run))
-        command = launch.command(boot, Path(folder), cpu, arguments, Limits(), interactive=True)
-        return subprocess.run(command, check=False).returncode
+    run["sizes"] = sizes(run)
+    memory_mib = run["sizes"]["memory_mib"]
+    arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True, memory_mib=memory_mib)
+    limits = Limits(guest_memory_mib=memory_mib)
+    with handover.scratch("shell") as folder, free_cpu() as cpu:
+        (folder / "run.json").write_text(json.dumps(run))
+        command = launch.command(boot, folder, cpu, arguments, limits, interactive=True)
+        return watch.run_at_terminal(command, folder, limits)

@@ -11,14 +11,23 @@ from typing import Any
 
 import yaml
 
+from engine import images
 from engine.archive import RUNS, STUDIES
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.files import file_digest
 from engine.scenario import Cell, expand, resolve
+from scenarios import scenario_files
 
 _METADATA = "ro-crate-metadata.json"
-_OF_THE_ENGINE = ("backend", "origin_ns", "implementations", "provenance")  # what it adds to a resolved scenario
+_OF_THE_ENGINE = (
+    "backend",
+    "origin_ns",
+    "implementations",
+    "provenance",
+    "lead",
+    "sizes",
+)  # what it adds to a resolved scenario
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ def verify(crate: Path, chosen: Sequence[str] = (), everything: bool = False) ->
     """
     with _folder(crate) as folder, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
         _check_files(crate, folder)
+        _check_images(crate)
         runs = {path.parent.relative_to(folder / RUNS).as_posix(): path.parent for path in _run_files(folder)}
         for name in _choose(crate, list(runs), chosen, everything):
             yield _repeat(folder, runs[name], name, Path(place))
@@ -79,6 +89,14 @@ def _check_files(crate: Path, folder: Path) -> None:
             raise EngineError(f"{crate}: {name} is missing")
         if file_digest(path) != digest:
             raise EngineError(f"{crate}: {name} has changed since it was archived")
+
+
+def _check_images(crate: Path) -> None:
+    try:
+        images.load()
+    except EngineError as error:
+        packed = f"those that {crate} was made with, if they were packed: `python -m images unpack FILE`"
+        raise EngineError(f"{error}; or take {packed}") from None
 
 
 def _run_files(folder: Path) -> list[Path]:
@@ -126,8 +144,8 @@ def _repeat(folder: Path, archived: Path, name: str, place: Path) -> Outcome:
 
 
 def _cell(study: Path, experiment: str, name: str, size: str) -> Cell:
-    for file in sorted(study.glob("*.yaml")):
-        if file.name != "claims.yaml" and yaml.safe_load(file.read_text()).get("experiment") == experiment:
+    for file in scenario_files(study):
+        if yaml.safe_load(file.read_text()).get("experiment") == experiment:
             for cell in expand(file, size):
                 if cell.name == name:
                     return cell

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images`: build everything that boots, and write where it is to `images.json` in the cache.
+"""`python -m images`: build everything that boots, and write where it is to an index in the cache (images/index.py).
 
-What is built with `--debug` is in `debug-images.json`, so that a debug kernel puts nothing else out of date.
+What is built with `--debug` has an index of its own, so that a debug kernel puts nothing else out of date.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -17,29 +16,38 @@ from engine import guest_code
 from engine import images as boot
 from engine.errors import EngineError
 from engine.scenario import ScenarioError
-from images import module, programs
+from images import index, lock, module, pack, programs
+from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.kernel import build as kernel
 from images.kernel.trial import seccomp_works
+from images.paths import refused_cache
 from images.rootfs import build as rootfs
 from images.run import Say
 from images.tools import build as tools
 
-INDEX = "images.json"
-DEBUG_INDEX = "debug-images.json"
-
 
 def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
-    parser = argparse.ArgumentParser(prog="python -m images", description="Build everything that boots in a guest.")
+    parser = argparse.ArgumentParser(
+        prog="python -m images",
+        description="Build everything that boots in a guest.",
+        epilog="In place of programs: `lock [NAME...]` locks the Debian packages that the mirror has today; "
+        "`pack FILE` writes all that was built into one file; `unpack FILE` takes it from there and builds nothing.",
+    )
     parser.add_argument(
         "program", nargs="*", help="programs under test to build as well; those built before are renewed"
     )
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
-    parser.add_argument("--prune", action="store_true", help="then remove what the cache has beyond that")
+    parser.add_argument("--prune", action="store_true", help="then remove what no checkout that uses the cache boots")
     options = parser.parse_args()
+    verb, *words = (
+        options.program if options.program[:1] in (["lock"], ["pack"], ["unpack"]) else ["", *options.program]
+    )
+    if verb in ("pack", "unpack") and len(words) != 1:
+        parser.error(f"{verb} takes one FILE")
     # as if interrupted at the keyboard: what was started ends too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
@@ -48,53 +56,76 @@ def main() -> int:
         print(f"[{time.monotonic() - start:4.0f} s] {step}", flush=True)
 
     try:
+        if refused := refused_cache(default_root()):
+            raise ImageError(refused)
+        if not verb:
+            programs.check_names(words)
         store = Store(default_root(), say)
-        index = build_all(store, say)
-        if options.debug or (options.prune and (store.root / DEBUG_INDEX).exists()):
-            index = build_all(store, say, debug=True)
-        wanted = programs.names() if options.all else [*options.program, *programs.built(store.root)]
+        if verb == "lock":
+            lock.renew(store, say, words)
+            return 0
+        if verb == "unpack":
+            about = pack.unpack(store, say, Path(words[0]))
+            other = f"{words[0]} was made by another version of the testbed (commit {about.commit or 'unknown'})"
+            store = Store(store.root, say, closed=f"{other}; check that out, or run `make images`")
+            wanted = about.programs
+        elif verb == "pack":
+            wanted = programs.built(store.root)
+        else:
+            wanted = programs.names() if options.all else [*words, *programs.built(store.root)]
+        boots = build_all(store, say)
+        if options.debug or (options.prune and index.path(store.root, index.DEBUG).exists()):
+            boots = build_all(store, say, debug=True)
         for name in dict.fromkeys(wanted):
             programs.build(store, say, name)
-        if options.prune:
-            store.prune()
         guest_code.compiled(boot.load(), boot.PROJECT)
+        index.register(store.root)
+        if options.prune:
+            prune(store)
+        if verb == "pack":
+            pack.pack(store, say, wanted, Path(words[0]))
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
     except (ImageError, EngineError, ScenarioError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    say(f"all images are ready: {index}")
+    say(f"all images are ready: {boots}")
     return 0
 
 
 def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
-    """Build into the store, with the plain or the debug kernel, and return the path of its index."""
+    """Build into the store, with the plain or the debug kernel, and return the index."""
     found: dict[str, dict[str, object]] = {}
-    folder, digest = tools.build(store, say)
+    inside = BuildRoot(store, say)
+    folder, digest = tools.build(store, say, inside)
     found["tools"] = {"path": str(folder), "digest": digest}
     root = rootfs.build(store, say)
     found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
-    built = kernel.build(store, say, debug=debug)
+    built = kernel.build(store, say, inside, debug=debug)
     found["kernel"] = {
         "path": str(built.program),
         "digest": built.digest,
         "release": built.release,
         "source": built.source,
-        "seccomp": seccomp_works(built.program),
+        "seccomp": seccomp_works(built.program, built.probe),
     }
     for name in module.NAMES:
-        path, digest = module.build(store, say, name, built)
+        path, digest = module.build(store, say, inside, name, built)
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    index = store.root / (DEBUG_INDEX if debug else INDEX)
-    text = json.dumps(found, indent=2) + "\n"
-    # left alone when nothing changed: what was made with these images is then not out of date
-    if not index.exists() or index.read_text() != text:
-        draft = index.with_suffix(".json.new")
-        draft.write_text(text)
-        draft.rename(index)
-    return index
+    return index.write(store, index.DEBUG if debug else index.BOOT, found)
+
+
+def prune(store: Store) -> None:
+    """Remove what no checkout that uses the store boots."""
+    keep: set[Path] = set()
+    for checkout, listing in index.in_use(store.root):
+        listed = index.read(listing)
+        keep.update(store.root / entry for entry in listed[index.ENTRIES])
+        if "rootfs" in listed:
+            keep.add(store.path(guest_code.KIND, guest_code.digest(checkout, listed["rootfs"]["digest"])))
+    store.prune(keep)
 
 
 if __name__ == "__main__":

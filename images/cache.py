@@ -13,9 +13,11 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from images.errors import ImageError
 
 MANIFEST = "manifest.json"
 
@@ -48,12 +50,14 @@ def tree_digest(folder: Path, pattern: str = "**/*") -> dict[str, str]:
 
 
 class Store:
-    """The store at one folder. Several processes may use it at once."""
+    """The store at one folder. Several processes may use it at once; `asked_for` are the entries this object gave."""
 
-    def __init__(self, root: Path, say: Callable[[str], None] = print) -> None:
+    def __init__(self, root: Path, say: Callable[[str], None] = print, *, closed: str = "") -> None:
+        """Use the store at `root`; `closed`, if given, is why nothing may be built."""
         self.root = root
+        self._closed = closed
         self._say = say
-        self._asked_for: set[Path] = set()
+        self.asked_for: set[Path] = set()
 
     def path(self, kind: str, digest: str) -> Path:
         """Return where the entry is, or would be."""
@@ -70,10 +74,12 @@ class Store:
         waits for the first and finds the entry there.
         """
         entry = self.path(kind, digest)
-        self._asked_for.add(entry)
+        self.asked_for.add(entry)
         with self._locked(kind, digest):
             if self._intact(entry):
                 return entry
+            if self._closed:
+                raise ImageError(f"{kind}/{digest[:12]} is needed and would have to be built: {self._closed}")
             working = entry.with_name(f".{digest}.building")
             remove(working)
             working.mkdir(parents=True)
@@ -88,11 +94,15 @@ class Store:
             _sync(entry.parent)
         return entry
 
-    def prune(self) -> None:
-        """Remove the entries that this object was never asked for."""
+    def keep(self, kind: str, digest: str) -> None:
+        """Count an entry as asked for, which may be needed later, so that pruning leaves it."""
+        self.asked_for.add(self.path(kind, digest))
+
+    def prune(self, keep: Collection[Path]) -> None:
+        """Remove the entries that are not in `keep`."""
         for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
             entry = manifest.parent
-            if entry not in self._asked_for:
+            if entry not in keep:
                 with self._locked(entry.parent.name, entry.name):
                     remove(entry)
                 self._say(f"{entry.parent.name}/{entry.name[:12]}: removed")

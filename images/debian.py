@@ -7,11 +7,15 @@ configuration (proxies, certificates) is used. Everything comes through the arch
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from images.errors import ImageError
 from images.run import logged
@@ -89,64 +93,106 @@ def _deb822(text: str) -> list[str]:
 def _useful(uris: list[str], suites: list[str], components: list[str]) -> list[str]:
     if "main" not in components or not any(SUITES.match(suite) for suite in suites):
         return []
-    return [uri.rstrip("/") for uri in uris if uri.startswith(SCHEMES)]
+    return [url.rstrip("/") for uri in uris for url in _listed(uri) if url.startswith(SCHEMES)]
 
 
-def source_lines(suites: list[str]) -> str:
-    """Return one-line apt sources for `suites` of every mirror, bound to Debian's own keys."""
+def _listed(uri: str) -> list[str]:
+    """Return the mirrors in the file that a URI of apt-transport-mirror(1) names, as cloud images have them."""
+    kind, _, place = uri.partition(":")
+    if kind != "mirror+file":
+        return [uri]
+    try:
+        lines = Path("/" + place.lstrip("/")).read_text().splitlines()
+    except OSError:
+        return []
+    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+
+
+def source_lines(suite: str) -> str:
+    """Return one-line apt sources for `suite` of every mirror, bound to Debian's own keys."""
     if not KEYRING.is_file():
         raise ImageError(f"{KEYRING} is missing: install the package debian-archive-keyring")
-    return "".join(f"deb [signed-by={KEYRING}] {url} {suite} main\n" for url in mirrors() for suite in suites)
+    return "".join(f"deb [signed-by={KEYRING}] {url} {suite} main\n" for url in mirrors())
 
 
 class Archive:
-    """The archive's lists of some suites, kept below `folder`."""
+    """One suite of the archive. Its lists are kept below `folder`, which one process uses at a time (`opened`)."""
 
-    def __init__(self, folder: Path, suites: list[str]) -> None:
-        self._folder = folder
-        self._suites = suites
+    _updated: ClassVar[set[Path]] = set()
 
-    def update(self) -> None:
-        """Fetch the signed lists. A suite that a mirror lacks is passed over; ImageError when nothing came."""
+    def __init__(self, folder: Path, suite: str) -> None:
+        self._folder = folder / suite
+        self.suite = suite
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Fetch the signed lists, once, and keep other processes from them meanwhile.
+
+        Raises ImageError when they do not come.
+        """
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self._folder not in self._updated:
+                self._update()
+                self._updated.add(self._folder)
+            yield
+
+    def _update(self) -> None:
         (self._folder / "status").touch()
-        (self._folder / "sources.list").write_text(source_lines(self._suites))
+        (self._folder / "sources.list").write_text(source_lines(self.suite))
         failure = None
         try:
-            logged([*self._apt("apt-get"), "update"], self._folder / "apt.log", "Fetching Debian's package lists")
+            self._logged("update", what=f"Fetching the package lists of Debian {self.suite}")
         except ImageError as error:
+            # of several mirrors, one may lack the suite
             failure = error
         if not list((self._folder / "state/lists").glob("*Packages*")):
-            raise failure or ImageError("Debian's package lists are empty")
+            raise failure or ImageError(f"No mirror has Debian {self.suite}: {', '.join(mirrors())}")
 
-    def ready(self) -> bool:
-        """Tell whether the lists were ever fetched."""
-        return (self._folder / "sources.list").is_file()
-
-    def find(self, prefix: str) -> list[Package]:
-        """Return every version of the packages whose name starts with `prefix`."""
-        names = self._ask("pkgnames", prefix).split()
-        if not names:
-            return []
+    def offers(self, names: Sequence[str]) -> list[Package]:
+        """Return every version of the packages with these names."""
+        known = set(self._ask("pkgnames").split())
+        names = sorted(known.intersection(names))
         found = []
-        for stanza in self._ask("show", "--all-versions", *sorted(names)).split("\n\n"):
+        for stanza in self._ask("show", "--all-versions", *names).split("\n\n") if names else []:
             fields = dict(re.findall(r"^(Package|Version|Size|SHA256): (.*)$", stanza, re.MULTILINE))
             if len(fields) == 4:
                 found.append(Package(fields["Package"], fields["Version"], fields["SHA256"], int(fields["Size"])))
         return list(dict.fromkeys(found))
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the names of all packages that start with `prefix`."""
+        return self._ask("pkgnames", prefix).split()
+
+    def closure(self, wanted: Sequence[str]) -> list[Package]:
+        """Return packages and all they depend on, sorted by name; ImageError when one is not there.
+
+        `wanted` are names or apt patterns.
+        """
+        command = ["install", "--simulate", "--option=APT::Install-Recommends=false", *wanted]
+        done = subprocess.run([*self._apt("apt-get"), *command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("E:")]
+            raise ImageError(f"Debian {self.suite} cannot give what is asked for: {' '.join(errors) or done.stdout}")
+        chosen = set(re.findall(r"^Inst (\S+) \((\S+) ", done.stdout, re.MULTILINE))
+        offered = {(each.name, each.version): each for each in self.offers([name for name, _ in chosen])}
+        return [offered[each] for each in sorted(chosen)]
+
+    def download(self, packages: Sequence[Package], into: Path) -> None:
+        """Fetch packages into the folder, under names that apt gives; it has checked them against the signed lists."""
+        wanted = [f"{package.name}={package.version}" for package in packages]
+        self._logged("download", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
+
+    def _logged(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
+        logged([*self._apt("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)
 
     def _ask(self, *arguments: str) -> str:
         done = subprocess.run([*self._apt("apt-cache"), *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ImageError(f"apt-cache {arguments[0]} failed: {done.stderr.strip() or done.returncode}")
         return done.stdout
-
-    def download(self, package: Package, into: Path) -> Path:
-        """Fetch one package into the folder and return the file; apt has checked it against the signed lists."""
-        wanted = f"{package.name}={package.version}"
-        logged([*self._apt("apt-get"), "download", wanted], self._folder / "apt.log", f"Fetching {wanted}", cwd=into)
-        return next(into.glob(f"{package.name}_*.deb"))
 
     def _apt(self, program: str) -> list[str]:
         options = {
@@ -160,5 +206,7 @@ class Archive:
             "Acquire::Languages": "none",
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
             "Acquire::Retries": "3",
+            # an archive of the past is a mirror too; what comes from it has the digests of a lock
+            "Acquire::Check-Valid-Until": "false",
         }
         return [program, *(f"--option={key}={value}" for key, value in options.items())]

@@ -7,31 +7,33 @@ any, is an entry of its own (images/roots.py).
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.scenario import implementations, load
-from images import roots
+from engine.scenario import implementations
+from images import build_root, index, locked, roots, walls
+from images.build_root import BuildRoot
 from images.cache import Store, digest_of, file_digest, remove
 from images.errors import ImageError
-from images.run import Say, compiler, logged
+from images.locked import Lock, requested
+from images.run import Say, logged
+from scenarios import load
+from scenarios.errors import choices
 
 DESCRIPTION = "implementation.yaml"
+ROOT_LOCK, BUILD_LOCK = "root.lock", "build.lock"
+_OUT = ".out"
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
-def index_of(root: Path, name: str) -> Path:
-    """Where a store at `root` tells engine and pipeline about a built program."""
-    return root / "programs" / f"{name}.json"
-
-
 def built(root: Path) -> list[str]:
-    """The programs that a store at `root` was asked for before and that still exist."""
-    return [name for name in names() if index_of(root, name).exists()]
+    """The programs that a store at `root` was asked for before, from whatever sources."""
+    return [name for name in names() if any((root / index.FOLDER).glob(f"{name}-{'[0-9a-f]' * index.KEY_DIGITS}.json"))]
 
 
 def names() -> list[str]:
@@ -39,36 +41,47 @@ def names() -> list[str]:
     return [name for name, description in implementations.known().items() if description["kind"] == "program"]
 
 
+def check_names(wanted: Sequence[str]) -> None:
+    """Raise ImageError, with the nearest names, when one is no implementation that is built."""
+    known = implementations.known()
+    for name in wanted:
+        if name not in known:
+            raise ImageError(f"unknown implementation {name!r}; allowed: {choices(sorted(names()), name)}")
+        if known[name]["kind"] != "program":
+            raise ImageError(f"{name} is part of the guest's kernel and needs no build of its own")
+
+
 def build(store: Store, say: Say, name: str) -> Path:
     """Build what is missing of program `name` and write its index, which is returned.
 
     Raises ImageError with a sentence when there is no such program or a step of its build fails.
     """
-    if name not in names():
-        raise ImageError(f"{name} is no implementation that is built; those are: {', '.join(names())}")
+    check_names([name])
     description = implementations.known()[name]
     folders = _folders(name)
     log = store.root / "logs" / f"{name}.log"
-    fetched = _fetch(store, say, description["fetch"], log)
+    wanted = [_with_digest(package, folders) for package in description["fetch"]]
+
+    for each in wanted:
+        store.keep("fetched", digest_of(each))
+
+    @cache
+    def fetch() -> dict[str, Path]:
+        return _fetch(store, say, wanted, folders, log)
+
     root = description.get("root", {})
     archive = roots.archive_of(name, root, folders)
-    files, digest = _files(store, say, name, folders, archive, fetched, log)
+    inside = _build_root(store, say, name, description)
+    files, digest = _files(store, say, name, folders, archive, wanted, fetch, inside, log)
     entry: dict[str, Any] = {"files": str(files), "digest": digest}
     if "suite" in root:
-        entry |= roots.from_debian(store, say, name, root, files, digest, fetched, log)
+        lock = _root_lock(name, root)
+        entry |= roots.from_debian(store, say, name, root, lock, files, digest, fetch, log)
     elif root:
         if (files / "install").exists():
             raise ImageError(f"{name}: `install` is for a root from Debian; what it does belongs into the image")
         entry |= roots.from_image(store, say, name, root, archive)
-    index = index_of(store.root, name)
-    index.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(entry, indent=2) + "\n"
-    # left alone when nothing changed: what was made with it is then not out of date
-    if not index.exists() or index.read_text() != text:
-        draft = index.with_suffix(".json.new")
-        draft.write_text(text)
-        draft.rename(index)
-    return index
+    return index.write(store, name, entry)
 
 
 def _folders(name: str) -> list[Path]:
@@ -77,22 +90,109 @@ def _folders(name: str) -> list[Path]:
     return [implementations.IMPLEMENTATIONS / each for each in (name, *implementations.ancestors(name, known))]
 
 
-def _fetch(store: Store, say: Say, wanted: list[dict[str, str]], log: Path) -> dict[str, Path]:
+def locked_names() -> list[str]:
+    """The programs that have something to lock: a root from Debian, or packages for their `build`."""
+    return [name for name, description in implementations.known().items() if list(_locks(name, description))]
+
+
+def locks(name: str) -> Iterator[tuple[Path, str, Sequence[str], bool]]:
+    """What a program has to lock: the lock's file, a Debian suite, packages, whether a minimal base belongs to them."""
+    return _locks(name, implementations.known()[name])
+
+
+def _locks(name: str, description: dict[str, Any]) -> Iterator[tuple[Path, str, Sequence[str], bool]]:
+    root = description.get("root", {})
+    if "suite" in root:
+        yield _home(name, "root") / ROOT_LOCK, root["suite"], root["packages"], True
+    if packages := description.get("build_packages"):
+        yield _home(name, "build_packages") / BUILD_LOCK, build_root.SUITE, _with_base(packages), False
+
+
+def _root_lock(name: str, root: dict[str, Any]) -> Lock | None:
+    path = _home(name, "root") / ROOT_LOCK
+    return locked.read(path, root["suite"], root["packages"], _renew(path)) if path.exists() else None
+
+
+def _build_root(store: Store, say: Say, name: str, description: dict[str, Any]) -> BuildRoot:
+    packages = description.get("build_packages")
+    if not packages:
+        return BuildRoot(store, say)
+    path = _home(name, "build_packages") / BUILD_LOCK
+    return BuildRoot(store, say, locked.read(path, build_root.SUITE, _with_base(packages), _renew(path)))
+
+
+def _with_base(packages: Sequence[str]) -> list[str]:
+    return [*requested(build_root.PACKAGES.read_text()), *packages]
+
+
+def _renew(lock: Path) -> str:
+    return f"python -m images lock {lock.parent.name}"
+
+
+def _home(name: str, field: str) -> Path:
+    """The folder whose description gives the program a field: its own, or that of one it extends."""
+    return next(folder for folder in _folders(name) if field in load.read(folder / DESCRIPTION).data)
+
+
+def _with_digest(wanted: dict[str, str], folders: Sequence[Path]) -> dict[str, str]:
+    """A fetched item as it goes into digests: one with a lock file, together with what that file says."""
+    if "lock" not in wanted:
+        return wanted
+    files = {name: file_digest(_own_file(name, folders)) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
+    return {**wanted, **files}
+
+
+def _own_file(name: str, folders: Sequence[Path]) -> Path:
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    raise ImageError(f"{folders[0] / name} does not exist, and {folders[0] / DESCRIPTION} fetches what it names")
+
+
+def _fetch(
+    store: Store, say: Say, wanted: Sequence[dict[str, str]], folders: Sequence[Path], log: Path
+) -> dict[str, Path]:
     """Unpacked packages by name; each is fetched by its registry's own client and checked."""
     fetched = {}
-    for package in wanted:
-        label = f"{package['package']} {package['version']}"
+    for each in wanted:
+        if "lock" in each:
 
-        def make(folder: Path, package: dict[str, str] = package, label: str = label) -> None:
-            say(f"{label}: fetching from {package['registry']}")
-            archive = _download(package, folder, log, f"Fetching {label}")
-            if file_digest(archive) != package["sha256"]:
-                raise ImageError(f"{label}: the file that {package['registry']} gave is not the one that was asked for")
+            def make(folder: Path, each: dict[str, str] = each) -> None:
+                say(f"{folders[0].name}: fetching what {each['lock']} names")
+                _vendor(each["lock"], folders, folder, log)
+
+            fetched[_VENDORED[each["lock"]]] = store.ensure("fetched", digest_of(each), make) / "unpacked"
+            continue
+        label = f"{each['package']} {each['version']}"
+
+        def make_one(folder: Path, each: dict[str, str] = each, label: str = label) -> None:
+            say(f"{label}: fetching from {each['registry']}")
+            archive = _download(each, folder, log, f"Fetching {label}")
+            if file_digest(archive) != each["sha256"]:
+                raise ImageError(f"{label}: the file that {each['registry']} gave is not the one that was asked for")
             _unpack(archive, folder / "unpacked")
             archive.unlink()
 
-        fetched[package["package"]] = store.ensure("fetched", digest_of(package), make) / "unpacked"
+        fetched[each["package"]] = store.ensure("fetched", digest_of(each), make_one) / "unpacked"
     return fetched
+
+
+_MANIFESTS = {"Cargo.lock": "Cargo.toml", "go.sum": "go.mod"}
+_VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
+
+
+def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
+    """Copy the sources of all that a lock file names; the client checks them against it and runs none of them."""
+    work = into / "work"
+    # all of the folder: `go mod vendor` takes the packages that the sources import
+    shutil.copytree(_own_file(lock, folders).parent, work)
+    what = f"Fetching what {lock} of {folders[0].name} names"
+    if lock == "Cargo.lock":
+        logged(["cargo", "vendor", "--locked", "--quiet", str(into / "unpacked")], log, what, cwd=work)
+    else:
+        command = ["go", "mod", "vendor", "-o", str(into / "unpacked")]
+        logged(command, log, what, cwd=work, environment={"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"})
+    remove(work)
 
 
 def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Path:
@@ -129,7 +229,9 @@ def _files(
     name: str,
     folders: list[Path],
     archive: Path | None,
-    fetched: dict[str, Path],
+    wanted: Sequence[dict[str, str]],
+    fetch: Callable[[], dict[str, Path]],
+    inside: BuildRoot,
     log: Path,
 ) -> tuple[Path, str]:
     """What the guest sees as /opt/implementation: the folders' files and what `build` makes; and its digest."""
@@ -137,11 +239,11 @@ def _files(
     sources = {path: source for path, source in sources.items() if source != archive}
     inputs: dict[str, Any] = {
         "files": {path: [file_digest(file), os.access(file, os.X_OK)] for path, file in sorted(sources.items())},
-        "fetched": {package: folder.parent.name for package, folder in fetched.items()},
+        "fetched": [digest_of(package) for package in wanted],
         "recipe": file_digest(Path(__file__)),
     }
     if "build" in sources:
-        inputs["compiler"] = compiler()
+        inputs["build root"] = inside.digest
     digest = digest_of(inputs)
 
     def make(folder: Path) -> None:
@@ -150,8 +252,9 @@ def _files(
             (files / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, files / path)
         if "build" in sources:
+            fetched = fetch()
             say(f"{name}: building")
-            _build(folder, fetched, log, f"Building {name}")
+            _build(folder, fetched, inside, log, name)
         if not os.access(files / "endpoint", os.X_OK):
             raise ImageError(f"{name} has no executable file `endpoint`, and its `build` makes none")
 
@@ -160,16 +263,21 @@ def _files(
 
 def _sources(folder: Path) -> dict[Path, Path]:
     found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: path for name, path in found.items() if name != Path(DESCRIPTION) and "__pycache__" not in path.parts}
+    about = (DESCRIPTION, ROOT_LOCK, BUILD_LOCK)
+    return {name: path for name, path in found.items() if str(name) not in about and "__pycache__" not in path.parts}
 
 
-def _build(folder: Path, fetched: dict[str, Path], log: Path, what: str) -> None:
-    work, packages = folder / "work", folder / "fetched"
+def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path, name: str) -> None:
+    """Run `build` inside the walls: in a copy of the folder, with what it leaves in /build/out joining the files."""
+    if walls.unconfined():
+        raise ImageError(f"{name}: `build` of a program never runs without walls ({walls.UNCONFINED} is set)")
+    work = folder / "work"
     shutil.copytree(folder / "files", work)
-    packages.mkdir()
-    for name, source in fetched.items():
-        shutil.copytree(source, packages / name, symlinks=True)
-    environment = {"FETCHED": str(packages), "OUT": str(folder / "files")}
-    logged([str(work / "build")], log, what, cwd=work, environment=environment)
+    (folder / "files").rename(work / _OUT)
+    if not os.access(work / "build", os.X_OK):
+        raise ImageError(f"Building {name}: the file `build` is not executable (chmod +x)")
+    see = {f"{walls.SEEN}/{package}": source for package, source in fetched.items()}
+    environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"}
+    inside.run([f"{walls.WORK}/build"], log, f"Building {name}", work=work, see=see, environment=environment)
+    (work / _OUT).rename(folder / "files")
     remove(work)
-    remove(packages)

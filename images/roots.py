@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from images import container, debian
+from images import container, locked
 from images.cache import Store, digest_of, file_digest
 from images.errors import ImageError
+from images.locked import Lock
 from images.rootfs.build import install_debian
 from images.run import Say, logged
 
@@ -90,30 +91,42 @@ def from_debian(
     say: Say,
     name: str,
     wanted: dict[str, Any],
+    lock: Lock | None,
     files: Path,
     digest: str,
-    fetched: dict[str, Path],
+    fetch: Callable[[], dict[str, Path]],
     log: Path,
 ) -> dict[str, Any]:
-    """What the index says about the root with a Debian release; `install` among `files` is run inside."""
+    """What the index says about the root with a Debian release; `install` among `files` is run inside.
+
+    Without a lock, its packages are those that the mirror has when it is built.
+    """
     installs = (files / "install").exists()
-    inputs = {"root": wanted, "clean": file_digest(CLEAN), "install": digest if installs else None}
-    hooks = [str(CLEAN)]
-    if installs:
-        copies = [f"copy-in {source} /opt/fetched" for source in fetched.values()]
-        hooks = [
-            'mkdir -p "$1/opt/implementation" "$1/opt/fetched"',
-            f'cp -r "{files}/." "$1/opt/implementation"',
-            *copies,
-            'chroot "$1" /opt/implementation/install',
-            'rm -r "$1/opt/implementation" "$1/opt/fetched"',
-            *hooks,
-        ]
+    inputs = {
+        "root": wanted,
+        "packages": lock.digest if lock else None,
+        "clean": file_digest(CLEAN),
+        "install": digest if installs else None,
+    }
 
     def make(folder: Path) -> None:
-        say(f"{name}: installing Debian {wanted['suite']} with {len(wanted['packages'])} packages (1 minute)")
-        install_debian(folder, wanted["suite"], wanted["packages"], hooks, log, f"Building the root of {name}")
+        hooks = [str(CLEAN)]
+        if installs:
+            hooks = [
+                'mkdir -p "$1/opt/implementation" "$1/opt/fetched"',
+                f'cp -r "{files}/." "$1/opt/implementation"',
+                *(f"copy-in {source} /opt/fetched" for source in fetch().values()),
+                'chroot "$1" /opt/implementation/install',
+                'rm -r "$1/opt/implementation" "$1/opt/fetched"',
+                *hooks,
+            ]
+        suite, packages = wanted["suite"], wanted["packages"]
+        if lock is None:
+            say(f"{name}: its root has no lock, so it differs with the day (`python -m images lock {name}` writes one)")
+        chosen = lock or locked.resolve(store, suite, packages, complete=True)
+        found = locked.fetch(store, say, chosen, f"root of {name}")
+        say(f"{name}: installing Debian {suite} with {len(packages)} packages (1 minute)")
+        install_debian(folder, chosen, found, hooks, log, f"Building the root of {name}")
 
-    debian.source_lines([wanted["suite"]])  # says what is wrong before a minute has passed
     entry = store.ensure("roots", digest_of(inputs), make)
     return {"root": str(entry / "root"), "root_digest": (entry / "tar.sha256").read_text().strip()}

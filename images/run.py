@@ -84,17 +84,3 @@ def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
-
-
-def answer(command: Sequence[str]) -> str:
-    """Return the first line `command` prints; ImageError when it cannot be run."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"})
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise ImageError(f"{command[0]} is needed and does not run (`testbed doctor` tells how to get it)") from error
-    return done.stdout.partition("\n")[0].strip()
-
-
-def compiler() -> str:
-    """Return what names the compiler and linker for a digest: the same text, the same binaries."""
-    return f"{answer(['gcc', '--version'])}; {answer(['ld', '--version'])}"

@@ -45,7 +45,7 @@ def _mac(side: int, pair: int, end: int) -> str:
 
 
 class Dumbbell(Topo):  # type: ignore[misc]
-    """See the module; `relayed` are the hosts behind relays.
+    """See the module; `relayed` are the hosts behind relays, `offload` is as in `BatchNode`.
 
     `route_options` are words for each host's default route, `sysctls` for each host's namespace.
     """
@@ -61,6 +61,7 @@ class Dumbbell(Topo):  # type: ignore[misc]
         route_options: dict[str, str],
         sysctls: dict[str, dict[str, str]],
         relayed: Collection[str],
+        offload: bool,
     ) -> None:
         """Called by Mininet's Topo with the constructor's arguments."""
         self.pairs = pairs
@@ -97,7 +98,7 @@ class Dumbbell(Topo):  # type: ignore[misc]
             for pair in range(1, pairs + 1):
                 name = f"{prefix}{pair}"
                 route = f"default via 10.{side}.{pair}.254 {route_options.get(name, '')}"
-                self.addHost(name, routes=[route.strip()], sysctls=sysctls.get(name, {}))
+                self.addHost(name, routes=[route.strip()], sysctls=sysctls.get(name, {}), offload=offload)
             if switches == "ovs":
                 self._connect_by_switch(side, prefix, router, delay)
             else:

@@ -21,7 +21,7 @@ from mininet.node import Node, OVSSwitch
 from mininet.util import errRun
 
 from topologies.batch import Batch, entered
-from topologies.shaping import Shaping
+from topologies.shaping import Parts, Shaping, read
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
@@ -35,14 +35,25 @@ def set_sysctl(namespace: int | None, name: str, value: str) -> None:
 
 
 class BatchNode(Node):  # type: ignore[misc]
-    """A host: a network namespace, and a shell in it once somebody asks for one."""
+    """A host: a network namespace, and a shell in it once somebody asks for one.
+
+    With `offload` its TCP builds packets of many segments, as over a network card that cuts them.
+    """
 
     isSetup = True  # noqa: N815  Mininet would start a process per program to see whether it is installed
 
-    def __init__(self, name: str, configuration: Batch, sysctls: dict[str, str] | None = None, **params: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        configuration: Batch,
+        sysctls: dict[str, str] | None = None,
+        offload: bool = False,
+        **params: Any,
+    ) -> None:
         self.configuration = configuration
         self.namespace: int | None = None
         self.sysctls = sysctls or {}
+        self.offload = offload
         super().__init__(name, **params)
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, ARG002  Mininet's names
@@ -154,9 +165,13 @@ class BatchIntf(Intf):  # type: ignore[misc]
         self.node.configuration.ip(self.node.namespace, self.node.name, line)
 
     def disable_offloads(self) -> None:
-        """TSO, GSO and GRO off: with them a queue of 40 "packets" holds 40 bursts and stamps are shared."""
+        """TSO, GSO and GRO off: with them a queue of 40 "packets" holds 40 bursts and stamps are shared.
+
+        A node with `offload` keeps GSO: the kernel, in place of a network card, cuts packets before the link has them.
+        """
+        commands = [_ETHTOOL_STSO, _ETHTOOL_SGRO, *([] if self.node.offload else [_ETHTOOL_SGSO])]
         with entered(self.node.namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            for command in (_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO):
+            for command in commands:
                 value = array.array("I", [command, 0])
                 request = struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0])
                 fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
@@ -168,6 +183,10 @@ class BatchIntf(Intf):  # type: ignore[misc]
             batch.tc(self.node.namespace, self.node.name, line)
         batch.run()
         self.egress = egress
+
+    def read_shaping(self) -> Parts:
+        """What the kernel says of the shaping in force."""
+        return read(self.node.namespace, self.name, self.egress.ASKED)
 
 
 class BatchLink(Link):  # type: ignore[misc]
@@ -186,7 +205,7 @@ class BatchLink(Link):  # type: ignore[misc]
     ) -> None:
         """One line for the batch; gso_max_segs 1 keeps TCP from building packets of several segments at all."""
         end1, end2 = (
-            f"name {name} address {mac} gso_max_segs 1{node.netns_words()}"
+            f"name {name} address {mac}{'' if node.offload else ' gso_max_segs 1'}{node.netns_words()}"
             for name, mac, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
         )
         node1.configuration.link(f"link add {end1} type veth peer {end2}")
@@ -259,6 +278,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
     def __init__(self, topo: Any, sysctls: Mapping[str, str]) -> None:
         self.configuration = Batch()
         self.sysctls = sysctls
+        self.relays: dict[str, int] = {}  # by host, the processes that carry packets
         for name, value in sysctls.items():
             set_sysctl(None, name, value)
         super().__init__(topo, switch=BatchSwitch, host=BatchNode, controller=None, link=BatchLink, intf=BatchIntf)

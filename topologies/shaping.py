@@ -4,12 +4,41 @@ One netem qdisc with rate and delay (Mininet's ``TCLink``) holds packets that wa
 in one queue, so its limit means neither a buffer nor a bandwidth-delay product, and jitter cannot reorder.
 """
 
+import math
+import socket
+import struct
 from dataclasses import dataclass
+from typing import ClassVar
+
+from topologies.batch import entered
+
+Parts = dict[str, int]
+"""Something that a qdisc or class does, by the names of the fields of `topologies.shaping`."""
+
+# linux/rtnetlink.h
+QDISC, CLASS = 38, 42
+"""What can be asked for, by a handle."""
+_REQUEST_ECHO, _ERROR = 0x9, 2
+_HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
+_KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
+# linux/pkt_sched.h
+_HTB_PARAMETERS, _HTB_RATE64 = 1, 6
+_NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER = 24, 10, 11
+_ALL = 2**32 - 1
+
+_ANSWER_BYTES = 1 << 16
+
+LATENESS_NS = 1000
+"""How late HTB can wake up in virtual time: two steps of 256 ns, as the clock is read when a timer is set and when it
+ends, and 500 ns, the shortest timer."""
 
 FIFO_HANDLE = "10"
 """Major number of the qdisc that holds the waiting packets of a `Bottleneck`."""
 
 _ETHERNET_HEADER_BYTES = 14
+_PACKET_BYTES = 1500
+_BYTE_SUFFICES_BPS = 20_000_000
+_FAST_BPS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -17,12 +46,17 @@ class Bottleneck:
     """A link of `rate_bps` behind a drop-tail FIFO of `buffer_pkts` waiting packets.
 
     The rate counts IP bytes, as papers do: the Ethernet header is taken out by a size table. HTB hands a packet to the
-    wire at the start of its transmission, so the packet under transmission does not count as waiting (as in ns-2),
-    and the buckets hold one byte, so an idle link lets one packet pass at once and not two.
+    wire at the start of its transmission, so the packet under transmission does not count as waiting (as in ns-2).
+
+    HTB wakes up late and makes up for it as far as its buckets hold; what does not fit is lost at each packet. Up to
+    20 Mbit/s a byte is enough (400 ns or more), above they hold what the link carries in `LATENESS_NS`. Both are less
+    than a full packet, so an idle link lets one pass at once and not two.
     """
 
     rate_bps: int
     buffer_pkts: int
+
+    ASKED: ClassVar = ((CLASS, 0x10001), (QDISC, 0x100000))  # 1:1 and 10:
 
     def add(self, interface: str) -> list[str]:
         """Lines for ``tc -batch`` that put it on `interface`."""
@@ -36,8 +70,34 @@ class Bottleneck:
         """Lines for ``tc -batch`` that turn another `Bottleneck` on `interface` into this one, in place."""
         return [f"class change dev {interface} {self._htb_class()}", f"qdisc change dev {interface} {self._fifo()}"]
 
+    def values(self) -> Parts:
+        """What the kernel must say, asked by `ASKED`, when this is in force."""
+        return {"rate_bps": self.htb_rate_bps, "buffer_pkts": self.buffer_pkts}
+
+    @property
+    def htb_rate_bps(self) -> int:
+        """The rate that HTB is given: in whole bytes per second, which is all it knows.
+
+        It rounds a packet's time down to whole ns. On fast links that matters, and a time that should be a whole number
+        falls just short of it: a byte per second less lifts it above.
+        """
+        return self.rate_bps // 8 * 8 - (8 if self.rate_bps > _FAST_BPS else 0)
+
+    @property
+    def rate_error(self) -> float:
+        """By what share the rate of full packets is above (below: negative) `rate_bps`.
+
+        As psched_ratecfg_precompute() in net/sched/sch_generic.c and psched_l2t_ns() count it.
+        """
+        factor, shift = 1_000_000_000, 0
+        while not (factor // (self.htb_rate_bps // 8)) >> 31 and not factor >> 63:
+            factor, shift = factor << 1, shift + 1
+        packet_ns = _PACKET_BYTES * (factor // (self.htb_rate_bps // 8)) >> shift
+        return 8e9 * _PACKET_BYTES / packet_ns / self.rate_bps - 1
+
     def _htb_class(self) -> str:
-        return f"parent 1: classid 1:1 htb rate {self.rate_bps}bit burst 1b cburst 1b quantum 1514"
+        bucket = 1 if self.rate_bps <= _BYTE_SUFFICES_BPS else math.ceil(self.rate_bps * LATENESS_NS / 8e9)
+        return f"parent 1: classid 1:1 htb rate {self.htb_rate_bps}bit burst {bucket}b cburst {bucket}b quantum 1514"
 
     def _fifo(self) -> str:
         return f"handle {FIFO_HANDLE}: pfifo limit {self.buffer_pkts}"
@@ -54,6 +114,8 @@ class Propagation:
     # packets under way, not a buffer: must never be what drops
     _LIMIT_PKTS = 1_000_000
 
+    ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
+
     def add(self, interface: str) -> list[str]:
         """Lines for ``tc -batch`` that put it on `interface`."""
         return [f"qdisc add dev {interface} root handle 20: {self._netem()}"]
@@ -62,6 +124,11 @@ class Propagation:
         """Lines for ``tc -batch`` that turn another `Propagation` on `interface` into this one, in place."""
         return [f"qdisc change dev {interface} root handle 20: {self._netem()}"]
 
+    def values(self) -> Parts:
+        """What the kernel must say, asked by `ASKED`, when this is in force."""
+        values = {"delay_ns": self.delay_ns, "jitter_ns": self.jitter_ns, "loss_ppm": self.loss_ppm}
+        return {**values, "limit_pkts": self._LIMIT_PKTS}
+
     def _netem(self) -> str:
         jitter = f" {self.jitter_ns}ns" if self.jitter_ns else ""
         loss = f" loss {self.loss_ppm / 10_000:.4f}%" if self.loss_ppm else ""
@@ -69,3 +136,66 @@ class Propagation:
 
 
 Shaping = Bottleneck | Propagation
+
+
+def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
+    """What the kernel says is in force on an interface of the namespace behind a descriptor (None: the first one).
+
+    No process is started for it. The socket is closed at once, and this process never has a second one beside it: for
+    the second the kernel would draw a random number, which would be missing elsewhere.
+
+    `asked` are pairs of `QDISC` or `CLASS` and a handle: HTB's classes, pfifo and netem are understood. Of netem there
+    is also what it has dropped so far, `lost_pkts`.
+
+    Raises:
+        OSError: there is no such thing.
+    """
+    found: Parts = {}
+    with entered(namespace):
+        index = socket.if_nametoindex(interface)
+        netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    with netlink:
+        for kind, handle in asked:
+            message = _TC_MESSAGE.pack(0, index, handle, 0, 0)
+            netlink.send(_HEADER.pack(_HEADER.size + len(message), kind, _REQUEST_ECHO, 0, 0) + message)
+            found |= _parts(netlink.recv(_ANSWER_BYTES), interface)
+    return found
+
+
+def _parts(answer: bytes, interface: str) -> Parts:
+    length, answered, *_ = _HEADER.unpack_from(answer)
+    message = answer[_HEADER.size : length]
+    if answered == _ERROR:
+        raise OSError(-struct.unpack_from("=i", message)[0], f"a qdisc of {interface} cannot be read")
+    attributes = _attributes(message[_TC_MESSAGE.size :])
+    kind, options = attributes[_KIND].rstrip(b"\0"), attributes[_OPTIONS]
+    if kind == b"htb":
+        inner = _attributes(options)
+        (bytes_ps,) = struct.unpack_from("=I", inner[_HTB_PARAMETERS], 8)
+        if _HTB_RATE64 in inner:
+            (bytes_ps,) = struct.unpack("=Q", inner[_HTB_RATE64])
+        return {"rate_bps": 8 * bytes_ps}
+    if kind == b"pfifo":
+        return {"buffer_pkts": struct.unpack_from("=I", options)[0]}
+    if kind == b"netem":
+        _, limit_pkts, loss, *_ = struct.unpack_from("=6I", options)
+        inner = _attributes(options[_NETEM_BYTES:])
+        delay_ns, jitter_ns = (struct.unpack("=q", inner[what])[0] for what in (_NETEM_LATENCY, _NETEM_JITTER))
+        statistics = _attributes(attributes[_STATISTICS])
+        return {
+            "delay_ns": delay_ns,
+            "jitter_ns": jitter_ns,
+            "loss_ppm": round(loss * 1e6 / _ALL),
+            "limit_pkts": limit_pkts,
+            "lost_pkts": struct.unpack_from("=5I", statistics[_QUEUE_STATISTICS])[2],
+        }
+    raise OSError(0, f"{interface} has a qdisc {kind.decode()}, which is not the project's")
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found, at = {}, 0
+    while at + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        found[kind & 0x3FFF] = data[at + _ATTRIBUTE.size : at + length]
+        at += -(-max(length, _ATTRIBUTE.size) // 4) * 4
+    return found

@@ -8,46 +8,6 @@
 
 #include "records.h"
 
-static int open_file(PyObject *data, int swapped, unsigned int ticks, Py_buffer *view, struct file *f)
-{
-	if (ticks != 1000000 && ticks != 1000000000) {
-		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
-		return -1;
-	}
-	if (PyObject_GetBuffer(data, view, PyBUF_SIMPLE) < 0)
-		return -1;
-	f->bytes = view->buf;
-	f->size = (size_t)view->len;
-	f->swapped = swapped;
-	f->ticks = ticks;
-	return 0;
-}
-
-PyDoc_STRVAR(survey_doc,
-"survey(data, swapped, ticks) -> (records, offset, ending)\n\n"
-"Counts the whole records of a pcap file's bytes. `offset` is where the walk ended, `ending` why: 0 complete,\n"
-"1 the last record is cut off, 2 a captured length that no writer writes, 3 a fraction of a second above one.");
-
-static PyObject *survey(PyObject *Py_UNUSED(module), PyObject *args)
-{
-	PyObject *data;
-	Py_buffer view;
-	unsigned int ticks;
-	int swapped;
-	struct file f;
-	struct walk w;
-
-	if (!PyArg_ParseTuple(args, "OpI:survey", &data, &swapped, &ticks))
-		return NULL;
-	if (open_file(data, swapped, ticks, &view, &f) < 0)
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS
-	w = walk_records(&f, NULL, SIZE_MAX);
-	Py_END_ALLOW_THREADS
-	PyBuffer_Release(&view);
-	return Py_BuildValue("nni", (Py_ssize_t)w.records, (Py_ssize_t)w.offset, (int)w.ending);
-}
-
 /* Takes the writable buffer of every column; on failure releases what it took. */
 static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 {
@@ -78,14 +38,18 @@ static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 }
 
 PyDoc_STRVAR(fill_doc,
-"fill(data, swapped, ticks, columns) -> rows\n\n"
-"Fills one row a record into the writable buffers of the tuple `columns`, at most as many rows as they have room for.");
+"fill(data, offset, swapped, ticks, columns) -> (rows, offset, ending)\n\n"
+"Fills one row a record into the writable buffers of the tuple `columns`, from the record at `offset` of a pcap file's\n"
+"bytes on, as many as there is room for. The `offset` returned is where the walk ended; `ending` says why:\n"
+"0 at the end of the file or of the columns, 1 the last record is cut off, 2 a captured length that no writer writes,\n"
+"3 a fraction of a second above one.");
 
 static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 {
 	PyObject *data, *tuple;
 	Py_buffer view, views[COLUMNS];
 	void *memory[COLUMNS];
+	Py_ssize_t offset;
 	unsigned int ticks;
 	int swapped;
 	size_t rows = 0;
@@ -93,28 +57,36 @@ static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 	struct columns c;
 	struct walk w;
 
-	if (!PyArg_ParseTuple(args, "OpIO!:fill", &data, &swapped, &ticks, &PyTuple_Type, &tuple))
+	if (!PyArg_ParseTuple(args, "OnpIO!:fill", &data, &offset, &swapped, &ticks, &PyTuple_Type, &tuple))
 		return NULL;
-	if (open_file(data, swapped, ticks, &view, &f) < 0)
+	if (ticks != 1000000 && ticks != 1000000000) {
+		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
+		return NULL;
+	}
+	if (offset < FILE_HEADER) {
+		PyErr_SetString(PyExc_ValueError, "offset must be behind the file's header");
+		return NULL;
+	}
+	if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0)
 		return NULL;
 	if (take_columns(tuple, views, &rows) < 0) {
 		PyBuffer_Release(&view);
 		return NULL;
 	}
+	f = (struct file){ .bytes = view.buf, .size = (size_t)view.len, .swapped = swapped, .ticks = ticks };
 	for (int i = 0; i < COLUMNS; i++)
 		memory[i] = views[i].buf;
 	c = columns_of(memory);
 	Py_BEGIN_ALLOW_THREADS
-	w = walk_records(&f, &c, rows);
+	w = walk_records(&f, (size_t)offset, &c, rows);
 	Py_END_ALLOW_THREADS
 	for (int i = 0; i < COLUMNS; i++)
 		PyBuffer_Release(&views[i]);
 	PyBuffer_Release(&view);
-	return PyLong_FromSize_t(w.records);
+	return Py_BuildValue("nni", (Py_ssize_t)w.records, (Py_ssize_t)w.offset, (int)w.ending);
 }
 
 static PyMethodDef methods[] = {
-	{ "survey", survey, METH_VARARGS, survey_doc },
 	{ "fill", fill, METH_VARARGS, fill_doc },
 	{ NULL, NULL, 0, NULL },
 };

@@ -1,9 +1,10 @@
-"""A classic pcap file to one table: a row a packet, at tens of millions of packets a second.
+"""A classic pcap file to tables: a row a packet, at tens of millions of packets a second, some packets at a time.
 
 The record walk is in C (``_dissect.c``); this module opens the file, makes the columns and words what is wrong.
 """
 
 import mmap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -51,15 +52,26 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
 COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of _dissect.c
 
 
+CHUNK_PKTS: Final = (
+    1 << 17
+)  # 9 MB of columns: much less costs time at each border, much more leaves the processor's cache
+
+
 class Capture(NamedTuple):
-    """The packets of one pcap file, in file order, and whether the last record was cut off."""
+    """Packets of a pcap file, in file order, and whether a last record behind them is cut off."""
 
     packets: pl.DataFrame
     truncated: bool
 
 
 def read(path: Path) -> Capture:
-    """Read one capture of Ethernet frames.
+    """Read one capture of Ethernet frames whole, as `read_chunks` does."""
+    chunks = list(read_chunks(path))
+    return Capture(pl.concat([chunk.packets for chunk in chunks]), chunks[-1].truncated)
+
+
+def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
+    """Read one capture of Ethernet frames, at most `most_pkts` packets at a time; at least one table, if an empty one.
 
     Raises BadInputError, naming the file and the byte offset, for anything that is not a sane pcap file. A last record
     that is cut off (a writer that was killed) is no error: it is left out and reported.
@@ -69,29 +81,30 @@ def read(path: Path) -> Capture:
         raise BadInputError(f"{path}: {size} bytes are too few for a pcap file, its header alone has 24")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         swapped, ticks = _header(path, data)
-        records, offset, ending = _dissect.survey(data, swapped, ticks)
-        if ending == BAD_LENGTH:
-            raise BadInputError(
-                f"{path}: the record at byte {offset} says that it holds {_word(data, offset + 8, swapped)} captured "
-                "bytes, allowed are 262144: the file is damaged"
-            )
-        if ending == BAD_FRACTION:
-            raise BadInputError(
-                f"{path}: the record at byte {offset} has the fraction of a second {_word(data, offset + 4, swapped)}, "
-                f"allowed is less than {ticks}: the file is damaged"
-            )
-        columns = _columns(records)
-        _dissect.fill(data, swapped, ticks, tuple(columns.values()))
-    return Capture(pl.DataFrame(columns), ending == TRUNCATED)
+        done, offset, rows, ending = 0, FILE_HEADER_BYTES, most_pkts, COMPLETE
+        while rows == most_pkts and ending == COMPLETE:
+            columns = {name: np.empty(most_pkts, dtype) for name, dtype in COLUMNS.items()}
+            rows, offset, ending = _dissect.fill(data, offset, swapped, ticks, tuple(columns.values()))
+            if ending == BAD_LENGTH:
+                raise BadInputError(
+                    f"{path}: the record at byte {offset} says that it holds {_word(data, offset + 8, swapped)} "
+                    "captured bytes, allowed are 262144: the file is damaged"
+                )
+            if ending == BAD_FRACTION:
+                raise BadInputError(
+                    f"{path}: the record at byte {offset} has the fraction of a second "
+                    f"{_word(data, offset + 4, swapped)}, allowed is less than {ticks}: the file is damaged"
+                )
+            yield Capture(pl.DataFrame({name: column[:rows] for name, column in columns.items()}), ending == TRUNCATED)
+            # pages that were read count as this process's memory until they are given back
+            page = offset - offset % mmap.PAGESIZE
+            data.madvise(mmap.MADV_DONTNEED, done, page - done)
+            done = page
 
 
 def no_packets() -> pl.DataFrame:
     """Make the table of a capture without packets."""
-    return pl.DataFrame(_columns(0))
-
-
-def _columns(rows: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.generic]]]:
-    return {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items()}
+    return pl.DataFrame({name: np.empty(0, dtype) for name, dtype in COLUMNS.items()})
 
 
 def _header(path: Path, data: mmap.mmap) -> tuple[bool, int]:

@@ -304,10 +304,11 @@ static void clear(const struct columns *c, size_t row)
 	c->utp_version[row] = c->utp_type[row] = c->utp_seen[row] = 0;
 }
 
-/* Walks whole records up to `limit` of them; with columns, fills a row for each. */
-static struct walk walk_records(const struct file *f, const struct columns *c, size_t limit)
+/* Walks whole records from an offset on, up to `limit` of them; fills a row for each. */
+static struct walk walk_records(const struct file *f, size_t offset, const struct columns *c, size_t limit)
 {
-	struct walk w = { .records = 0, .offset = FILE_HEADER, .ending = COMPLETE };
+	struct walk w = { .records = 0, .offset = offset, .ending = COMPLETE };
+	int64_t tick_ns = 1000000000 / f->ticks;
 
 	while (w.offset < f->size && w.records < limit) {
 		const uint8_t *record = f->bytes + w.offset;
@@ -332,13 +333,9 @@ static struct walk walk_records(const struct file *f, const struct columns *c, s
 			w.ending = TRUNCATED;
 			break;
 		}
-		if (c) {
-			int64_t seconds = host32(record, f->swapped);
-
-			c->time_ns[w.records] = seconds * 1000000000 + (int64_t)fraction * (1000000000 / f->ticks);
-			clear(c, w.records);
-			ethernet(record + RECORD_HEADER, record + RECORD_HEADER + captured, c, w.records);
-		}
+		c->time_ns[w.records] = host32(record, f->swapped) * (int64_t)1000000000 + fraction * tick_ns;
+		clear(c, w.records);
+		ethernet(record + RECORD_HEADER, record + RECORD_HEADER + captured, c, w.records);
 		w.records++;
 		w.offset += RECORD_HEADER + captured;
 	}

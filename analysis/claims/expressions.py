@@ -1,4 +1,4 @@
-"""Evaluates the expressions of claims.yaml, with nothing in reach but the vocabulary.
+"""Evaluates the expressions of claims, with nothing in reach but the vocabulary.
 
 simpleeval walks the syntax tree and knows no statements, imports or lambdas; here it is given no built-ins but the few
 below, and attributes only of the types listed in `METHODS`.
@@ -33,8 +33,6 @@ SERIES_METHODS: Final = frozenset(
     )
 )
 INSTANTS_METHODS: Final = frozenset(("count", "episodes", "first", "times"))
-
-LONGEST: Final = 1000  # characters of an expression
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
@@ -73,14 +71,3 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         raise
     except (simpleeval.InvalidExpression, SyntaxError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise BadInputError(f"expression {expression!r}: {error}") from error
-
-
-def problem(expression: str) -> str | None:
-    """Say what is wrong with the form of an expression, as far as that shows without a run."""
-    if len(expression) > LONGEST:
-        return f"at most {LONGEST} characters"
-    try:
-        ast.parse(expression.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"not an expression: {getattr(error, 'msg', error)}"
-    return None

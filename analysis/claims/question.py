@@ -1,7 +1,7 @@
 """Asks the runs of an experiment for the value of an expression, seed by seed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final
 
@@ -25,12 +25,25 @@ class Question:
         self.runs = runs
         self.experiment = experiment
         self.words = words
-        self._vocabularies: dict[tuple[str | None, int], Vocabulary] = {}
+        self._vocabularies: dict[str | None, Vocabulary] = {}  # of one seed, by cell
+        self._seed: int | None = None
+        self._answers: dict[tuple[str, str | None, int], Any] = {}
         self._means: dict[tuple[str, str | None], float] = {}
         own = runs.by_cell_and_seed(experiment)
-        self.seeds = sorted({seed for _, seed in own})
+        # those that failed are asked, too, and answer with the reason
+        self.seeds = sorted({seed for _, seed in own} | {failure.seed for failure in runs.failed(experiment)})
         # an expression without a cell speaks of the only one, if there is only one
         self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
+
+    def ask_ahead(self, asked: Iterable[tuple[str, str | None]]) -> None:
+        """Evaluate expressions, each with its cell, seed by seed: runs of one seed at a time are in memory.
+
+        Afterwards `numbers` and `truths` know the answers.
+        """
+        together = sorted(set(asked), key=lambda one: one[1] or "")
+        for seed in self.seeds:
+            for expression, cell in together:
+                self._answer(expression, cell, seed)
 
     def numbers(self, expression: str, cell: str | None) -> tuple[dict[int, float], dict[int, str]]:
         """Ask for a number by seed (infinity: it never happened), and by seed the reason where there is none."""
@@ -80,26 +93,41 @@ class Question:
         values: dict[int, Any] = {}
         unknown: dict[int, str] = {}
         for seed in self.seeds:
-            try:
-                values[seed] = expressions.evaluate(expression, self._vocabulary(cell or self.own_cell, seed))
-            except NotMeasuredError as error:
-                unknown[seed] = str(error)
-            except NeverHappenedError:
-                values[seed] = never
+            answer = self._answer(expression, cell, seed)
+            if isinstance(answer, NotMeasuredError):
+                unknown[seed] = str(answer)
+            else:
+                values[seed] = never if isinstance(answer, NeverHappenedError) else answer
         return values, unknown
+
+    def _answer(self, expression: str, cell: str | None, seed: int) -> Any:
+        """Value of an expression, or why there is none, evaluated once."""
+        if (expression, cell, seed) not in self._answers:
+            try:
+                answer = expressions.evaluate(expression, self._vocabulary(cell or self.own_cell, seed))
+            except NotMeasuredError as error:
+                answer = NotMeasuredError(str(error))  # the one raised holds all that was read on the way
+            except NeverHappenedError:
+                answer = NeverHappenedError()
+            self._answers[expression, cell, seed] = answer
+        return self._answers[expression, cell, seed]
 
     def _vocabulary(self, cell: str | None, seed: int) -> Vocabulary:
         def find(experiment: str, cell: str) -> Run:
             return self.runs.get(experiment, cell, seed)
 
-        if (cell, seed) not in self._vocabularies:
+        if seed != self._seed:
+            # what the study's own words stand for can be long series
+            self._vocabularies.clear()
+            self._seed = seed
+        if cell not in self._vocabularies:
             own = find(self.experiment, cell) if cell else None
             vocabulary = Vocabulary(own, self.experiment, find, self.words)
             vocabulary.functions["mean_over_seeds"] = lambda expression, other=cell: self.mean_over_seeds(
                 expression, other
             )
-            self._vocabularies[cell, seed] = vocabulary
-        return self._vocabularies[cell, seed]
+            self._vocabularies[cell] = vocabulary
+        return self._vocabularies[cell]
 
     def _wrong(self, expression: str, value: object, allowed: str) -> BadInputError:
         return BadInputError(f"{self.experiment}: expression {expression!r} gives {value!r}, allowed is {allowed}")

@@ -1,42 +1,58 @@
-"""claims.yaml of a study: its paper, its experiments and what each of them is expected to show."""
+"""The claims of an experiment, `<name>.claims.yaml`, and the study that it belongs to, `study.yaml` beside it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import expressions
-from analysis.documents import Document, read_yaml
+from analysis.claims import syntax
+from analysis.errors import BadInputError
+from scenarios import CLAIMS, STUDY
+from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.load import Document, read
+from scenarios.schema import load_schema, problems
 
-KINDS: Final = ("exact-number", "read-from-figure", "qualitative")
-STATISTICS: Final = ("mean", "std")
-FINDINGS: Final = ("right", "wrong", "open")
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
 DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
+DASH: Final = "-"  # a dash that the paper prints for none
 
 
 @dataclass(frozen=True)
 class Claim:
     """One expected value or predicate, and how it is checked.
 
-    `data` is the whole entry of the registry. At least one of the CHECKS is set once the experiment can run;
-    the verdict comes from `holds` or `kunit` where there is one, else from `measure` against `value`.
+    The verdict comes from `holds` or `kunit` where there is one, else from `measure` against what is printed. A claim
+    that says `same_as` has nothing else of its own. `data` is the entry as it is written, without defaults.
     """
 
     id: str
-    kind: str
+    finding: str
     metric: str
     unit: str | None
-    value: float | None
-    value_range: tuple[float, float] | None  # where the paper fixes its value only to an interval
+    printed: str | None
+    interval: str | tuple[str, str] | None  # the paper's own: plus and minus, or its ends
     approximate: bool
-    statistic: str  # of the seeds' numbers: mean or std
-    alternatives: tuple[float, ...]  # other readings of what is printed
+    statistic: str  # of the seeds' numbers: mean, std or fraction-in-mode
+    paper_runs: int | None  # how many runs of the paper are behind what is printed
+    alternatives: tuple[str, ...]  # other readings of what is printed
     cell: str | None
     measure: str | None
     holds: str | None
     kunit: bool  # the KUnit case of the claim's name decides
-    not_testable: str | None
+    not_testable: dict[str, str] | None  # its kind of reason, and why
+    echo: bool
+    same_as: str | None
     data: dict[str, Any]
+
+    @property
+    def value(self) -> float | None:
+        """The printed number; None where the paper prints none, or words."""
+        return None if self.printed is None else number(self.printed)
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The ends of the interval, where the paper leaves its value open between two."""
+        return (float(self.interval[0]), float(self.interval[1])) if isinstance(self.interval, tuple) else None
 
 
 @dataclass(frozen=True)
@@ -50,152 +66,256 @@ class Extra:
 
 
 @dataclass(frozen=True)
+class Assertion:
+    """A setting of the paper that the runs must have."""
+
+    text: str
+    source: str
+    holds: str
+    cell: str | None
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One figure, table or numeric claim of the study."""
 
     id: str
+    file: Path
     title: str
     artefact: str
-    scenario: str | None
+    scenario: Path | None  # beside the file, unless it looks at the runs of another
+    runs_of: str  # the experiment whose runs are looked at: itself, or one that simulates for several
+    optional: bool
+    words: dict[str, str]  # names for expressions that several claims use
+    asserts: tuple[Assertion, ...]
     claims: tuple[Claim, ...]
     also_measured: tuple[Extra, ...]
-    figure: dict[str, Any] | None
-    words: dict[str, str]  # names for expressions that several claims use
-    runs_of: str  # the experiment whose runs are looked at: itself, or one that simulates for several
-    data: dict[str, Any]  # the entry without its claims
+    figure: dict[str, Any]
+    data: dict[str, Any]  # the file without its claims
+    document: Document
+
+    def claim(self, name: str) -> Claim | None:
+        """Find a claim by its whole id."""
+        return next((claim for claim in self.claims if claim.id == name), None)
+
+    def expressions(self) -> Iterator[str]:
+        """Give every expression that measuring this experiment evaluates."""
+        yield from self.words.values()
+        yield from (one.measure for one in self.also_measured)
+        yield from (one.holds for one in self.asserts)
+        yield from (text for claim in self.claims for text in (claim.measure, claim.holds) if text)
+        yield from _of_figure(self.figure)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A claims.yaml."""
+    """A study.yaml."""
 
-    path: Path
+    file: Path
     name: str
     paper: dict[str, Any]
-    findings: dict[str, list[str]]  # in words, on the overview: what the paper got right, wrong, and left open
-    experiments: tuple[Experiment, ...]
-
-    def experiment(self, name: str) -> Experiment:
-        """Find an experiment by its id."""
-        for experiment in self.experiments:
-            if experiment.id == name:
-                return experiment
-        names = ", ".join(experiment.id for experiment in self.experiments)
-        raise Document(self.path, {}).error("experiments", name, f"one of {names}")
+    findings: dict[str, str]  # sentences by id
+    conclusions: dict[str, list[str]]  # for the overview: what the paper got right, wrong, and left open
+    ambiguities: list[str]
+    document: Document
 
 
-def load(path: Path) -> Study:
-    """Read and check a claims.yaml."""
-    document = read_yaml(path)
-    return Study(
-        path=path,
-        name=document.get("study", str),
-        paper=document.get("paper", dict),
-        findings=_findings(document),
-        experiments=tuple(_experiment(one) for one in document.children("experiments")),
-    )
+def load(file: Path) -> Experiment:
+    """Read and check the claims of an experiment.
 
-
-def _findings(document: Document) -> dict[str, list[str]]:
-    findings: dict[str, list[str]] = document.maybe("findings", dict) or {}
-    for name, sentences in findings.items():
-        if name not in FINDINGS or not isinstance(sentences, list):
-            raise document.error(f"findings.{name}", sentences, f"lists of sentences under {', '.join(FINDINGS)}")
-    return findings
-
-
-def _experiment(entry: Document) -> Experiment:
-    entry.place = entry.get("id", str)
-    claims = tuple(_claim(claim) for claim in entry.children("expected"))
-    scenario, runs_of = entry.maybe("scenario", str), entry.maybe("runs_of", str)
-    for claim in claims:
-        if (scenario or runs_of) and not (claim.measure or claim.holds or claim.kunit or claim.not_testable):
-            raise entry.error(claim.id, None, f"one of {', '.join(CHECKS)}, since the experiment runs")
+    Raises BadInputError with every problem, a line for each.
+    """
+    document = _read(file, "claims")
+    found = list(_problems(document))
+    if found:
+        raise BadInputError(str(ScenarioError(found)))
+    data = document.data
+    scenario = file.with_name(file.name.removesuffix(CLAIMS) + ".yaml")
     return Experiment(
-        id=entry.get("id", str),
-        title=entry.get("what", str),
-        artefact=entry.get("artefact", str),
-        scenario=scenario,
-        claims=claims,
-        also_measured=tuple(_extra(one) for one in entry.children("also_measured")),
-        figure=entry.maybe("figure", dict),
-        words=_words(entry),
-        runs_of=runs_of or entry.get("id", str),
-        data={name: value for name, value in entry.data.items() if name != "expected"},
+        id=data["experiment"],
+        file=file,
+        title=data["title"],
+        artefact=data["artefact"],
+        scenario=None if "runs_of" in data else scenario,
+        runs_of=data.get("runs_of", data["experiment"]),
+        optional=data.get("optional", False),
+        words=data.get("words", {}),
+        asserts=tuple(
+            Assertion(one["text"], one["source"], one["holds"], one.get("cell")) for one in data.get("asserts", [])
+        ),
+        claims=tuple(_claim(entry, data) for entry in data["claims"]),
+        also_measured=tuple(
+            Extra(one["metric"], one["unit"], one["measure"], one.get("cell")) for one in data.get("also_measured", [])
+        ),
+        figure=data["figure"],
+        data={name: value for name, value in data.items() if name != "claims"},
+        document=document,
     )
 
 
-def _words(entry: Document) -> dict[str, str]:
-    if entry.maybe("words", dict) is None:
-        return {}
-    words = entry.child("words")
-    return {name: _expression(words, name) for name in words.data}
+def load_study(folder: Path) -> Study:
+    """Read and check the study.yaml of a folder."""
+    document = _read(folder / STUDY, "study")
+    data = document.data
+    return Study(
+        file=folder / STUDY,
+        name=folder.name,
+        paper=data["paper"],
+        findings=data["findings"],
+        conclusions=data.get("conclusions", {}),
+        ambiguities=data.get("ambiguities", []),
+        document=document,
+    )
 
 
-def _extra(entry: Document) -> Extra:
-    metric, unit = entry.get("metric", str), entry.get("unit", str)
-    return Extra(metric, unit, _expression(entry, "measure"), entry.maybe("cell", str))
+def claims_files(folder: Path) -> list[Path]:
+    """List the files with claims in the folder of a study."""
+    return sorted(folder.glob(f"*{CLAIMS}"))
 
 
-def _claim(entry: Document) -> Claim:
-    entry.place = entry.get("id", str)
-    kind = entry.get("kind", str)
-    if kind not in KINDS:
-        raise entry.error(entry.name("kind"), kind, "one of " + ", ".join(KINDS))
-    # some values are pairs or lists (a table's row); those claims carry a predicate instead
-    value = entry.data.get("value")
-    number = None if value is None or isinstance(value, list) else entry.get("value", float)
-    checks = [name for name in CHECKS if entry.data.get(name) is not None]
-    deciding = [name for name in checks if name in DECIDE_ALONE]
+def shown_here(claim: Claim, original: Claim) -> Claim:
+    """Give the claim of another experiment as it is shown under an id of this one."""
+    data = {**original.data, "id": claim.id, "same_as": original.id}
+    return replace(original, id=claim.id, same_as=original.id, data=data)
+
+
+def number(printed: str) -> float | None:
+    """Give the number that is printed; a dash is none at all, words are no number."""
+    try:
+        return 0.0 if printed == DASH else float(printed)
+    except ValueError:
+        return None
+
+
+def _read(file: Path, schema: str) -> Document:
+    try:
+        document = read(file)
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+    found = problems(document, load_schema(schema))
+    if found:
+        raise BadInputError(str(ScenarioError(found)))
+    return document
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    """Find what the schema cannot say."""
+    data = document.data
+    yield from _bad_expressions(document)
+    first: dict[str, int] = {}
+    for index, entry in enumerate(data["claims"]):
+        path: FieldPath = ("claims", index)
+        if entry["id"] in first:
+            yield document.problem((*path, "id"), f"{entry['id']!r} again", "an id of its own")
+        first[entry["id"]] = index
+        if "same_as" in entry:
+            for name in entry.keys() - {"id", "same_as"}:
+                yield document.problem((*path, name), "stands beside same_as", "nothing but id and same_as")
+        else:
+            yield from _bad_claim(document, path, entry)
+    for index, entry in enumerate(data["claims"]):
+        cause = entry.get("cause")
+        if isinstance(cause, str) and not _has_cause(data["claims"], first.get(cause)):
+            allowed = choices([one["id"] for one in data["claims"] if isinstance(one.get("cause"), dict)], cause)
+            yield document.problem(("claims", index, "cause"), f"found {cause!r}", f"a cause, or the id of {allowed}")
+
+
+def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> Iterator[Problem]:
+    for name in ("title", "metric", "source"):
+        if name not in entry:
+            meaning = load_schema("claims")["properties"]["claims"]["items"]["properties"][name]["description"]
+            yield document.problem((*path, name), "missing", meaning)
+    if "finding" not in entry and "finding" not in document.data:
+        yield document.problem((*path, "finding"), "missing", "a finding of study.yaml, here or for the whole file")
+    given = [name for name in CHECKS if name in entry]
+    if not given:
+        yield document.problem(path, "nothing that checks it", f"one of {', '.join(CHECKS)}")
+    deciding = [name for name in given if name in DECIDE_ALONE]
     if len(deciding) > 1:
-        raise entry.error(entry.name(deciding[-1]), ", ".join(deciding), f"one of {', '.join(DECIDE_ALONE)}")
-    if "kunit" in checks and entry.data["kunit"] is not True:
-        raise entry.error(entry.name("kunit"), entry.data["kunit"], "true, for the KUnit case of the claim's name")
-    span = entry.maybe("value_range", list)
-    claim = Claim(
-        id=entry.get("id", str),
-        kind=kind,
-        metric=entry.get("metric", str),
-        unit=entry.maybe("unit", str),
-        value=number,
-        value_range=_range(entry, span) if span is not None else None,
-        approximate=entry.maybe("approximate", bool) or False,
-        statistic=_statistic(entry),
-        alternatives=_alternatives(entry),
-        cell=entry.maybe("cell", str),
-        measure=_expression(entry, "measure") if "measure" in checks else None,
-        holds=_expression(entry, "holds") if "holds" in checks else None,
-        kunit="kunit" in checks,
-        not_testable=entry.maybe("not_testable", str),
-        data=entry.data,
+        yield document.problem((*path, deciding[-1]), f"found {' and '.join(deciding)}", "one of them")
+    if entry.get("kunit") is False:
+        yield document.problem((*path, "kunit"), "found False", "true, or no such field")
+    interval = entry.get("interval")
+    if interval is not None and not _is_interval(interval):
+        allowed = '"0.02" for plus and minus, or two ends, the smaller first'
+        yield document.problem((*path, "interval"), f"found {interval}", allowed)
+    for index, other in enumerate(entry.get("alternatives", [])):
+        if number(other) is None:
+            yield document.problem((*path, "alternatives", index), f"found {other!r}", "a number")
+    if given == ["measure"] and not isinstance(interval, list) and number(entry.get("paper", "")) is None:
+        yield document.problem((*path, "paper"), _found(entry.get("paper")), "a number to judge by, or `holds`")
+    cause = entry.get("cause")
+    if isinstance(cause, dict) and (cause["evidence"] == "tested") != ("by" in cause):
+        yield document.problem((*path, "cause", "by"), _found(cause.get("by")), "the run that varied it, when tested")
+
+
+def _is_interval(interval: str | list[str]) -> bool:
+    numbers = [number(one) for one in ([interval] if isinstance(interval, str) else interval)]
+    known = [one for one in numbers if one is not None]
+    return len(known) == len(numbers) and known == sorted(known)
+
+
+def _has_cause(claims: list[dict[str, Any]], index: int | None) -> bool:
+    return index is not None and isinstance(claims[index].get("cause"), dict)
+
+
+def _bad_expressions(document: Document) -> Iterator[Problem]:
+    """Look at every field that holds an expression, wherever it stands."""
+    for path, value in _leaves(document.data, ()):
+        holds_one = path[0] == "words" or path[-1] in ("measure", "holds") or path[-2:-1] in (("measure",), ("lines",))
+        if holds_one and isinstance(value, str) and (wrong := syntax.problem(value)):
+            yield document.problem(path, _found(value), f"an expression of docs/claims.md; {wrong}")
+
+
+def _of_figure(figure: dict[str, Any]) -> Iterator[str]:
+    for path, value in _leaves(figure, ()):
+        if isinstance(value, str) and (path[-1] == "measure" or path[-2:-1] in (("measure",), ("lines",))):
+            yield value
+
+
+def _leaves(data: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
+    items: Iterable[tuple[str | int, Any]]
+    if isinstance(data, dict):
+        items = data.items()
+    elif isinstance(data, list):
+        items = enumerate(data)
+    else:
+        yield path, data
+        return
+    for name, value in items:
+        yield from _leaves(value, (*path, name))
+
+
+def _found(value: object) -> str:
+    if value is None:
+        return "missing"
+    shown = repr(value)
+    return f"found {shown if len(shown) <= 60 else shown[:57] + '...'}"
+
+
+def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
+    cause = entry.get("cause")
+    if isinstance(cause, str):
+        cause = next(one["cause"] for one in data["claims"] if one["id"] == cause)
+    interval = entry.get("interval")
+    name = f"{data['experiment']}/{entry['id']}"
+    return Claim(
+        id=name,
+        finding=entry.get("finding") or data.get("finding", ""),
+        metric=entry.get("metric", ""),
+        unit=entry.get("unit"),
+        printed=entry.get("paper"),
+        interval=(interval[0], interval[1]) if isinstance(interval, list) else interval,
+        approximate=entry.get("approximate", False),
+        statistic=entry.get("statistic", "mean"),
+        paper_runs=entry.get("paper_runs"),
+        alternatives=tuple(entry.get("alternatives", [])),
+        cell=entry.get("cell"),
+        measure=entry.get("measure"),
+        holds=entry.get("holds"),
+        kunit="kunit" in entry,
+        not_testable=entry.get("not_testable"),
+        echo=entry.get("role") == "echo",
+        same_as=entry.get("same_as"),
+        data={**entry, "id": name} | ({"cause": cause} if cause else {}),
     )
-    if claim.measure and not deciding and claim.value is None and claim.value_range is None:
-        raise entry.error(entry.name("measure"), claim.measure, "a measure beside a value or a holds to judge it by")
-    return claim
-
-
-def _statistic(entry: Document) -> str:
-    statistic = entry.maybe("statistic", str) or "mean"
-    if statistic not in STATISTICS:
-        raise entry.error(entry.name("statistic"), statistic, "one of " + ", ".join(STATISTICS))
-    return statistic
-
-
-def _alternatives(entry: Document) -> tuple[float, ...]:
-    """Give the other numbers that an uncertain value may be; alternatives in words are for the reader only."""
-    listed = entry.maybe("alternatives", list) or []
-    return tuple(float(one) for one in listed if isinstance(one, (int, float)) and not isinstance(one, bool))
-
-
-def _range(entry: Document, span: list[Any]) -> tuple[float, float]:
-    numbers = [one for one in span if isinstance(one, (int, float))]
-    if len(span) != 2 or len(numbers) != 2 or numbers[0] > numbers[1]:
-        raise entry.error(entry.name("value_range"), span, "two numbers, the smaller first")
-    return float(numbers[0]), float(numbers[1])
-
-
-def _expression(entry: Document, field: str) -> str:
-    text = entry.get(field, str)
-    if problem := expressions.problem(text):
-        raise entry.error(entry.name(field), text, f"an expression of docs/claims.md; {problem}")
-    return text

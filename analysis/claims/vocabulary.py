@@ -1,4 +1,4 @@
-"""The words that the expressions of claims.yaml may use, bound to one run. Documented for writers in docs/claims.md."""
+"""The words that the expressions of claims may use, bound to one run. Documented for writers in docs/claims.md."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -169,6 +169,13 @@ class Words:
             raise NotMeasuredError(f"flow {flow} has no target")
         return float(target) / 1e6
 
+    def receive_buffer_bytes(self, flow: str) -> int:
+        """Receive window that the scenario gives a flow, bytes."""
+        given = self._run.flow(flow).params.get("receive_buffer_bytes")
+        if given is None:
+            raise NotMeasuredError(f"flow {flow} has no receive buffer of its own")
+        return int(given)
+
     def target_pkts(self, flow: str) -> float:
         """Give the target of a LEDBAT flow in full packets of the bottleneck."""
         return self.target_ms(flow) / self._run.packet_ms
@@ -196,6 +203,16 @@ class Words:
     def rate_bps(self) -> int:
         """Rate of the bottleneck at the start, bit/s."""
         return self._run.settings.rate_bps
+
+    @property
+    def capacity_bps(self) -> Series:
+        """Rate of the bottleneck over time, bit/s."""
+        return self._run.capacity_bps
+
+    @property
+    def changes(self) -> Instants:
+        """Instants at which the scenario changes the path."""
+        return self._run.changes
 
     @property
     def base_rtt_ms(self) -> float:

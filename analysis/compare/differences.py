@@ -8,8 +8,10 @@ import numpy as np
 LEVEL: Final = 0.05
 
 
-def rank_test(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Give the two-sided p-value of the Mann-Whitney test, exact also with ties; None without numbers.
+def rank_test(one: Sequence[float], other: Sequence[float], level: float = 1.0) -> float | None:
+    """Give the two-sided p-value of the Mann-Whitney test, exact also with ties.
+
+    None without numbers, and where no way of dealing them has a p-value of at most `level`: nothing can be shown then.
 
     Mann and Whitney, Annals of Mathematical Statistics 18 (1947); with ties, the sum of mid-ranks over all ways of
     dealing the numbers to the two samples (Streitberg and Roehmel's shift algorithm, Statistical Software Newsletter
@@ -26,6 +28,9 @@ def rank_test(one: Sequence[float], other: Sequence[float]) -> float | None:
     for rank in map(int, ranks):
         ways[1:, rank:] += ways[:-1, :-rank].copy()
     off = np.abs(np.arange(ways.shape[1]) - len(one) * (len(values) + 1))
+    possible = ways[-1] > 0
+    if ways[-1, off >= off[possible].max()].sum() / ways[-1].sum() > level:
+        return None
     return float(ways[-1, off >= off[ranks[: len(one)].sum()]].sum() / ways[-1].sum())
 
 

@@ -8,6 +8,7 @@ from analysis.compare.scenario import FILE, FORMAT
 from analysis.documents import read_json, read_yaml
 from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render
+from analysis.runs import Runs
 
 OWN: Final = Path(__file__).with_name("templates")
 PAIRS: Final = "rival"  # the matrix name that makes a scenario a table of each against each
@@ -54,11 +55,9 @@ def write_pages(results: Path) -> Path:
 
 def failures(results: Path) -> dict[str, list[str]]:
     """Say of each run that failed why, by scenario; none is known of what was interrupted."""
+    runs = Runs(results / "runs")
     found = {
-        file: [
-            f"{path.parts[-3]}, {path.parent.name.removeprefix('failed-')}: {read_json(path).get('error', str)}"
-            for path in sorted(results.glob(f"runs/*/{experiment}/*/failed-seed-*/summary.json"))
-        ]
+        file: [f"{failure.cell}, seed-{failure.seed}: {failure.why}" for failure in runs.failed(experiment)]
         for experiment, file in _wanted(results).items()
     }
     return {file: runs for file, runs in found.items() if runs}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import vl_convert
 
 from analysis.claims.question import Question
-from analysis.compare.differences import rank_test
+from analysis.compare.differences import LEVEL, rank_test
 from analysis.compare.metrics import CLIENT, METRICS, Metric
 from analysis.documents import Document, read_yaml
 from analysis.errors import BadInputError
@@ -59,7 +59,7 @@ def compare(experiment: str, scenario: Path, runs: Path, out: Path) -> Path:
             _point(folder, f"point-{number}", clients, *points[name], by_cell, ask) for number, name in enumerate(order)
         ],
         "runs": [
-            {"cell": cell, "seed": run.settings.seed, "status": run.status, "wall_s": run.summary.get("wall_s", float)}
+            {"cell": cell, "seed": run.settings.seed, "wall_s": run.summary.get("wall_s", float)}
             for cell, of_cell in by_cell.items()
             for run in of_cell
         ],
@@ -91,11 +91,7 @@ def _point(
     ask: Question,
 ) -> dict[str, Any]:
     runs = {client: by_cell.get(cells.get(client, ""), []) for client in clients}
-    ended_well = [
-        {"cell": cells[client], "title": client}
-        for client in clients
-        if any(run.status == "ok" for run in runs[client])
-    ]
+    ended_well = [{"cell": cells[client], "title": client} for client in clients if runs[client]]
     pictures: dict[str, list[str]] = {}
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
@@ -116,13 +112,14 @@ def _point(
 
 
 def _measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
-    """Measure every run; `clients` is empty where no run has such a number. `p` is of the test against the first."""
+    """Measure every run; `clients` is empty where no run has such a number.
+
+    `p` is of the test against the first one, where that can show a difference.
+    """
     numbers: dict[str, dict[int, float]] = {}
     for client in clients:
         values: dict[int, float] = {}
         for run in runs[client]:
-            if run.status != "ok":
-                continue
             try:
                 values[run.settings.seed] = metric.measure(run)
             except NeverHappenedError:
@@ -140,7 +137,7 @@ def _measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) ->
             client: {
                 **asdict(spread(values)),
                 "by_seed": {seed: value if math.isfinite(value) else "never" for seed, value in values.items()},
-                "p": None if client == clients[0] else rank_test(first, list(values.values())),
+                "p": None if client == clients[0] else rank_test(first, list(values.values()), LEVEL),
             }
             for client, values in numbers.items()
         },

@@ -1,7 +1,8 @@
 """The numbers that a declared figure shows, asked while the runs are at hand: verdicts.json carries them on."""
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from analysis.claims.question import Question
 from analysis.documents import Document
@@ -16,17 +17,40 @@ def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
             for one in figure.children("values")
         ]
     if "plots" in made:
-        made["plots"] = [{**plot.data, "points": _points(figure, plot, ask)} for plot in figure.children("plots")]
+        made["plots"] = [
+            {
+                **plot.data,
+                "points": [
+                    {"line": point.line, "x": point.x, "by_seed": ask.numbers(point.expression, point.cell)[0]}
+                    for point in _points(figure, plot, ask)
+                ],
+            }
+            for plot in figure.children("plots")
+        ]
     return made
 
 
-def _points(figure: Document, plot: Document, ask: Question) -> list[dict[str, Any]]:
-    """Measure a plot's expressions in every cell: `line`, `x` and the numbers `by_seed`."""
+def asked_by(figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
+    """All expressions that `numbers_of` asks, each with its cell."""
+    for one in figure.children("values"):
+        yield one.get("measure", str), one.maybe("cell", str)
+    for plot in figure.children("plots"):
+        yield from ((point.expression, point.cell) for point in _points(figure, plot, ask))
+
+
+class _Point(NamedTuple):
+    line: str
+    x: float
+    expression: str
+    cell: str
+
+
+def _points(figure: Document, plot: Document, ask: Question) -> Iterator[_Point]:
+    """What a plot asks of every cell that it shows."""
     over = figure.get("over", str)
     labels = figure.maybe("labels", dict) or {}
     wanted = figure.maybe("only", dict) or {}
     lines = {"": plot.get("measure", str)} if isinstance(plot.data.get("measure"), str) else plot.get("measure", dict)
-    points = []
     for cell, values in ask.cells().items():
         if over not in values:
             raise figure.error(
@@ -37,9 +61,7 @@ def _points(figure: Document, plot: Document, ask: Question) -> list[dict[str, A
         rest = ",".join(f"{name}={value}" for name, value in values.items() if name != over and name not in wanted)
         for name, expression in lines.items():
             line = ", ".join(part for part in (name, labels.get(rest, rest)) if part)
-            by_seed = ask.numbers(expression, cell)[0]
-            points.append({"line": line, "x": _number(values[over], figure), "by_seed": by_seed})
-    return points
+            yield _Point(line, _number(values[over], figure), expression, cell)
 
 
 def _number(value: object, figure: Document) -> float:

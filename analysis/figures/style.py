@@ -13,6 +13,7 @@ DASHES: Final[dict[str, list[float]]] = {"buffer": [1, 0], "target": [6, 3]}
 VERDICTS: Final = {
     "reproduced": "#0b6b50",
     "near": "#8a5a00",
+    "undecided": "#6a3d9a",
     "not reproduced": "#b3261e",
     "not testable": "#5b626b",
 }

@@ -10,7 +10,13 @@ from analysis.figures.style import Specification
 HEAD: Final = 44  # pixels
 ROW: Final = 46
 NARROWEST: Final = 96  # a column (0.906 ±0.003 ≈) and some air; what does not fit beside goes below
-SYMBOLS: Final = {"reproduced": "✓", "near": "≈", "not reproduced": "✗", "not testable": "\N{EN DASH}"}
+SYMBOLS: Final = {
+    "reproduced": "✓",
+    "near": "≈",
+    "undecided": "○",
+    "not reproduced": "✗",
+    "not testable": "\N{EN DASH}",
+}
 NO_VALUE: Final = "\N{EN DASH}"
 
 
@@ -40,7 +46,7 @@ class Table:
         """Say what the reader has to know to read the table."""
         return (
             "In each field, above: the paper's value; below: the mean over the seeds, ± their standard deviation, "
-            "marked as reproduced ✓, near ≈, not reproduced ✗."
+            "marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗."
         )
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
@@ -110,7 +116,7 @@ def _short(number: float) -> str:
 
 
 def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
-    paper = NO_VALUE if claim.get("value") is None else _short(claim["value"]) + ("?" if claim.get("uncertain") else "")
+    paper = claim.get("paper", NO_VALUE) + ("?" if "legible" in claim else "")
     measured = claim.get("measured")
     below = SYMBOLS[claim["verdict"]]
     if measured and measured["mean"] is not None:

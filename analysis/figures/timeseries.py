@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +41,7 @@ class TimeSeries:
     def __init__(self, figure: Document, ask: Question) -> None:
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(one, figure, step_s, ask) for one in figure.get("panels", list)]
-        self._panels = [replace(panel, lines=cache(panel.lines)) for panel in declared]
+        self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, self._panels))
         self._interval = _interval(figure, self._columns)
         marks = [{"t": mark.get("at", float), "text": mark.get("text", str)} for mark in figure.children("marks")]
@@ -79,16 +79,15 @@ class TimeSeries:
         count = len(self._columns) if roomy else 1
         each = (width - style.GAP * (count - 1)) // count
         datasets: dict[str, Rows] = {}
-        tops = [self._top(panel) for panel in self._panels]
         arranged = []
         for number, column in enumerate(self._columns):
             plots = []
-            for index, (panel, top) in enumerate(zip(self._panels, tops, strict=True)):
+            for index, (panel, top) in enumerate(zip(self._panels, self._tops, strict=True)):
                 name = f"{number}-{index}"
-                datasets[name] = self._rows(panel, [column.shown], each)
+                datasets[name] = self._rows_of(panel, column.shown, each)
                 others = [run for run in column.runs if run is not column.shown][:OTHERS]
-                datasets[f"{name}-others"] = self._rows(panel, others, COARSE)
-                plot = self._plot(panel, column, name, each, top, first=index == 0, last=index == len(tops) - 1)
+                datasets[f"{name}-others"] = [row for run in others for row in self._rows_of(panel, run, COARSE)]
+                plot = self._plot(panel, column, name, each, top, first=index == 0, last=index == len(self._tops) - 1)
                 if interactive:
                     _make_interactive(plot, f"zoom{number}" if index == 0 else None)
                 plots.append(plot)
@@ -100,18 +99,22 @@ class TimeSeries:
             {direction: arranged, "datasets": datasets, "resolve": {"scale": {"color": "independent"}}}
         )
 
-    def _rows(self, panel: Panel, runs: list[Run], buckets: int) -> Rows:
+    @cache  # noqa: B019 (a figure lives as long as the process that draws it)
+    def _rows_of(self, panel: Panel, run: Run, buckets: int) -> Rows:
         t0, t1 = self._interval
         return [
             {"line": line, "t": t, "y": y, "seed": run.settings.seed}
-            for run in runs
             for line, series in panel.lines(run).items()
             if series.start < t1
             for t, y in thin(series, max(t0, series.start), t1, buckets)
         ]
 
+    @cached_property
+    def _tops(self) -> list[float]:
+        """Upper end of each panel's axis, the same in all columns: it holds all lines and levels."""
+        return [self._top(panel) for panel in self._panels]
+
     def _top(self, panel: Panel) -> float:
-        """Upper end of a panel's axis, the same in all columns: it holds all lines and levels."""
         t0, t1 = self._interval
         highest = [
             series.max(max(t0, series.start), t1)
@@ -170,11 +173,19 @@ class TimeSeries:
         }
 
 
+def _kept(panel: Panel, number: int) -> Panel:
+    """Give a panel that makes the lines of a run once, as long as there is room for them."""
+
+    def lines(run: Run) -> panels.Lines:
+        return run.kept.get((run.folder, number), lambda: panel.lines(run))
+
+    return replace(panel, lines=lines)
+
+
 def _columns(figure: Document, ask: Question, drawn: list[Panel]) -> Iterator[Column]:
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
-        if run.status == "ok":
-            by_cell.setdefault(cell, []).append(run)
+        by_cell.setdefault(cell, []).append(run)
     if not by_cell:
         raise BadInputError(f"there is no run of {ask.experiment} that ended well")
     declared = figure.maybe("cells", list) or list(by_cell)
@@ -196,9 +207,9 @@ def representative(runs: list[Run], drawn: list[Panel]) -> Run:
     times = np.linspace(0, min(run.duration for run in runs), 500, endpoint=False)
     distance = np.zeros(len(runs))
     for panel in drawn:
-        lines = [panel.lines(run) for run in runs]
+        lines = [{name: line.sampled(times) for name, line in panel.lines(run).items()} for run in runs]
         for name in lines[0]:
-            curves = np.array([of_run[name].sampled(times) if name in of_run else 0 * times for of_run in lines])
+            curves = np.array([of_run.get(name, 0 * times) for of_run in lines])
             # panels have different units: distances count in parts of the largest value
             distance += np.abs(curves - np.median(curves, axis=0)).mean(axis=1) / (curves.max() or 1.0)
     return runs[int(distance.argmin())]

@@ -19,10 +19,14 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1
-TCP: Final = 6
+TCP, UDP = 6, 17
 SYN, RST, FIN_FLAG = 0x02, 0x04, 0x01
 DATA, FIN, STATE, RESET, UTP_SYN = range(5)  # types of uTP packets
 NO_SAMPLE: Final = (0, 0x7FFFFFFF)  # differences that say "no packet came yet", the second from old clients
+COLUMNS: Final = (
+    *("time_ns", "forward", "src", "sport", "dst", "dport", "proto", "payload_bytes", "ip_length"),
+    *("flags", "seq", "ack", "window", "window_scale", "tsval", "tsecr"),
+)
 TICKS_PER_S: Final = (10, 100, 250, 1000, 1_000_000)  # clocks of TCP timestamps that systems are known to use
 
 
@@ -70,8 +74,8 @@ class Conversation:
     connections: int
 
 
-def load(settings: Settings, packets: pl.DataFrame, utp: pl.DataFrame | None, flow: Flow, end: float) -> Conversation:
-    """Take a flow out of the tables of a run that ended at `end`, s; `utp` is needed for flows over UDP only.
+def load(settings: Settings, packets: pl.LazyFrame, utp: pl.LazyFrame, flow: Flow, end: float) -> Conversation:
+    """Take a flow out of the tables of a run that ended at `end`, s.
 
     Raises NotMeasuredError when the flow's packets were not captured where they are needed.
     """
@@ -79,16 +83,18 @@ def load(settings: Settings, packets: pl.DataFrame, utp: pl.DataFrame | None, fl
     place = tap if tap in settings.captures else "bottleneck"
     own = packets.with_row_index("packet").filter(pl.col("flow") == flow.name)
     own = _at_bottleneck(settings, flow, own) if place == "bottleneck" else own.filter(pl.col("tap") == tap)
-    own = own.sort("time_ns", maintain_order=True)
-    if utp is not None:
-        own = own.join(utp, on="packet", how="left", maintain_order="left")
+    seen = own.select("packet", *COLUMNS).collect().sort("time_ns", maintain_order=True)
+    over_udp = bool((seen["proto"] == UDP).any())
+    if over_udp:
+        of_utp = utp.join(seen.lazy().select("packet"), on="packet", how="semi").collect()
+        seen = seen.join(of_utp, on="packet", how="left", maintain_order="left")
     carries = pl.col("forward") & (pl.col("payload_bytes") > 0)
-    ends = ["src", "sport", "dst", "dport", "proto"] + (["utp_connection"] if utp is not None else [])
-    by_connection = own.filter(carries).group_by(ends).agg(pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"))
+    ends = ["src", "sport", "dst", "dport", "proto"] + (["utp_connection"] if over_udp else [])
+    by_connection = seen.filter(carries).group_by(ends).agg(pl.col("payload_bytes").cast(pl.Int64).sum().alias("bytes"))
     if not len(by_connection):
         raise NotMeasuredError(f"flow {flow.name} sent no data that was captured at the {place}")
     largest = by_connection.sort("bytes", *ends, descending=True, nulls_last=True).row(0, named=True)
-    there, back = _both_ways(own, largest)
+    there, back = _both_ways(seen, largest)
     shaped = _tcp if largest["proto"] == TCP else _utp
     if shaped is _utp and largest.get("utp_connection") is None:
         raise NotMeasuredError(f"flow {flow.name} is neither TCP nor uTP")
@@ -117,7 +123,7 @@ def unwrapped(values: Ints, bits: int, first: int | None = None) -> Ints:
     return result
 
 
-def _at_bottleneck(settings: Settings, flow: Flow, own: pl.DataFrame) -> pl.DataFrame:
+def _at_bottleneck(settings: Settings, flow: Flow, own: pl.LazyFrame) -> pl.LazyFrame:
     if flow.address // 2**16 != BEHIND_BOTTLENECK or not {"bottleneck-in", "bottleneck-out"} <= set(settings.captures):
         raise NotMeasuredError(
             f"what the sender of flow {flow.name} sees needs a capture at its host (sender, for flows from a d host "

@@ -22,8 +22,8 @@ def ladder(conversation: Conversation) -> list[tuple[float, int]]:
 
 
 def counts(series: Series, t0: float, t1: float) -> dict[int, int]:
-    """How many packets there were of each size in [t0, t1], the smallest first; `series` is that of `sizes`."""
-    inside = series.values[(series.times >= t0) & (series.times <= t1)]
+    """How many packets there were of each size in [t0, t1), the smallest first; `series` is that of `sizes`."""
+    inside = series.values[(series.times >= t0) & (series.times < t1)]
     values, numbers = np.unique(inside.astype(int), return_counts=True)
     return {int(value): int(number) for value, number in zip(values, numbers, strict=True)}
 

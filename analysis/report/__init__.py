@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
 from analysis.report import words
-from analysis.report.results import Result, collect
+from analysis.report.results import Result, collect, findings
 from analysis.verdicts.rules import Outcome
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -57,6 +57,7 @@ def _write(results: Path, out: Path) -> Path:
     totals = {name: _counts(of_study) for name, of_study in studies.items()}
     values = {
         "studies": studies,
+        "findings": findings(experiments),
         "totals": totals,
         "total": _counts(experiments),
         "virtual_s": sum(virtual_s.values()),

@@ -1,14 +1,16 @@
 """Finds what has been measured and drawn, in whatever folder of the results it lies."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
+from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
 
-FORMAT: Final = 1  # of verdicts.json
+FORMAT: Final = 2  # of verdicts.json
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
 
 
@@ -21,14 +23,15 @@ class Result:
     artefact: str
     study: str
     paper: dict[str, Any]
-    findings: dict[str, list[str]]
+    conclusions: dict[str, list[str]]
     folder: Path | None
     data: dict[str, Any]
 
     @property
     def counts(self) -> dict[Outcome, int]:
-        """Number of claims by verdict, all four."""
-        verdicts = [claim["verdict"] for claim in self.data.get("claims", [])]
+        """Number of claims by verdict; echoes and what another experiment's claims say are left out."""
+        claims = self.data.get("claims", [])
+        verdicts = [one["verdict"] for one in claims if one.get("role") != "echo" and "same_as" not in one]
         return {outcome: verdicts.count(outcome) for outcome in Outcome}
 
     @property
@@ -61,17 +64,27 @@ def collect(results: Path) -> list[Result]:
         for experiment in document.children("experiments"):
             name = experiment.get("id", str)
             own = measured.get(name)
+            named = own.child("experiment") if own else experiment
             found.setdefault(
                 name,
                 Result(
                     id=name,
-                    title=experiment.get("title", str),
-                    artefact=experiment.get("artefact", str),
+                    title=named.get("title", str),
+                    artefact=named.get("artefact", str),
                     study=document.get("study", str),
                     paper=document.get("paper", dict),
-                    findings=document.maybe("findings", dict) or {},
+                    conclusions=document.get("conclusions", dict),
                     folder=own.path.parent if own else None,
                     data=own.data if own else {},
                 ),
             )
     return list(found.values())
+
+
+def findings(experiments: list[Result]) -> dict[str, Counter[Outcome]]:
+    """Count the findings of each study by verdict; a study whose claims name none is left out."""
+    claims: dict[str, list[dict[str, Any]]] = {}
+    for experiment in experiments:
+        claims.setdefault(experiment.study, []).extend(experiment.data.get("claims", []))
+    named = {study: entries for study, entries in claims.items() if any("finding" in one for one in entries)}
+    return {study: count_findings(entries) for study, entries in named.items()}

@@ -23,25 +23,18 @@ def with_unit(value: float | None, unit: str | None) -> str:
 
 
 def paper_value(claim: dict[str, Any]) -> str:
-    """Say what the paper has: its number, or the claim in words."""
-    value = claim.get("value")
-    if isinstance(value, list):
-        return " → ".join(with_unit(one, claim.get("unit")) for one in value)
-    if value is None:
-        return str(claim.get("claim", ""))
-    if claim.get("value_range"):
-        low, high = claim["value_range"]
-        return f"{number(low)} to {with_unit(high, claim.get('unit'))}"
+    """Say what the paper prints, digit by digit; nothing where it prints no number."""
+    printed: str | None = claim.get("paper")
+    interval: str | list[str] | None = claim.get("interval")
+    if isinstance(interval, list):
+        printed = " to ".join(interval)
+    elif printed is not None and interval is not None:
+        printed += f" ± {interval}"
+    if printed is None:
+        return ""
+    unit = claim.get("unit")
     about = "about " if claim.get("approximate") else ""
-    return about + with_unit(value, claim.get("unit"))
-
-
-def where(claim: dict[str, Any]) -> str:
-    """Give the conditions of a claim on one line."""
-    place = claim.get("where")
-    if isinstance(place, dict):
-        return ", ".join(f"{name} = {value}" for name, value in place.items())
-    return str(place or "")
+    return about + printed + (" %" if unit == "percent" else "" if unit in (None, "1", "ratio") else f" {unit}")
 
 
 def duration(seconds: float) -> str:
@@ -101,7 +94,6 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
     "number": number,
     "with_unit": with_unit,
     "paper_value": paper_value,
-    "where": where,
     "duration": duration,
     "rate": rate,
     "slug": slug,

@@ -1,160 +1,229 @@
-"""One verdict for one claim: the tolerance rules of tolerances.yaml, applied."""
+"""One verdict for one claim: a 95 % interval of what was measured against the zones that tolerances.yaml allows."""
 
-import re
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from statistics import fmean
+from typing import Final
 
-from analysis.claims.registry import Claim
-from analysis.documents import Document, read_yaml
-from analysis.verdicts.spread import Spread
+from analysis.verdicts import intervals
+from analysis.verdicts.expected import Expected, Reading
+from analysis.verdicts.intervals import Interval
+from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
 
-RULES: Final = Path(__file__).with_name("tolerances.yaml")
+# Seeds of a cell: the least that give an interval worth its name, and where the search for a decision ends. A fraction
+# needs more of them than a mean: at 20, only all or none tell 0.8 from 1.
+FIRST: Final = 5
+BOUND: Final = 20
+BOUND_OF_MODES: Final = 50
+
+# Bounds are closed, and equal to within less than one packet of the shortest run, so no rounding of floats decides.
+EPSILON: Final = 1e-5
 
 
 class Outcome(StrEnum):
-    """The four verdicts."""
+    """The verdicts, from best to worst. Undecided: more than one of the others is possible."""
 
     REPRODUCED = "reproduced"
     NEAR = "near"
+    UNDECIDED = "undecided"
     NOT_REPRODUCED = "not reproduced"
     NOT_TESTABLE = "not testable"
 
 
+ORDER: Final = tuple(Outcome)
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, the sentence that says why, and the rule that decided with its reason."""
+    """An outcome, the sentence that says why, and the rule that decided with its reason.
+
+    `interval` is the 95 % interval that decided, in the claim's unit, or of the fraction of seeds; None without one.
+    `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more seeds do not help.
+    """
 
     outcome: Outcome
     why: str
     rule: str
     reason: str
+    interval: Interval | None = None
+    seeds_wanted: int = 0
 
 
 @dataclass(frozen=True)
-class _Distance:
-    absolute: float
-    relative: float
+class _Possible:
+    """The outcomes that an interval leaves possible: all from `best` to `worst`."""
 
-    def of(self, value: float) -> float:
-        return max(self.absolute, self.relative * abs(value))
+    best: Outcome
+    worst: Outcome
 
-
-@dataclass(frozen=True)
-class _NumberRule:
-    name: str
-    statistic: str | None
-    unit: str | None
-    metric: str
-    reproduced: _Distance
-    near: _Distance
-    reason: str
-
-    def fits(self, claim: Claim) -> bool:
-        alike = self.unit in (None, claim.unit) and self.statistic in (None, claim.statistic)
-        return alike and re.search(self.metric, claim.metric) is not None
+    @property
+    def outcome(self) -> Outcome:
+        return self.best if self.best == self.worst else Outcome.UNDECIDED
 
 
-@dataclass(frozen=True)
-class _Rules:
-    approximate: float
-    numbers: tuple[_NumberRule, ...]
-    read_from_figure: tuple[_Distance, _Distance]
-    predicates: tuple[float, float]
-    predicate_reason: str
-
-
-@cache
-def _load() -> _Rules:
-    document = read_yaml(RULES)
-    predicates, figure = document.child("predicates"), document.child("read_from_figure")
-    return _Rules(
-        approximate=document.get("approximate", float),
-        numbers=tuple(_number_rule(rule) for rule in document.children("numbers")),
-        read_from_figure=(_distance(figure.child("reproduced")), _distance(figure.child("near"))),
-        predicates=(predicates.get("reproduced", float), predicates.get("near", float)),
-        predicate_reason=predicates.get("reason", str).strip(),
+def _all_of(*parts: _Possible) -> _Possible:
+    """Join conditions that all have to be met: the worst of them counts."""
+    return _Possible(
+        max((part.best for part in parts), key=ORDER.index), max((part.worst for part in parts), key=ORDER.index)
     )
 
 
-def _number_rule(rule: Document) -> _NumberRule:
-    match = rule.child("match")
-    return _NumberRule(
-        name=rule.get("name", str),
-        statistic=match.maybe("statistic", str),
-        unit=match.maybe("unit", str),
-        metric=match.maybe("metric", str) or "",
-        reproduced=_distance(rule.child("reproduced")),
-        near=_distance(rule.child("near")),
-        reason=rule.get("reason", str).strip(),
+def _any_of(parts: list[_Possible]) -> _Possible:
+    """Join readings of which one is right, nobody knows which: whatever one of them leaves possible is possible."""
+    return _Possible(
+        min((part.best for part in parts), key=ORDER.index), max((part.worst for part in parts), key=ORDER.index)
     )
 
 
-def _distance(entry: Document) -> _Distance:
-    return _Distance(entry.maybe("absolute", float) or 0.0, entry.maybe("relative", float) or 0.0)
+def _compare(interval: Interval, zones: Zones) -> _Possible:
+    """Say what is possible for a value in the interval."""
+
+    def inside(zone: Interval) -> bool:
+        return _at_most(zone[0], interval[0]) and _at_most(interval[1], zone[1])
+
+    def apart(zone: Interval) -> bool:
+        return not (_at_most(zone[0], interval[1]) and _at_most(interval[0], zone[1]))
+
+    steps = ((Outcome.REPRODUCED, zones.reproduced), (Outcome.NEAR, zones.near))
+    return _Possible(
+        best=next((outcome for outcome, zone in steps if not apart(zone)), Outcome.NOT_REPRODUCED),
+        worst=next((outcome for outcome, zone in steps if inside(zone)), Outcome.NOT_REPRODUCED),
+    )
 
 
-def judge_number(claim: Claim, measured: Spread) -> Verdict:
-    """Judge what the seeds have by its distance from the paper's value, or from the interval the paper leaves open.
+def _at_most(low: float, high: float) -> bool:
+    return low <= high + EPSILON * max(abs(low), abs(high))
 
-    Where the print is uncertain its other readings are tried, too; the best decides, and the verdict names it.
+
+def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool = False) -> Verdict:
+    """Judge the numbers that the seeds have; infinity stands for an event that never happened.
+
+    `of_means`: the number is made of means over all seeds, so it is one number however many seeds give it.
     """
-    low, high = claim.value_range or (claim.value, claim.value)
-    assert low is not None and high is not None  # noqa: S101 (the registry checks it)
-    if claim.statistic == "std" and measured.mean is not None and measured.std is None:
-        return not_testable("a standard deviation needs two seeds")
-    verdict = _judge_reading(claim, measured, low, high, claim.data.get("value"))
-    for other in claim.alternatives:
-        judged = _judge_reading(claim, measured, other, other, other)
-        if list(Outcome).index(judged.outcome) < list(Outcome).index(verdict.outcome):
-            why = f"the print is uncertain: read as {other:g}, {judged.why}; read as {low:g} it is {verdict.outcome}"
-            verdict = replace(judged, why=why)
-    return verdict
+    rule = tolerances().rule(expected)
+    if of_means:
+        values = dict([next(iter(values.items()))])
+    finite = [value for value in values.values() if math.isfinite(value)]
+    if len(values) == 1 and expected.statistic == "std":
+        return Verdict(
+            Outcome.UNDECIDED, "a standard deviation needs two seeds", rule.name, rule.reason, seeds_wanted=FIRST
+        )
+    readings = expected.readings()
+    if expected.statistic == "fraction-in-mode":
+        mode = tolerances().zones(expected, readings[0]).reproduced
+        seen = sum(_at_most(mode[0], value) and _at_most(value, mode[1]) for value in finite)
+        verdict = judge_predicate(seen, len(values))
+        return replace(verdict, why=f"a number from {_span(mode)}: {verdict.why}")
+    if not finite:
+        why = f"it did not happen in {len(values)} of {len(values)} seeds"
+        return _verdict(
+            _compare_fraction(0, len(values)), why, rule.name, rule.reason, None, len(values), True, of_means
+        )
+    interval = _interval(expected, rule, finite)
+    zones = [tolerances().zones(expected, reading) for reading in readings]
+    parts = [_compare(interval, one) for one in zones]
+    never = len(values) - len(finite)
+    if never:
+        by_seed = _compare_fraction(len(finite), len(values))
+        parts = [_all_of(part, by_seed) for part in parts]
+    possible = _any_of(parts)
+    helps = any(part.outcome == Outcome.UNDECIDED for part in parts)
+    why = _why(expected, interval, finite, readings[0])
+    if never:
+        why += f"; it did not happen in {never} of {len(values)} seeds"
+    if len({part.outcome for part in parts}) > 1:
+        listed = ", ".join(f"as {one} it is {part.outcome}" for one, part in zip(readings, parts, strict=True))
+        why += f"; the print is hard to read: {listed}"
+    return _verdict(possible, why, _text(expected, rule, zones[0]), rule.reason, interval, len(values), helps, of_means)
 
 
-def _judge_reading(claim: Claim, measured: Spread, low: float, high: float, printed: Any) -> Verdict:
-    rules = _load()
-    rule = next(rule for rule in rules.numbers if rule.fits(claim))
-    rounding = _half_last_digit(printed)
-    reading = rules.read_from_figure if claim.kind == "read-from-figure" else (_Distance(0, 0), _Distance(0, 0))
-    factor = rules.approximate if claim.approximate else 1.0
-    bounds = [
-        factor * (distance.of(high) + extra.of(high)) + rounding
-        for distance, extra in zip((rule.reproduced, rule.near), reading, strict=True)
-    ]
-    unit = "" if claim.unit in (None, "1", "ratio") else " points" if claim.unit == "percent" else f" {claim.unit}"
-    of_value = " %" if claim.unit == "percent" else unit
-    name = rule.name + (", hedged by the paper" if claim.approximate else "")
-    text = f"{name}: reproduced within {bounds[0]:.3g}{unit} of the paper's value, near within {bounds[1]:.3g}{unit}"
-    number = measured.std if claim.statistic == "std" else measured.mean
-    if number is None or measured.never * 2 > measured.seeds:
-        why = f"it did not happen in {measured.never} of {measured.seeds} seeds"
-        return Verdict(Outcome.NOT_REPRODUCED, why, text, rule.reason)
-    distance = max(low - number, number - high, 0.0)
-    paper = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    what = "standard deviation" if claim.statistic == "std" else "mean"
-    why = f"the {what} {number:.4g}{of_value} is {distance:.3g}{unit} away from {paper}"
-    if distance == 0:
-        why = f"the {what} {number:.4g}{of_value} is what the paper has"
-    if measured.never:
-        why += f"; it did not happen in {measured.never} of {measured.seeds} seeds"
-    if distance <= bounds[0] and not measured.never:
-        return Verdict(Outcome.REPRODUCED, why, text, rule.reason)
-    if distance <= bounds[1]:
-        return Verdict(Outcome.NEAR, why, text, rule.reason)
-    return Verdict(Outcome.NOT_REPRODUCED, why, text, rule.reason)
+def _interval(expected: Expected, rule: NumberRule, finite: list[float]) -> Interval:
+    if expected.statistic == "std":
+        return intervals.deviation(finite) if len(finite) > 1 else (0.0, math.inf)
+    return intervals.mean_of_rates(finite) if rule.is_ratio else intervals.mean(finite)
 
 
-def judge_predicate(held: int, seeds: int) -> Verdict:
-    """Judge a predicate by the part of the seeds in which it held."""
-    rules = _load()
-    part = held / seeds
-    reproduced, near = rules.predicates
-    outcome = Outcome.REPRODUCED if part >= reproduced else Outcome.NEAR if part >= near else Outcome.NOT_REPRODUCED
-    text = f"predicate: reproduced when it holds in {reproduced:.0%} of the seeds, near in {near:.0%}"
-    return Verdict(outcome, f"it holds in {held} of {seeds} seeds", text, rules.predicate_reason)
+def _why(expected: Expected, interval: Interval, values: list[float], reading: Reading) -> str:
+    is_std = expected.statistic == "std" and len(values) > 1
+    number = intervals.standard_deviation(values) if is_std else fmean(values)
+    away = max(reading.low - number, number - reading.high, 0.0)
+    distance = f"{away:.3g}{_points(expected)} away from {reading}" if away else "what the paper has"
+    if len(values) == 1:
+        return f"the value {number:.4g}{_unit(expected)} is {distance}"
+    what = "standard deviation" if is_std else "mean"
+    return f"the {what} {number:.4g}{_unit(expected)} (95 % interval {_span(interval)}) is {distance}"
+
+
+def _text(expected: Expected, rule: NumberRule, zones: Zones) -> str:
+    hedged = ", hedged by the paper" if expected.hedged else ""
+    unit = _unit(expected)
+    return f"{rule.name}{hedged}: reproduced from {_span(zones.reproduced)}{unit}, near from {_span(zones.near)}{unit}"
+
+
+def _span(interval: Interval) -> str:
+    return f"{interval[0]:.4g} to {interval[1]:.4g}"
+
+
+def _unit(expected: Expected) -> str:
+    if expected.unit in (None, "", "1", "ratio"):
+        return ""
+    return " %" if expected.unit == "percent" else f" {expected.unit}"
+
+
+def _points(expected: Expected) -> str:
+    return " points" if expected.unit == "percent" else _unit(expected)
+
+
+def _verdict(
+    possible: _Possible,
+    why: str,
+    rule: str,
+    reason: str,
+    interval: Interval | None,
+    seeds: int,
+    helps: bool,
+    of_means: bool,
+) -> Verdict:
+    """Make the verdict. A single value decides as it is, without an interval, and says so; one seed asks for more."""
+    if of_means:
+        return Verdict(possible.outcome, f"{why}; made of means over the seeds, it has no interval", rule, reason)
+    if seeds == 1:
+        return Verdict(possible.outcome, f"{why}; one seed has no interval", rule, reason, None, FIRST)
+    if possible.outcome != Outcome.UNDECIDED:
+        return Verdict(possible.outcome, why, rule, reason, interval)
+    if helps:
+        why += f"; undecided between {possible.best} and {possible.worst}"
+    return Verdict(Outcome.UNDECIDED, why, rule, reason, interval, BOUND if helps else 0)
+
+
+def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
+    """Judge a predicate by the fraction of the seeds in which it held.
+
+    `of_means`: it speaks of means over all seeds, so it is one statement however many seeds are asked.
+    """
+    if of_means:
+        held, seeds = held // seeds, 1
+    zones = tolerances().predicates
+    text = (
+        f"predicate: reproduced when it holds in {zones.reproduced[0]:.0%} of the seeds or more, "
+        f"near in {zones.near[0]:.0%} or more"
+    )
+    interval = intervals.fraction(held, seeds)
+    why = f"it holds in {held} of {seeds} seeds" if not of_means else "it holds" if held else "it does not hold"
+    if seeds > 1:
+        why += f" (95 % interval of the fraction {interval[0]:.2f} to {interval[1]:.2f})"
+    verdict = _verdict(
+        _compare_fraction(held, seeds), why, text, tolerances().predicates_reason, interval, seeds, True, of_means
+    )
+    mixed = verdict.outcome == Outcome.UNDECIDED and 0 < held < seeds
+    return replace(verdict, seeds_wanted=BOUND_OF_MODES) if mixed else verdict
+
+
+def _compare_fraction(count: int, of: int) -> _Possible:
+    interval = intervals.fraction(count, of) if of > 1 else (float(count), float(count))
+    return _compare(interval, tolerances().predicates)
 
 
 def judge_case(name: str, outcome: str | None) -> Verdict:
@@ -172,14 +241,3 @@ def judge_case(name: str, outcome: str | None) -> Verdict:
 def not_testable(why: str) -> Verdict:
     """Make the verdict of a claim that nothing can be measured for."""
     return Verdict(Outcome.NOT_TESTABLE, why, "", "")
-
-
-def _half_last_digit(printed: Any) -> float:
-    """Half a unit of the last digit of a printed number; whole numbers were rounded to a whole one."""
-    if not isinstance(printed, (int, float)):
-        return 0.0
-    _, _, decimals = repr(printed).partition(".")
-    if "e" in decimals or "e" in repr(printed):
-        mantissa, _, exponent = repr(printed).partition("e")
-        return float(0.5 * 10.0 ** (int(exponent) - len(mantissa.partition(".")[2])))
-    return float(0.5 * 10.0 ** -len(decimals)) if decimals else 0.5

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 
-import numpy as np
+from analysis.verdicts.intervals import half_width, standard_deviation
 
 
 @dataclass(frozen=True)
@@ -26,26 +27,17 @@ class Spread:
 
 def spread(values: Mapping[int, float]) -> Spread:
     """Sum up numbers by seed; what is not finite never happened. Deviation and interval need two seeds."""
-    finite = np.array([value for value in values.values() if math.isfinite(value)], float)
+    finite = [value for value in values.values() if math.isfinite(value)]
     never = len(values) - len(finite)
-    if not len(finite):
+    if not finite:
         return Spread(len(values), never, None, None, None, None, None)
-    std = float(finite.std(ddof=1)) if len(finite) > 1 else None
-    half = None if std is None else _student95(len(finite) - 1) * std / math.sqrt(len(finite))
-    return Spread(len(values), never, float(finite.mean()), float(finite.min()), float(finite.max()), std, half)
-
-
-# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; any table of statistics has them.
-_STUDENT95 = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-
-
-def _student95(degrees: int) -> float:
-    if degrees <= len(_STUDENT95):
-        return _STUDENT95[degrees - 1]
-    # Cornish-Fisher around the normal quantile: right to three digits from 30 degrees on
-    z = 1.959964
-    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+    several = len(finite) > 1
+    return Spread(
+        seeds=len(values),
+        never=never,
+        mean=fmean(finite),
+        minimum=min(finite),
+        maximum=max(finite),
+        std=standard_deviation(finite) if several else None,
+        ci95=half_width(finite) if several else None,
+    )

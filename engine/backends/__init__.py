@@ -21,8 +21,11 @@ class Guest(Protocol):
     alone: ClassVar[bool]
     """Whether nothing else of the testbed may run on the host meanwhile: its time is that of the host."""
 
-    def origin_ns(self) -> int:
-        """Zero of the scenario's clock (CLOCK_REALTIME in the guest, ns) for a run that starts now."""
+    def origin_ns(self, probe_ns: int) -> int:
+        """Zero of the scenario's clock (CLOCK_REALTIME in the guest, ns) for a run that starts now.
+
+        The fidelity probe begins `probe_ns` before it.
+        """
         ...
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:

@@ -55,7 +55,9 @@ def measured(folder: Path) -> Measured:
 
 
 def _rate_bps(run: dict[str, Any], at_ns: int) -> int:
-    rates = [event["rate_bps"] for event in run["events"] if "rate_bps" in event and event["at_ns"] <= at_ns]
+    """Rate of the bottleneck, whose queue the trace is of, at an instant of the scenario."""
+    changes = [event for event in run["events"] if event["on"] == "bottleneck" and event["at_ns"] <= at_ns]
+    rates = [event["rate_bps"] for event in changes if "rate_bps" in event]
     return int(rates[-1] if rates else run["bottleneck"]["rate_bps"])
 
 

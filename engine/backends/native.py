@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from engine import images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
-from engine.guest.timeline import REAL_TIME_LEAD_NS
+from engine.guest.timeline import REAL_TIME_BUILD_NS
 from engine.images import PROJECT, Images
 from engine.sandbox import Limits
 
@@ -46,15 +46,16 @@ class Guest:
         """The host's kernel, the modules under test as loaded, what runs on it."""
         return {
             "commit": provenance.commit(),
+            "code": provenance.code("native"),
             "kernel": {"release": platform.release(), "version": platform.version()},
             "modules": {name: _srcversion(name) for name in self.modules},
             **{name: self.images.provenance[name] for name in ("rootfs", "tools")},
             "host": {"machine": platform.machine(), "python": platform.python_version()},
         }
 
-    def origin_ns(self) -> int:
+    def origin_ns(self, probe_ns: int) -> int:
         """See `engine.backends.Guest`."""
-        return time.time_ns() + REAL_TIME_LEAD_NS
+        return time.time_ns() + REAL_TIME_BUILD_NS + probe_ns
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:  # noqa: ARG002  one CPU would delay packets
         """See `engine.backends.Guest`."""

@@ -23,7 +23,7 @@ from engine import images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
-from engine.guest.timeline import BOOT_NS, ORIGIN_NS
+from engine.guest.timeline import BOOT_NS, BUILD_NS
 from engine.images import PROJECT, Program
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
 
@@ -49,6 +49,7 @@ class Guest:
         version = subprocess.check_output([EMULATOR, "--version"], text=True).splitlines()[0]
         return {
             "commit": provenance.commit(),
+            "code": provenance.code("qemu"),
             "kernel": {name: self.stock[name] for name in ("release", "version")},
             "images": {"digest": self.stock["digest"]},
             **{f"program:{name}": program.provenance for name, program in self.programs.items()},
@@ -64,9 +65,9 @@ class Guest:
         words += ["-rtc", f"clock=vm,base={started}", "-seed", str(self.seed)]
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
 
-    def origin_ns(self) -> int:
-        """See `engine.backends.Guest`; in virtual time always the same."""
-        return ORIGIN_NS
+    def origin_ns(self, probe_ns: int) -> int:
+        """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
+        return BOOT_NS + BUILD_NS + probe_ns
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""
@@ -158,11 +159,12 @@ def _pack(base: Path, programs: Mapping[str, Program], folder: Path, initrd: Pat
 
 
 def _unpack(disk: Path, folder: Path) -> None:
-    console = folder / "logs" / "console.log"
-    kept = console.read_bytes()
-    words = ["tar", "--extract", "--file", str(disk), "--directory", str(folder), "--no-same-owner"]
-    done = subprocess.run([*words, "--exclude=./run.json"], capture_output=True, text=True, check=False)
+    kept = (folder / "logs" / "console.log").read_bytes()
+    # the archive is the guest's: as input, so that tar does not unpack what is packed; the host's own files stay
+    words = ["tar", "--extract", "--file", "-", "--directory", str(folder), "--no-same-owner"]
+    words += ["--exclude=./run.json", "--exclude=./logs/console.log"]
+    with disk.open("rb") as archive:
+        done = subprocess.run(words, stdin=archive, capture_output=True, text=True, check=False)
     disk.unlink()
-    console.write_bytes(kept)
     if done.returncode:
         raise EngineError(f"the guest ended before its agent was done: {kept.decode(errors='replace')[-200:].strip()}")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from engine import images, launch, provenance, watch
 from engine.backends import AGENT
-from engine.guest.timeline import ORIGIN_NS
+from engine.guest.timeline import BOOT_NS, BUILD_NS
 from engine.images import Images, Program
 from engine.sandbox import Limits
 
@@ -25,14 +25,14 @@ class Guest:
         """Images, programs, boot arguments."""
         return provenance.of(self.images, self.programs, self.arguments)
 
-    def origin_ns(self) -> int:
-        """See `engine.backends.Guest`; in virtual time always the same."""
-        return ORIGIN_NS
+    def origin_ns(self, probe_ns: int) -> int:
+        """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
+        return BOOT_NS + BUILD_NS + probe_ns
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""
         command = launch.command(self.images, folder, cpu, self.arguments, limits, programs=self.programs)
-        return watch.run(command, folder, limits)
+        return watch.run(command, folder, limits, kernel=self.images.kernel)
 
 
 def prepare(run: dict[str, Any]) -> Guest:
@@ -48,4 +48,5 @@ def prepare(run: dict[str, Any]) -> Guest:
     }
     for name, program in used.items():
         run["implementations"][name]["environment"] = program.environment
-    return Guest(boot, used, launch.boot_arguments(boot, run["seed"], AGENT))
+    arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=run["sizes"]["memory_mib"])
+    return Guest(boot, used, arguments)

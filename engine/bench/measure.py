@@ -57,6 +57,7 @@ def main(into: Path) -> int:
         _say("captures to columns")
         figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, _idle(delayed, "none"), folder)
         figures["utp_packets_per_cpu_s"] = _utp_packets_per_cpu_s(_idle(delayed, "none"), folder)
+        figures["columns_most_mb"] = _columns_most_mb(every_packet, folder)
         if len(os.sched_getaffinity(0)) > 1:
             _say("two guests beside each other")
             figures["two_guests_slowdown"] = _two_guests_s(delayed, folder) / figures["run_wall_s_delayed_acks"]
@@ -90,6 +91,7 @@ _MEANINGS = {
     "run_wall_s_uncaptured": ("the first without a capture, all included", "s"),
     "reader_packets_per_s": ("captures to columns on disk", "packets/s"),
     "utp_packets_per_cpu_s": ("captures of uTP to columns on disk", "packets/CPU s"),
+    "columns_most_mb": ("the most memory that it takes, whatever the length of the captures", "MB"),
     "two_guests_slowdown": ("two guests on two CPUs, each against one alone", "times"),
     "times_faster_than_ns3": ("ns-3's TcpLedbat on the same dumbbell takes", "times as long"),
     "times_faster_than_ns3_captured": ("with captures it takes", "times as long"),
@@ -182,11 +184,24 @@ def _columns_cpu_s(cell: Cell, folder: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def _columns_most_mb(cell: Cell, folder: Path) -> float:
+    """The most memory that the command holds; it does not grow with the capture."""
+    with subprocess.Popen(_columns(cell, folder), stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return usage.ru_maxrss / 1024
+
+
 def _columns_wall_s(cell: Cell, folder: Path) -> float:
-    run = run_folder(folder, cell, 1)
     started = time.monotonic()
-    subprocess.run([sys.executable, "-m", "analysis", "columns", str(run)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(_columns(cell, folder), check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - started
+
+
+def _columns(cell: Cell, folder: Path) -> list[str]:
+    return [sys.executable, "-m", "analysis", "columns", str(run_folder(folder, cell, 1))]
 
 
 def _two_guests_s(cell: Cell, folder: Path) -> float:

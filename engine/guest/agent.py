@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.guest import audit, captures, flows, probe, programs, queue_trace, topology
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import DRAIN_NS, ENDPOINTS_NS, PROBE_NS, REAL_TIME_SIGN_NS, RECEIVERS_NS
+from engine.guest.timeline import REAL_TIME_SIGN_NS
 
 RESULTS = "/results"
 HEARTBEATS = 100
@@ -35,30 +35,36 @@ def main() -> None:
 
 
 def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
-    origin_ns = run["origin_ns"]
+    origin_ns, lead = run["origin_ns"], run["lead"]
     topology.load_modules(run)
     outcome["versions"] = {
         name: _version(name, implementation) for name, implementation in run["implementations"].items()
     }
     net = topology.build(run)
+    unexpected = None
+    # switches have just been told their rules, and what they do next depends on who else runs: there, at the end only
+    if not any(switch.rules for switch in net.switches):
+        audit.check_qdiscs(net)
+        unexpected = audit.Strangers(net)
 
-    sleep_until(origin_ns - PROBE_NS)
-    outcome["probe"] = probe.probe(net, run, origin_ns - PROBE_NS)
+    _begin("the fidelity probe", origin_ns - lead["probe_ns"])
+    outcome["probe"] = probe.probe(net, run, origin_ns - lead["probe_ns"])
 
-    sleep_until(origin_ns - ENDPOINTS_NS)
+    _begin("captures", origin_ns - lead["endpoints_ns"])
     queues_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
-    capturing = captures.start(net, run["captures"], RESULTS)
+    capturing = captures.start(net, run["captures"], run["sizes"]["capture_buffer_kib"], RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
     running = flows.Flows(net, run, RESULTS)
+    _check_time("the scenario", origin_ns)
 
-    _scenario(net, run, running)
+    outcome["latest_event_ns"] = _scenario(net, run, running)
 
     outcome["ended_ns"] = ended_ns = min(now_ns() - origin_ns, run["duration_ns"])
     running.end("sender")
-    queue_trace.stop(samplers)
-    running.settle(origin_ns + ended_ns + RECEIVERS_NS)
+    queue_trace.stop(samplers, RESULTS)
+    running.settle(origin_ns + ended_ns + lead["receivers_ns"])
     running.end("receiver")
-    running.settle(origin_ns + ended_ns + DRAIN_NS)
+    running.settle(origin_ns + ended_ns + lead["drain_ns"])
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
@@ -69,10 +75,29 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queues}
     if running.failure:
         raise RuntimeError(running.failure)
+    topology.check_relays(net)
+    audit.check_losses(counters)
     audit.check_captures(capturing, written, counters)
-    audit.check_bottlenecks(net.topo, queues, counters)
+    audit.check_bottlenecks(net.topo, queues, counters, unexpected)
     audit.check_switches(net.switches, counters)
-    outcome["audit"] = "captures agree with interface counters; offered = delivered + dropped"
+    audit.check_qdiscs(net)
+    audit.check_paths(net, topology.lossy_interfaces(net, run))
+    outcome["audit"] = (
+        "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
+        "the kernel's queueing disciplines are the scenario's"
+    )
+
+
+def _begin(what: str, at_ns: int) -> None:
+    """Wait for the instant at which something begins."""
+    _check_time(what, at_ns)
+    sleep_until(at_ns)
+
+
+def _check_time(what: str, at_ns: int) -> None:
+    late_ns = now_ns() - at_ns
+    if late_ns > 0:
+        raise RuntimeError(f"{what} would begin {late_ns / 1e9:.3f} s late: what comes before took too long")
 
 
 def _version(name: str, implementation: dict[str, Any]) -> str:
@@ -81,8 +106,12 @@ def _version(name: str, implementation: dict[str, Any]) -> str:
     return subprocess.check_output(implementation["version_command"], text=True).strip()
 
 
-def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:
-    """Let the scenario's time pass, applying its events, stopping flows and giving the host signs of life."""
+def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
+    """Let the scenario's time pass, applying its events, stopping flows and giving the host signs of life.
+
+    Returns by how much (ns) an event was over after its instant, at most.
+    """
+    latest_ns = 0
     moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
     moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
     moments += [(index * run["duration_ns"] // HEARTBEATS, "sign", None) for index in range(1, HEARTBEATS + 1)]
@@ -92,9 +121,10 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:
         print("time_ns,what", file=log)
         for at_ns, kind, what in sorted(moments, key=lambda moment: (moment[0], moment[1] == "sign")):
             if not running.wait_until(run["origin_ns"] + at_ns):
-                return
+                break
             if kind == "event":
                 topology.reshape(net, what)
+                latest_ns = max(latest_ns, now_ns() - run["origin_ns"] - at_ns)
                 words = " ".join(f"{name}={value}" for name, value in what.items() if name != "at_ns")
                 print(f"{at_ns},{words}", file=log, flush=True)
             elif kind == "stop":
@@ -103,6 +133,7 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> None:
                 heartbeat.seek(0)
                 heartbeat.write(str(at_ns))
                 heartbeat.flush()
+    return latest_ns
 
 
 if __name__ == "__main__":

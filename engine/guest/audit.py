@@ -1,6 +1,11 @@
 """The audit: nothing may be lost or invented between the counters of a run."""
 
-from collections.abc import Iterable
+import array
+import contextlib
+import socket
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from engine.guest.captures import Capture
@@ -9,13 +14,28 @@ from topologies.dumbbell import relay
 
 Counters = dict[str, dict[str, int]]
 
+_ETH_P_ALL, _ETH_P_IP, _HEADERS_BYTES = 3, 0x800, 14 + 60 + 4
+_SO_ATTACH_FILTER, _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 26, 263, 23
+# classic BPF (linux/bpf_common.h): all but IPv4 to 10.0.x.1 and 10.1.x.1, the addresses of hosts
+_FILTER = (
+    (0x28, 0, 0, 12),  # ldh [12]: EtherType
+    (0x15, 0, 3, _ETH_P_IP),  # jeq, else accept
+    (0x20, 0, 0, 30),  # ld [30]: destination
+    (0x54, 0, 0, 0xFFFE00FF),  # and
+    (0x15, 1, 0, 0x0A000001),  # jeq: drop
+    (0x06, 0, 0, 0xFFFF),  # ret: accept
+    (0x06, 0, 0, 0),  # ret: drop
+)
+_MULTICAST = 0xE  # the upper half of an address's first byte
+_MOST_NAMED = 3
+
 
 class AuditError(Exception):
     """Two counters that must agree do not."""
 
 
 def read_counters(net: Any) -> Counters:
-    """Packets received and sent by every interface of every node, by interface name."""
+    """Packets received and sent by every interface of every node, and those it lost, by interface name."""
     counters: Counters = {}
     for node in [*net.hosts, *net.switches]:
         with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
@@ -24,7 +44,12 @@ def read_counters(net: Any) -> Counters:
                 fields = values.split()
                 # switches share the first namespace
                 if name.strip() != "lo" and name.strip() in node.nameToIntf:
-                    counters[name.strip()] = {"received_pkts": int(fields[1]), "sent_pkts": int(fields[9])}
+                    counters[name.strip()] = {
+                        "received_pkts": int(fields[1]),
+                        "sent_pkts": int(fields[9]),
+                        # errors, dropped, overruns of each direction
+                        "lost_pkts": sum(map(int, (*fields[2:5], *fields[10:13]))),
+                    }
     return counters
 
 
@@ -48,8 +73,24 @@ def check_captures(captures: list[Capture], written: dict[str, int], counters: C
             )
 
 
-def check_bottlenecks(topo: Any, queues: dict[str, dict[str, int]], counters: Counters) -> None:
-    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end; relays have kept nothing."""
+def check_losses(counters: Counters) -> None:
+    """No interface lost a packet, nor did the queue of packets that have arrived and wait to be handled (softnet)."""
+    for interface, counts in counters.items():
+        if counts["lost_pkts"]:
+            raise AuditError(f"audit: {interface} lost {counts['lost_pkts']} packets")
+    with open("/proc/net/softnet_stat") as file:
+        dropped = sum(int(line.split()[1], 16) for line in file)
+    if dropped:
+        raise AuditError(f"audit: {dropped} packets were lost in softnet, where those that have arrived wait")
+
+
+def check_bottlenecks(
+    topo: Any, queues: dict[str, dict[str, int]], counters: Counters, strangers: "Strangers | None"
+) -> None:
+    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end; relays have kept nothing.
+
+    `strangers` are packets that may have come and not left.
+    """
     _check_relays(topo.relayed, counters)
     for name, queue in queues.items():
         router, interface = topo.bottlenecks[name]
@@ -59,6 +100,7 @@ def check_bottlenecks(topo: Any, queues: dict[str, dict[str, int]], counters: Co
         if waiting or offered != sent + dropped:
             raise AuditError(
                 f"audit: {offered} packets came to the {where}, {sent} left it, {dropped} were dropped, {waiting} wait"
+                + (strangers.words() if strangers else "")
             )
         if sent != counters[interface]["sent_pkts"]:
             raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
@@ -81,3 +123,83 @@ def _check_relays(hosts: Iterable[str], counters: Counters) -> None:
             received, sent = counters[one]["received_pkts"], counters[other]["sent_pkts"]
             if received != sent:
                 raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")
+
+
+def check_qdiscs(net: Any) -> None:
+    """Compare what the kernel says of every shaped interface with what the scenario has it do now.
+
+    Raises:
+        AuditError: something differs.
+    """
+    for interface in _shaped(net):
+        try:
+            found = interface.read_shaping()
+        except OSError as error:
+            raise AuditError(f"audit: {error.strerror}") from None
+        for what, expected in interface.egress.values().items():
+            if found[what] != expected:
+                raise AuditError(f"audit: {what} of {interface.name} is {found[what]}, the scenario says {expected}")
+
+
+def check_paths(net: Any, lossy: set[str]) -> None:
+    """Compare what was lost on the way with where the scenario loses: at the interfaces named, if anywhere.
+
+    Raises:
+        AuditError: packets were lost elsewhere.
+    """
+    for interface in _shaped(net):
+        lost_pkts = interface.read_shaping().get("lost_pkts", 0)
+        if lost_pkts and interface.name not in lossy:
+            raise AuditError(f"audit: {lost_pkts} packets were lost at {interface.name}, on a path without loss")
+
+
+def _shaped(net: Any) -> Iterator[Any]:
+    for node in (*net.hosts, *net.switches):
+        for interface in node.intfList():
+            if getattr(interface, "egress", None):
+                yield interface
+
+
+class Strangers:
+    """Packets that come to a router and are for none of the scenario's hosts; they are kept, and wake nobody.
+
+    A client may announce itself by multicast, or look for something on the Internet. Such a packet is counted where it
+    comes in and leaves nowhere: who sent what is told when the audit finds one.
+    """
+
+    def __init__(self, net: Any) -> None:
+        self._sockets = []
+        code = array.array("B", b"".join(struct.pack("HBBI", *instruction) for instruction in _FILTER))
+        program = struct.pack("HP", len(_FILTER), code.buffer_info()[0])
+        for node, interface in [place for places in net.topo.access.values() for place in places]:
+            with entered(net[node].namespace):
+                # protocol 0: nothing comes in before filter and interface are set
+                packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                packets.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+                packets.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                packets.bind((interface, _ETH_P_ALL))
+                packets.setblocking(False)
+            self._sockets.append((interface, packets))
+
+    def words(self) -> str:
+        """A sentence's end that names them, or nothing when there were none."""
+        found: Counter[str] = Counter()
+        for interface, packets in self._sockets:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    found[f"{_words(packets.recv(_HEADERS_BYTES))} at {interface}"] += 1
+        named = [f"{count} {words}" for words, count in found.most_common(_MOST_NAMED)]
+        more = len(found) - len(named)
+        return f"; not for a host of the scenario: {', '.join(named)}{f' and {more} others' * bool(more)}" * bool(named)
+
+
+def _words(frame: bytes) -> str:
+    (ether_type,) = struct.unpack_from("!H", frame, 12)
+    if ether_type != _ETH_P_IP:
+        return f"of EtherType {ether_type:#06x}"
+    destination = socket.inet_ntoa(frame[30:34])
+    kind = " (multicast)" if frame[30] >> 4 == _MULTICAST else ""
+    protocol, ports = frame[23], frame[14 + 4 * (frame[14] & 0xF) :]
+    name = {1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP"}.get(protocol, f"IP protocol {protocol}")
+    port = f" port {struct.unpack_from('!H', ports, 2)[0]}" if name in ("TCP", "UDP") and len(ports) >= 4 else ""
+    return f"to {destination}{kind}, {name}{port}"

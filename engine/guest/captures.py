@@ -3,18 +3,19 @@
 import os
 import re
 import signal
+import subprocess
 from dataclasses import dataclass
 from typing import Any
 
+_RECORDS = "/opt/tools/records"
 _SNAP_BYTES = "96"  # Ethernet, IP and TCP with all options
-_BUFFER_KIB = "16384"
 # tcpdump writes through stdio: with a buffer of a page, captures would be half of all system calls of a run
-_TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", _SNAP_BYTES, "-B", _BUFFER_KIB)
+_TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", _SNAP_BYTES, "-B")
 _OPTIONS = ("--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
 
 
 class CaptureError(Exception):
-    """A capture did not start or lost packets."""
+    """A capture did not start, failed or lost packets."""
 
 
 @dataclass(frozen=True)
@@ -26,45 +27,50 @@ class Capture:
     interface: str
     direction: str
     process: int
+    file: str
     log: str
 
 
-def start(net: Any, taps: list[str], results: str) -> list[Capture]:
+def start(net: Any, taps: list[str], buffer_kib: int, results: str) -> list[Capture]:
     """Start the captures of `taps`; files are ``pcap/<tap>.pcap``, or with the interface in the name if several."""
     captures = []
     for tap in taps:
         places = net.topo.taps()[tap]
         for node, interface, direction in places:
             name = tap if len(places) == 1 else f"{tap}.{interface}"
-            log = f"{results}/logs/tcpdump.{name}"
-            with open(f"{results}/pcap/{name}.pcap", "wb") as packets, open(log, "w") as words:
-                process = net[node].spawn(
-                    [*_TCPDUMP, "-i", interface, "-Q", direction, *_OPTIONS], packets.fileno(), words.fileno()
-                )
-            captures.append(Capture(tap, node, interface, direction, process, log))
+            path, log = f"{results}/pcap/{name}.pcap", f"{results}/logs/tcpdump.{name}"
+            command = [*_TCPDUMP, str(buffer_kib), "-i", interface, "-Q", direction, *_OPTIONS]
+            with open(path, "wb") as packets, open(log, "w") as words:
+                process = net[node].spawn(command, packets.fileno(), words.fileno())
+            captures.append(Capture(tap, node, interface, direction, process, path, log))
     return captures
 
 
 def stop(captures: list[Capture]) -> dict[str, int]:
-    """End the captures; returns the number of packets written, by interface.
+    """End the captures; returns the number of packets in their files, by interface.
 
     Raises:
-        CaptureError: tcpdump failed or the kernel dropped packets before it could write them.
+        CaptureError: tcpdump failed, the kernel dropped packets before it could write them, or a file is no capture.
     """
     for capture in captures:
         os.kill(capture.process, signal.SIGINT)
-    written = {}
     for capture in captures:
-        os.waitpid(capture.process, 0)
-        with open(capture.log) as file:
+        _, status = os.waitpid(capture.process, 0)
+        with open(capture.log, errors="replace") as file:
             words = file.read()
-        captured, dropped = (_count(words, what) for what in ("captured", "dropped by kernel"))
-        if captured is None or dropped:
-            raise CaptureError(f"capture at {capture.tap} ({capture.interface}): {words.strip()}")
-        written[capture.interface] = captured
-    return written
+        dropped = re.search(r"(\d+) packets? dropped by kernel", words)
+        if status or not dropped or int(dropped[1]):
+            raise CaptureError(
+                f"capture at {capture.tap} ({capture.interface}): tcpdump ended with "
+                f"{os.waitstatus_to_exitcode(status)}: {words.strip()}"
+            )
+    return dict(zip((capture.interface for capture in captures), _records(captures), strict=True))
 
 
-def _count(words: str, what: str) -> int | None:
-    found = re.search(rf"(\d+) packets? {what}", words)
-    return int(found[1]) if found else None
+def _records(captures: list[Capture]) -> list[int]:
+    """Packets in the file of each: what tcpdump says of itself does not tell what has come to the disk."""
+    words = [_RECORDS, *(capture.file for capture in captures)]
+    counted = subprocess.run(words, capture_output=True, text=True, check=False)
+    if counted.returncode:
+        raise CaptureError(f"capture: {counted.stderr.strip()}")
+    return [int(line) for line in counted.stdout.split()]

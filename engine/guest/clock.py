@@ -21,7 +21,10 @@ def wait_for(descriptors: Collection[int], until_ns: int) -> list[int]:
     timer = os.timerfd_create(time.CLOCK_REALTIME)
     try:
         os.timerfd_settime_ns(timer, flags=os.TFD_TIMER_ABSTIME, initial=until_ns)
-        readable, _, _ = select.select([timer, *descriptors], [], [])
+        waiting = select.poll()  # select() knows descriptors below 1024 only
+        for descriptor in (timer, *descriptors):
+            waiting.register(descriptor, select.POLLIN)
+        readable = [descriptor for descriptor, _ in waiting.poll()]
     finally:
         os.close(timer)
     return [descriptor for descriptor in readable if descriptor != timer]

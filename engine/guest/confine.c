@@ -8,10 +8,17 @@
  * MEMORY: bytes of address space a process may have; FILE: bytes a file may grow to; PROCESSES: how many the sandbox's
  * user may have (counted per user namespace; the kernel exempts the host's own root).
  *
- * The filter allows what User-Mode Linux calls: its memory, its stub processes, its clock, files of hostfs. Sockets are
- * those of AF_UNIX, namespaces cannot be made, a terminal's input cannot be forged. Everything else fails with EPERM
- * and does not kill: in seccomp mode UML traps the guest's own calls with a filter of the same processes, and of two
- * filters' answers the kernel takes "trap" before "fail".
+ * The filter allows what User-Mode Linux calls: its memory, its stub processes, its clock, files of hostfs. Namespaces
+ * cannot be made, a terminal's input cannot be forged. Everything else fails with EPERM and does not kill: in seccomp
+ * mode UML traps the guest's own calls with a filter of the same processes, and of two filters' answers the kernel
+ * takes "trap" before "fail".
+ *
+ * The only sockets are connected pairs of streams. A filter cannot read an address, and a read-only mount does not
+ * stop connect(): so there is neither socket() nor connect(), and no pair of datagrams, whose ends may send to any
+ * address. sendmsg() on a stream takes none.
+ *
+ * What a watch could not see is refused as well: memory that processes share without a file, but for the few pages
+ * with which UML tries out its host, and a process that hides its open files (PR_SET_DUMPABLE).
  *
  * As the sandbox's first process it stays and collects orphans; its end is the end of every process inside.
  */
@@ -27,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -38,14 +46,15 @@
 #define NEW_NAMESPACES                                                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define X32_CALLS 0x40000000
+#define SHARED_BYTES (16 << 10)
 
 /* frequent ones first: the kernel remembers answers that need no argument, older ones walk the list */
 static const int allowed[] = {
 	/* stub processes and signals */
-	SYS_futex, SYS_rt_sigreturn, SYS_mmap, SYS_munmap, SYS_sendmsg, SYS_recvmsg, SYS_close, SYS_mprotect, SYS_wait4,
+	SYS_futex, SYS_rt_sigreturn, SYS_munmap, SYS_sendmsg, SYS_recvmsg, SYS_close, SYS_mprotect, SYS_wait4,
 	SYS_kill, SYS_tkill, SYS_tgkill, SYS_ptrace, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigpending,
 	SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_rt_sigqueueinfo, SYS_sigaltstack, SYS_signalfd4, SYS_vfork, SYS_fork,
-	SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_prctl, SYS_arch_prctl, SYS_seccomp, SYS_personality,
+	SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_arch_prctl, SYS_seccomp, SYS_personality,
 	SYS_set_tid_address, SYS_set_robust_list, SYS_rseq, SYS_getpid, SYS_getppid, SYS_gettid, SYS_setsid, SYS_setpgid,
 	SYS_getpgrp, SYS_getpgid, SYS_sched_yield, SYS_sched_getaffinity, SYS_prlimit64, SYS_getrlimit, SYS_setrlimit,
 	SYS_getrusage, SYS_close_range, SYS_waitid, SYS_restart_syscall, SYS_get_thread_area, SYS_set_thread_area,
@@ -66,14 +75,15 @@ static const int allowed[] = {
 	SYS_chdir, SYS_fchdir, SYS_getcwd, SYS_sendfile, SYS_copy_file_range,
 	/* waiting for descriptors; consoles */
 	SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_poll, SYS_ppoll,
-	SYS_select, SYS_pselect6, SYS_eventfd2, SYS_socketpair, SYS_bind, SYS_listen, SYS_accept4, SYS_connect,
-	SYS_getsockname, SYS_getsockopt, SYS_setsockopt, SYS_shutdown, SYS_recvfrom, SYS_sendto,
+	SYS_select, SYS_pselect6, SYS_eventfd2, SYS_getsockopt, SYS_setsockopt, SYS_shutdown,
 	/* who one is */
 	SYS_uname, SYS_sysinfo, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_getrandom,
 };
 
 #define JUMP_IF_EQUAL(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+/* of an argument's 64 bits; LOAD() has the lower ones */
+#define LOAD_HIGH(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + 4)
 #define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, (what))
 #define FAIL(number) ANSWER(SECCOMP_RET_ERRNO | (number))
 #define ALLOW ANSWER(SECCOMP_RET_ALLOW)
@@ -85,11 +95,30 @@ static const struct sock_filter by_argument[] = {
 	LOAD(nr),
 	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1),
 	FAIL(EPERM),
-	JUMP_IF_EQUAL(SYS_socket, 0, 4),
-	LOAD(args[0]),
-	JUMP_IF_EQUAL(AF_UNIX, 0, 1),
+	JUMP_IF_EQUAL(SYS_mmap, 0, 9),
+	LOAD(args[3]),
+	/* MAP_SHARED_VALIDATE has the bit of MAP_SHARED */
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_ANONYMOUS | MAP_SHARED),
+	JUMP_IF_EQUAL(MAP_ANONYMOUS | MAP_SHARED, 0, 4),
+	LOAD_HIGH(args[1]),
+	JUMP_IF_EQUAL(0, 0, 3),
+	LOAD(args[1]),
+	BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SHARED_BYTES, 1, 0),
 	ALLOW,
 	FAIL(EPERM),
+	JUMP_IF_EQUAL(SYS_socketpair, 0, 7),
+	LOAD(args[0]),
+	JUMP_IF_EQUAL(AF_UNIX, 0, 4),
+	LOAD(args[1]),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(SOCK_CLOEXEC | SOCK_NONBLOCK)),
+	JUMP_IF_EQUAL(SOCK_STREAM, 0, 1),
+	ALLOW,
+	FAIL(EPERM),
+	JUMP_IF_EQUAL(SYS_prctl, 0, 4),
+	LOAD(args[0]),
+	JUMP_IF_EQUAL(PR_SET_DUMPABLE, 0, 1),
+	FAIL(EPERM),
+	ALLOW,
 	JUMP_IF_EQUAL(SYS_clone, 0, 4),
 	LOAD(args[0]),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1),

@@ -9,6 +9,7 @@ from typing import Any
 from engine.guest import kernel_tcp, programs
 from engine.guest.clock import now_ns, wait_for
 from engine.guest.timeline import GRACE_NS
+from topologies.batch import entered
 
 FIRST_PORT = 5001
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
@@ -57,7 +58,7 @@ class Flows:
 
     def __init__(self, net: Any, run: dict[str, Any], results: str) -> None:
         """Start every receiver and sender; senders wait for their flow's own instant."""
-        self._results, self._origin_ns = results, run["origin_ns"]
+        self._net, self._results, self._origin_ns = net, results, run["origin_ns"]
         self._endpoints: list[Endpoint] = []
         for index, flow in enumerate(run["flows"]):
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
@@ -105,16 +106,19 @@ class Flows:
             if endpoint.role == "receiver":
                 flow["received_bytes"] = _KINDS[endpoint.kind].received_bytes(endpoint.log)
                 if endpoint.kind == "program":
-                    self._check_received(name, flow["received_bytes"], endpoint.flow["bytes"])
+                    self._check_received(endpoint.flow, flow["received_bytes"])
             elif endpoint.kind == "program":
                 programs.keep_window(endpoint.log, f"{self._results}/traces/cwnd-{name}.csv")
         return flows
 
-    def _check_received(self, flow: str, received: int, expected: int | None) -> None:
-        if not received:
-            self._fail(f"flow {flow}: never connected: its receiver got no byte")
-        elif expected and self._completed_ns[flow] is not None and received != expected:
-            self._fail(f"flow {flow}: is done, but its receiver has {received} of {expected} bytes")
+    def _check_received(self, flow: dict[str, Any], received: int) -> None:
+        name, expected = flow["name"], flow["bytes"]
+        if not received and _accepted_connections(self._net[flow["to"]].namespace):
+            self._fail(f"flow {name}: its receiver got no byte, though its host accepted a connection")
+        elif not received:
+            self._fail(f"flow {name}: never connected: its receiver got no byte")
+        elif expected and self._completed_ns[name] is not None and received != expected:
+            self._fail(f"flow {name}: is done, but its receiver has {received} of {expected} bytes")
 
     def _advance(self, at_ns: int) -> bool:
         """Wait for the next end of an endpoint, but not beyond `at_ns`; whether that was reached."""
@@ -150,3 +154,10 @@ class Flows:
 
     def _fail(self, sentence: str) -> None:
         self.failure = self.failure or sentence
+
+
+def _accepted_connections(namespace: int | None) -> int:
+    """How many TCP connections a host has accepted, since it was built. Those of uTP are not known to its kernel."""
+    with entered(namespace), open("/proc/thread-self/net/snmp") as file:
+        names, values = (line.split() for line in file if line.startswith("Tcp:"))
+    return int(values[names.index("PassiveOpens")])

@@ -3,8 +3,6 @@
 from typing import Any
 
 _BULK = "/opt/tools/bulk"
-_RECEIVE_BUFFER_BYTES = 4 << 20
-"""Large enough for every path, and of fixed size: the window that a receiver offers bounds no flow."""
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
@@ -14,7 +12,8 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     """
     implementation = run["implementations"][flow["implementation"]]
     own_buffer = "net/ipv4/tcp_rmem" in implementation.get("tcp", {}).get("receiver", {})
-    words: list[object] = ["receive", port, 0 if own_buffer else _RECEIVE_BUFFER_BYTES]
+    # of fixed size, and large enough for the path: the window that a receiver offers bounds no flow
+    words: list[object] = ["receive", port, 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]]
     if role == "sender":
         control = implementation["congestion_control"]
         origin_ns = run["origin_ns"]

@@ -9,16 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.guest.clock import now_ns, sleep_until
+from engine.guest.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, probed_pairs, train_pkts
 from topologies.batch import entered
 from topologies.dumbbell import destination_ip, source_ip
 from topologies.two_path import route
 
 _PORT = 9
-_IP_UDP_HEADER_BYTES = 28
-_PACKET_BYTES = 1500
-_TRAIN_PKTS = 20
-_SO_TIMESTAMPNS = 35
-_RULE_NS = 20_000_000  # Open vSwitch looks for decisions that a new rule has changed at most every 5 ms
+_SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
+_KEPT_BYTES = 4096  # that a packet takes of a receive buffer
+_ROUNDING_NS = 1_000
 
 RELATIVE_TOLERANCE = 0.001
 DELAY_TOLERANCE_NS = {"virtual": 10_000, "qemu": 100_000, "native": 1_000_000}
@@ -50,14 +49,13 @@ def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
             the duration of the train of packets from which a capacity comes.
     """
     delays = {"a": run["delay"]} | ({"b": run["delay_b"]} if run["delay_b"] else {})
-    pairs = sorted({int(flow["from"][1:]) for flow in run["flows"]})
-    slots = [(path, pair) for path in delays for pair in pairs]
+    slots = [(path, pair) for path in delays for pair in probed_pairs(run)]
     measured = {}
     for index, (path, pair) in enumerate(slots):
-        sleep_until(start_ns + index * 4_000_000_000 // len(slots))
+        sleep_until(start_ns + index * run["lead"]["slot_every_ns"])
         if len(delays) > 1:
             route(net, {"forward": path, "backward": path})
-            sleep_until(now_ns() + _RULE_NS)
+            sleep_until(now_ns() + RULE_NS)
         over = "" if path == "a" else f":{path}"
         found = _measure(net, pair, run)
         measured[f"s{pair}-d{pair}{over}"] = asdict(found)
@@ -79,13 +77,8 @@ def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 def _capacity_slack(bottleneck: dict[str, Any], slack_ns: int) -> float:
     """How far a capacity may be off (bit/s) when the train that measures it may be `slack_ns` longer or shorter."""
-    train_ns = 8e9 * _PACKET_BYTES * (_train_pkts(bottleneck["buffer_pkts"]) - 1) / bottleneck["rate_bps"]
+    train_ns = packet_ns(bottleneck) * (train_pkts(bottleneck) - 1)
     return float(bottleneck["rate_bps"] * slack_ns / train_ns)
-
-
-def _train_pkts(buffer_pkts: int) -> int:
-    """A train that fits: the first packet passes at once, the rest must wait in the buffer."""
-    return min(_TRAIN_PKTS, buffer_pkts + 1)
 
 
 def _compare(where: str, what: str, measured: float, expected: float, slack: float = 0) -> None:
@@ -96,44 +89,66 @@ def _compare(where: str, what: str, measured: float, expected: float, slack: flo
 
 def _measure(net: Any, pair: int, run: dict[str, Any]) -> Path:
     source, destination = net[f"s{pair}"].namespace, net[f"d{pair}"].namespace
+    forward, backward = run["bottleneck"], run["backward_bottleneck"]
     backward_bps = None
-    with _udp(source) as sender, _udp(destination) as receiver:
+    timeout_s = 1 + run["lead"]["slot_ns"] / 1e9
+    with _udp(source, timeout_s) as sender, _udp(destination, timeout_s) as receiver:
         # one packet each way first: a switch asks its slow path about the first packet of a flow
+        begun_ns = now_ns()
         for end, other, address in ((sender, receiver, destination_ip(pair)), (receiver, sender, source_ip(pair))):
             end.sendto(b"", (address, _PORT))
             _arrival_ns(other)
-        forward_ns, capacity_bps = _train(sender, receiver, destination_ip(pair), run["bottleneck"]["buffer_pkts"])
+        _wait_until_sent(begun_ns, forward)
+        forward_ns, capacity_bps = _train(sender, receiver, destination_ip(pair), forward)
         sent_ns = now_ns()
         receiver.sendto(b"", (source_ip(pair), _PORT))
         backward_ns = _arrival_ns(sender) - sent_ns
-        if run["backward_bottleneck"]:
-            _, backward_bps = _train(receiver, sender, source_ip(pair), run["backward_bottleneck"]["buffer_pkts"])
+        if backward:
+            _wait_until_sent(sent_ns, backward)
+            _, backward_bps = _train(receiver, sender, source_ip(pair), backward)
     return Path(forward_ns, backward_ns, capacity_bps, backward_bps)
 
 
-def _train(sender: socket.socket, receiver: socket.socket, address: str, buffer_pkts: int) -> tuple[int, float]:
-    """Delay of the first of some packets that are sent at once, ns, and the rate at which they arrive, bit/s."""
-    train = _train_pkts(buffer_pkts)
-    payload = bytes(_PACKET_BYTES - _IP_UDP_HEADER_BYTES)
+def _wait_until_sent(begun_ns: int, bottleneck: dict[str, Any]) -> None:
+    """Let a first packet's transmission end, which on a slow link takes longer than its way."""
+    sent_ns = begun_ns + round(packet_ns(bottleneck, HELLO_BYTES))
+    if now_ns() < sent_ns:
+        sleep_until(sent_ns)
+
+
+def _train(
+    sender: socket.socket, receiver: socket.socket, address: str, bottleneck: dict[str, Any]
+) -> tuple[int, float]:
+    """Delay of the first of some packets that are sent one after the other, ns, and the rate of their arrival, bit/s.
+
+    They are sent at once; those that would find the buffer full, on a fast link, as soon as half of it is empty.
+    """
+    train, buffer_pkts = train_pkts(bottleneck), bottleneck["buffer_pkts"]
+    payload = bytes(PACKET_BYTES - HELLO_BYTES)
+    each_ns = packet_ns(bottleneck)
+    if train > buffer_pkts + 1:
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, train * _KEPT_BYTES)
     sent_ns = now_ns()
-    for _ in range(train):
+    for index in range(train):
+        if now_ns() < sent_ns + (index - buffer_pkts) * each_ns + _ROUNDING_NS and index > buffer_pkts:
+            sleep_until(sent_ns + _ROUNDING_NS + round((index - buffer_pkts + buffer_pkts // 2) * each_ns))
         sender.sendto(payload, (address, _PORT))
     arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
-    return arrivals_ns[0] - sent_ns, 8 * _PACKET_BYTES * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
+    return arrivals_ns[0] - sent_ns, 8 * PACKET_BYTES * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
 
 
-def _udp(namespace: int) -> socket.socket:
+def _udp(namespace: int, timeout_s: float) -> socket.socket:
     with entered(namespace):
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     udp.bind(("", _PORT))
-    udp.settimeout(5)
+    udp.settimeout(timeout_s)
     return udp
 
 
 def _arrival_ns(udp: socket.socket) -> int:
     try:
-        _, ancillary, _, _ = udp.recvmsg(_PACKET_BYTES, 64)
+        _, ancillary, _, _ = udp.recvmsg(PACKET_BYTES, 64)
     except TimeoutError:
         raise ProbeError("fidelity probe: a packet was lost on an empty path") from None
     for level, kind, data in ancillary:

@@ -11,6 +11,10 @@ from topologies.shaping import FIFO_HANDLE
 _TRACES = {"bottleneck": "queue", "backward_bottleneck": "queue-backward"}
 
 
+class SamplerError(Exception):
+    """The trace of a queue is not whole."""
+
+
 def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
     """Sample every queue over the whole scenario into traces/queue*.csv; returns the processes."""
     first_ns, period_ns = run["origin_ns"], run["sample_ns"]
@@ -21,11 +25,15 @@ def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
     ]
 
 
-def stop(samplers: list[int]) -> None:
-    """End the traces; each is whole by then."""
+def stop(samplers: list[int], results: str) -> None:
+    """End the traces; each is whole by then.
+
+    Raises:
+        SamplerError: one has failed.
+    """
     for process in samplers:
         os.kill(process, signal.SIGTERM)
-        os.waitpid(process, 0)
+        _wait(process, results)
 
 
 def read(net: Any, results: str) -> dict[str, dict[str, int]]:
@@ -34,7 +42,7 @@ def read(net: Any, results: str) -> dict[str, dict[str, int]]:
     counters = {}
     for name, place in net.topo.bottlenecks.items():
         at_ns = now_ns()
-        os.waitpid(_spawn(net, place, path, (at_ns, at_ns + 1, 1, 0), results), 0)
+        _wait(_spawn(net, place, path, (at_ns, at_ns + 1, 1, 0), results), results)
         with open(path) as file:
             names, values = (line.strip().split(",") for line in file)
         counters[name] = dict(zip(names, (int(value) for value in values), strict=True))
@@ -44,6 +52,15 @@ def read(net: Any, results: str) -> dict[str, dict[str, int]]:
 def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     """What a queue counted between two readings, and what waits in it at the second."""
     return {name: count if name == "backlog_pkts" else count - before[name] for name, count in after.items()}
+
+
+def _wait(process: int, results: str) -> None:
+    _, status = os.waitpid(process, 0)
+    if status:
+        with open(f"{results}/logs/queue.err") as words:
+            raise SamplerError(
+                f"a queue's sampler ended with {os.waitstatus_to_exitcode(status)}: {words.read().strip()}"
+            )
 
 
 def _spawn(net: Any, place: tuple[str, str], path: str, instants: tuple[int, int, int, int], results: str) -> int:

@@ -2,22 +2,21 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from topologies.dumbbell import Dumbbell, relay
-from topologies.network import BatchIntf, BatchMininet
+from topologies.network import BatchIntf, BatchMininet, set_sysctl
 from topologies.shaping import Bottleneck, Propagation
 from topologies.two_path import TwoPath, route
 
-# Mechanisms that none of the papers' models has, and sizes that would follow the guest's memory.
+# Mechanisms that none of the papers' models has.
 _TCP_SYSCTLS = {
     "net/ipv4/tcp_slow_start_after_idle": "0",
     "net/ipv4/tcp_no_metrics_save": "1",
     "net/ipv4/tcp_backlog_ack_defer": "0",
     "net/ipv4/tcp_comp_sack_nr": "0",
-    "net/ipv4/tcp_rmem": "4096 131072 33554432",
-    "net/ipv4/tcp_wmem": "4096 131072 33554432",
 }
 
 # What the names of quantities end in, in run.json; a sysctl takes the number as it is, but for a time in microseconds.
@@ -42,6 +41,7 @@ def build(run: dict[str, Any]) -> BatchMininet:
         "backward_bottleneck": Bottleneck(**run["backward_bottleneck"]) if run["backward_bottleneck"] else None,
         "route_options": _route_options(run),
         "sysctls": _sysctls(run),
+        "offload": run["offload"],
         "relayed": [clock["host"] for clock in run.get("clocks", [])],
     }
     if run["topology"]["name"] == "two-path":
@@ -49,10 +49,19 @@ def build(run: dict[str, Any]) -> BatchMininet:
     else:
         forward, backward = _delays(run["delay"])
         topo = Dumbbell(forward=forward, backward=backward, **common)
+    _set_kernel_sizes(run)
     net = BatchMininet(topo, _common_sysctls(run))
     net.start()
     _start_relays(net, run)
     return net
+
+
+def _set_kernel_sizes(run: dict[str, Any]) -> None:
+    """Of the whole kernel, so only where it is the guest's own."""
+    if run["backend"] == "native":
+        return
+    for name, value in run["sizes"]["kernel"].items():
+        set_sysctl(None, name, value)
 
 
 def _start_relays(net: BatchMininet, run: dict[str, Any]) -> None:
@@ -61,7 +70,18 @@ def _start_relays(net: BatchMininet, run: dict[str, Any]) -> None:
         name, inner, outer = relay(clock["host"])
         words = [inner, outer, clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
         with open("/results/logs/relay.err", "a") as log:
-            net[name].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
+            process = net[name].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
+        net.relays[clock["host"]] = process
+
+
+def check_relays(net: BatchMininet) -> None:
+    """Raise RuntimeError when the relay of a host has ended."""
+    for host, process in net.relays.items():
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            with open("/results/logs/relay.err") as log:
+                words = log.read().strip()
+            raise RuntimeError(f"the relay of {host} ended with {os.waitstatus_to_exitcode(status)}: {words}")
 
 
 def _delays(both: dict[str, int]) -> tuple[Propagation, Propagation]:
@@ -77,6 +97,19 @@ def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
         queue: dict[str, Any] = {name: event[name] for name in ("rate_bps", "buffer_pkts") if name in event}
         _change(net, net.topo.bottlenecks[event["on"]], queue)
         return
+    for place, changes in _path_changes(net, event):
+        _change(net, place, changes)
+
+
+def lossy_interfaces(net: BatchMininet, run: dict[str, Any]) -> set[str]:
+    """Where an event of the scenario lets packets be lost at random."""
+    events = [event for event in run["events"] if "loss" in event]
+    changes = [change for event in events for change in _path_changes(net, event)]
+    return {interface for (_, interface), values in changes if values.get("loss_ppm")}
+
+
+def _path_changes(net: BatchMininet, event: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[str, int]]]:
+    """What an event on all paths, or on one, changes where."""
     source, _, destination = event["on"].removeprefix("path").removeprefix(":").partition("-")
     for direction, router, host in (("forward", "r2", destination), ("backward", "r1", source)):
         changes = {
@@ -86,7 +119,7 @@ def reshape(net: BatchMininet, event: dict[str, Any]) -> None:
         }
         for place in net.topo.access[router]:
             if changes and (not host or place[1] == f"{router}-{host}"):
-                _change(net, place, changes)
+                yield place, changes
 
 
 def _change(net: BatchMininet, place: tuple[str, str], changes: dict[str, Any]) -> None:
@@ -103,11 +136,12 @@ def _interface(net: BatchMininet, place: tuple[str, str]) -> BatchIntf:
 def _route_options(run: dict[str, Any]) -> dict[str, str]:
     options: dict[str, list[str]] = {}
     for flow in run["flows"]:
-        for host in (flow["from"], flow["to"]):
-            # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
+        for host, timestamps in ((flow["from"], "timestamps"), (flow["to"], "receiver_timestamps")):
             own = run["implementations"][flow["implementation"]].get("tcp", {})
             window_pkts = own.get("initial_window", run["tcp"]["initial_window_pkts"])
-            options[host] = ["features tcp_usec_ts", f"initcwnd {window_pkts}"]
+            # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
+            options[host] = ["features tcp_usec_ts"] if run["tcp"][timestamps] == "1us" else []
+            options[host].append(f"initcwnd {window_pkts}")
             if run["tcp"]["ack"] == "every-packet":
                 options[host].append("quickack 1")
     return {host: " ".join(words) for host, words in options.items()}
@@ -121,10 +155,17 @@ def _common_sysctls(run: dict[str, Any]) -> dict[str, str]:
 
 def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     hosts = {host for flow in run["flows"] for host in (flow["from"], flow["to"])}
-    sysctls = {host: dict(_TCP_SYSCTLS) for host in hosts}
+    limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
+    common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
+    sysctls = {host: dict(common) for host in hosts}
     for flow in run["flows"]:
         own = run["implementations"][flow["implementation"]].get("tcp", {})
-        for side, host in (("sender", flow["from"]), ("receiver", flow["to"])):
+        for side, host, timestamps in (
+            ("sender", flow["from"], "timestamps"),
+            ("receiver", flow["to"], "receiver_timestamps"),
+        ):
+            if run["tcp"][timestamps] == "none":
+                sysctls[host]["net/ipv4/tcp_timestamps"] = "0"
             sysctls[host] |= own.get(side, {})
     for flow, name, parameter in _parameters(run):
         if "sysctl" in parameter:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.scenario import implementations
-from engine.scenario.errors import FieldPath, Problem, choices
 from engine.scenario.implementations import Implementation
-from engine.scenario.load import Document
-from engine.scenario.units import parse
+from scenarios.errors import FieldPath, Problem, choices
+from scenarios.load import Document
+from scenarios.units import parse
+from topologies.shaping import Bottleneck
 
 # What an event may change, by what it is on.
 _QUEUE, _PATH = ["rate", "buffer"], ["delay", "jitter", "loss"]
 EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH, "route": ["path"]}
+
+MOST_RATE_ERROR = 0.0001
+_LEAST_BUFFER_US = 5
 
 MOST_DRAWN_EVENTS = 100_000
 """Of one entry in a run, on average: each is carried out by processes of its own, some 10 ms of a processor's time."""
@@ -24,6 +29,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
     end_ns = parse(filled["duration"], "time")
     return [
         *_topology_problems(document, filled),
+        *_rate_problems(document, filled),
         *_flow_problems(document, filled, known, end_ns),
         *_clock_problems(document, filled, known),
         *_event_problems(document, filled, end_ns),
@@ -39,6 +45,26 @@ def _topology_problems(document: Document, filled: dict[str, Any]) -> Iterator[P
         yield document.problem(("drawn_events",), "found with topology two-path", "events on route, or dumbbell")
     if not two and "delay_b" in filled:
         yield document.problem(("delay_b",), f"found with topology {filled['topology']['name']}", "topology two-path")
+
+
+def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
+    """Rates that the limiter cannot keep, and buffers so small that the fidelity probe cannot keep a fast link busy."""
+    places: list[tuple[FieldPath, dict[str, Any]]] = [
+        ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
+    ]
+    places += [(("events", index), event) for index, event in enumerate(filled["events"]) if "rate" in event]
+    for path, link in places:
+        buffer_pkts = parse(link["buffer"], "packets") if "buffer" in link else None
+        limiter = Bottleneck(parse(link["rate"], "rate"), buffer_pkts or 1)
+        if abs(limiter.rate_error) > MOST_RATE_ERROR:
+            found = f"found {link['rate']!r}, which the limiter keeps to {100 * abs(limiter.rate_error):.3f} %"
+            allowed = f"what it keeps to {100 * MOST_RATE_ERROR:g} %: multiples of 8bit, above 1gbit rates at which "
+            allowed += "1500 bytes take a whole number of ns, such as 2.5gbit, 5gbit, 10gbit"
+            yield document.problem((*path, "rate"), found, allowed)
+        elif path[0] != "events" and 12e9 * limiter.buffer_pkts / limiter.rate_bps < _LEAST_BUFFER_US:
+            found = f"found {link['buffer']!r}, less than {_LEAST_BUFFER_US} us of {link['rate']}"
+            allowed = f"{math.ceil(_LEAST_BUFFER_US * limiter.rate_bps / 12e9)}p or more"
+            yield document.problem((*path, "buffer"), found, allowed)
 
 
 def _hosts(topology: Mapping[str, Any], side: str) -> list[str]:

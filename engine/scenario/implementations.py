@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.scenario import load, schema
-from engine.scenario.errors import FieldPath, Problem, ScenarioError, choices
-from engine.scenario.load import Document
-from engine.scenario.units import QUANTITIES, UnitError
+from scenarios import load, schema
+from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.load import Document
+from scenarios.units import QUANTITIES, UnitError
 
 IMPLEMENTATIONS = Path(__file__).parents[2] / "images" / "implementations"
 
@@ -29,6 +29,7 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
     for name, document in documents.items():
         whole = document
         for base in ancestors(name, documents):
+            _refuse_lost_packages(document, base, documents[base].data)
             whole = replace(document, data=_merged(documents[base].data, whole.data))
         wrong = schema.problems(whole, rules)
         if wrong:
@@ -52,6 +53,15 @@ def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
             )
         line.append(base)
     return line
+
+
+def _refuse_lost_packages(document: Document, base: str, inherited: Mapping[str, Any]) -> None:
+    """Raise ScenarioError for a root without packages in place of one with packages: who wrote that expected them."""
+    own, lost = document.data.get("root"), inherited.get("root", {}).get("packages")
+    if isinstance(own, dict) and "suite" in own and "packages" not in own and lost:
+        allowed = f"what of {', '.join(lost)} this root needs, or []"
+        found = f"missing; a root of its own has none of the packages of {base}"
+        raise ScenarioError([document.problem(("root", "packages"), found, allowed)])
 
 
 def _merged(base: Any, changes: Any) -> Any:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.scenario import implementations
-from engine.scenario.errors import Problem, ScenarioError
 from engine.scenario.resolve import expand
+from scenarios.errors import Problem, ScenarioError
 
 
 class PlannedCell(TypedDict):
-    """One cell; `virtual_s` is the length of each of its runs, `programs` the implementations that must be built."""
+    """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built."""
 
     study: str
     experiment: str
@@ -20,6 +20,7 @@ class PlannedCell(TypedDict):
     seeds: list[int]
     virtual_s: float
     scenario: str
+    implementations: list[str]
     programs: list[str]
 
 
@@ -43,6 +44,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
             problems.append(Problem(scenario, 1, "experiment", found, "an id of its own"))
         owners[experiment] = scenario
         for cell in cells:
+            used = {flow["implementation"] for flow in cell.settings["flows"]}
             planned.append(
                 {
                     "study": cell.study,
@@ -51,7 +53,8 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "seeds": list(cell.seeds),
                     "virtual_s": cell.virtual_s,
                     "scenario": str(scenario),
-                    "programs": sorted({flow["implementation"] for flow in cell.settings["flows"]} & programs),
+                    "implementations": sorted(used),
+                    "programs": sorted(used & programs),
                 }
             )
     if problems:

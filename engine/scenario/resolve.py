@@ -14,10 +14,11 @@ from typing import Any
 
 import yaml
 
-from engine.scenario import checks, implementations, load, schema
-from engine.scenario.errors import FieldPath, Problem, ScenarioError, choices
+from engine.scenario import checks, enough, implementations
 from engine.scenario.implementations import Implementation
-from engine.scenario.load import Document
+from scenarios import load, schema
+from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.load import Document
 
 MOST_VALUES = 1_000_000
 """In the cells of a scenario together: checking so many takes about a minute."""
@@ -135,12 +136,14 @@ def _cell(
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
     data.setdefault("delay_b", None)
+    data["tcp"].setdefault("receiver_timestamps", data["tcp"]["timestamps"])
     jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
     for flow in data["flows"]:
         flow.setdefault("stop_ns", data["duration_ns"])
         flow.setdefault("bytes", None)
+    for flow, more in zip(data["flows"], enough.defaults(data["flows"], data, known), strict=True):
         declared = known[flow["implementation"]]["parameters"]
-        flow["params"] = implementations.resolved_parameters(flow["params"], declared)
+        flow["params"] = implementations.resolved_parameters(more | flow["params"], declared)
     kept = (
         "title",
         "topology",
@@ -149,6 +152,7 @@ def _cell(
         "delay",
         "delay_b",
         "tcp",
+        "offload",
         "flows",
         "events",
         "drawn_events",

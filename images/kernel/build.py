@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Build the guest kernel and the tree that modules are built against.
 
-An entry of the store (`kernels/<digest>/`) holds `linux` (the kernel, a static program), `config`, `release`,
-`build.log` and `tree/`, the part of the built source that `make -C tree M=... modules` needs.
+An entry of the store (`kernels/<digest>/`) holds `linux` (the kernel, a static program), `probe` (what a trial boot
+runs), `config`, `release`, `build.log` and `tree/`, the part of the built source that `make -C tree M=... modules`
+needs.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from images.build_root import BuildRoot
 from images.cache import Store, digest_of, file_digest, remove, tree_digest
 from images.errors import ImageError
 from images.kernel import sources
-from images.run import Say, compiler, logged
+from images.run import Say, logged
 
 HERE = Path(__file__).parent
 CONFIG = HERE / "config"
 DEBUG_CONFIG = HERE / "debug.config"
 PATCHES = HERE / "patches"
+PROBE = HERE / "probe.c"
 
 # The same bytes from the same inputs: nothing of the builder or the hour goes in.
 REPRODUCIBLE = {
@@ -61,6 +65,11 @@ class Kernel:
         return self.folder / "linux"
 
     @property
+    def probe(self) -> Path:
+        """The first program of a trial boot, static."""
+        return self.folder / "probe"
+
+    @property
     def tree(self) -> Path:
         """What modules are built against."""
         return self.folder / "tree"
@@ -71,59 +80,59 @@ class Kernel:
         return (self.folder / "release").read_text().strip()
 
 
-def build(store: Store, say: Say, *, debug: bool = False) -> Kernel:
-    """Return the guest kernel, built when the store does not have it. ImageError when it cannot be had."""
-    package, deb = sources.fetch(store, say)
+def build(store: Store, say: Say, root: BuildRoot, *, debug: bool = False) -> Kernel:
+    """Return the guest kernel, built in the build root when the store lacks it. ImageError when it cannot be had."""
+    package = sources.locked_source()
     configs = [CONFIG, DEBUG_CONFIG] if debug else [CONFIG]
     inputs = {
         "source": package.sha256,
         "config": settings("".join(path.read_text() for path in configs)),
         "patches": tree_digest(PATCHES),
+        "probe": file_digest(PROBE),
         "recipe": file_digest(Path(__file__)),
-        "compiler": compiler(),
+        "build root": root.digest,
     }
     digest = digest_of(inputs)
     name = "debug kernel" if debug else "guest kernel"
 
     def make(folder: Path) -> None:
-        _compile(folder, deb, package.name, configs, lambda step: say(f"{name}: {step}"), store.root / "ccache")
+        deb = sources.fetch(store, say)
+        _compile(folder, deb, package.name, configs, lambda step: say(f"{name}: {step}"), root)
 
     return Kernel(store.ensure("kernels", digest, make), digest, f"{package.name} {package.version}")
 
 
-def _compile(folder: Path, deb: Path, name: str, configs: list[Path], say: Say, ccache: Path) -> None:
+def _compile(folder: Path, deb: Path, name: str, configs: list[Path], say: Say, root: BuildRoot) -> None:
     log = folder / "build.log"
     source = folder / "source"
     source.mkdir()
+
+    def run(command: Sequence[str], what: str, see: Mapping[str, Path], **environment: str) -> None:
+        root.run(command, log, what, work=source, see=see, environment=environment)
+
     say("unpacking the source")
-    unpack = 'dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "*/$2.tar.xz" | tar -xJ --strip-components=1'
+    packed = 'dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "*/$2.tar.xz" >source.tar.xz'
     logged(
-        ["bash", "-o", "pipefail", "-c", unpack, "-", str(deb), name], log, "Unpacking the kernel source", cwd=source
+        ["bash", "-euo", "pipefail", "-c", packed, "-", str(deb), name], log, "Unpacking the kernel source", cwd=source
     )
-    for patch in sorted(PATCHES.glob("*.patch")):
-        command = ["patch", "-p1", "--forward", "--no-backup-if-mismatch", "--input", str(patch)]
-        logged(command, log, f"Applying {patch.name} to {name}", cwd=source)
+    unpack = "tar -xJf source.tar.xz --strip-components=1 --no-same-owner && rm source.tar.xz"
+    run(["sh", "-c", unpack], "Unpacking the kernel source", {})
+    apply = 'for patch in /seen/patches/*; do patch -p1 --forward --no-backup-if-mismatch --input="$patch"; done'
+    run(["sh", "-euxc", apply], f"Applying the patches to {name}", {"/seen/patches": PATCHES})
 
     wanted = "".join(path.read_text() for path in configs)
     (folder / "config").write_text(wanted)
     make = ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", *ABSENT]
-    environment = {**REPRODUCIBLE, "KCONFIG_ALLCONFIG": str(folder / "config")}
-    if shutil.which("ccache"):
-        make.append("CC=ccache gcc")
-        # the source lies below a folder with another name in each build: not part of ccache's key
-        environment |= {
-            "CCACHE_DIR": str(ccache),
-            "CCACHE_BASEDIR": str(folder),
-            "CCACHE_NOHASHDIR": "1",
-            "CCACHE_MAXSIZE": "500M",
-        }
-    logged([*make, "allnoconfig"], log, "Configuring the kernel", cwd=source, environment=environment)
+    see = {"/seen/config": folder / "config"}
+    run([*make, "allnoconfig"], "Configuring the kernel", see, **REPRODUCIBLE, KCONFIG_ALLCONFIG="/seen/config")
     unset = not_set(wanted, (source / ".config").read_text())
     if unset:
         raise ImageError(f"{name} did not take these settings of images/kernel/*config: {', '.join(unset)}")
     say("compiling (4 to 8 minutes on 2 cores)")
-    logged([*make, "linux", "modules"], log, "Compiling the kernel", cwd=source, environment=environment)
+    run([*make, "linux", "modules"], "Compiling the kernel", {}, **REPRODUCIBLE)
     _keep(folder, source, log)
+    trial = ["gcc", "-O2", "-static", "-o", "probe", "/seen/probe.c"]
+    root.run(trial, log, "Compiling the trial boot's program", work=folder, see={"/seen/probe.c": PROBE})
 
 
 def _keep(folder: Path, source: Path, log: Path) -> None:

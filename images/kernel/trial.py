@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from images.errors import ImageError
-from images.run import logged
 
-PROGRAM = Path(__file__).with_name("probe.c")
 TIMEOUT_S = 20
 SECCOMP_SIGN = "seccomp filters can be installed...OK"  # older kernels take the option for one of init's
 
@@ -23,17 +22,17 @@ ENVIRONMENT = {
 }
 
 
-def seccomp_works(kernel: Path) -> bool:
+def seccomp_works(kernel: Path, probe: Path) -> bool:
     """Tell whether the guest runs with `seccomp=on` (Linux 6.16 and later, on hosts that allow it).
 
+    `probe` is its first program: static, leaves the file /booted and powers off (probe.c).
     Raises ImageError when it does not boot in the older ptrace mode either.
     """
     with tempfile.TemporaryDirectory(prefix="testbed-trial-") as name:
         folder = Path(name)
         root = folder / "root"
         root.mkdir()
-        command = ["gcc", "-O2", "-static", "-o", str(root / "init"), str(PROGRAM)]
-        logged(command, folder / "log", "Compiling the trial boot's program")
+        shutil.copy(probe, root / "init")
         booted, console = _boot(kernel, folder, "seccomp=on")
         if booted:
             return SECCOMP_SIGN in console

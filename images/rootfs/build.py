@@ -2,24 +2,33 @@
 """Build the guest's root file system: a folder that the guest mounts read-only through hostfs.
 
 An entry of the store (`rootfs/<digest>/`) holds `root/`, `packages.txt` (name and version of each package) and
-`tar.sha256`. The same archive state gives the same tar, bit for bit; the archive moves, so the tar's digest is kept.
+`tar.sha256`. Its packages are locked: the same lock gives the same tar, bit for bit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from images import debian
+from images import locked
 from images.cache import Store, digest_of, file_digest
+from images.debian import Package
+from images.locked import Lock, requested
 from images.run import Say, logged
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
+LOCK = HERE / "packages.lock"
 CUSTOMIZE = HERE / "customize.sh"
 SUITE = "trixie"
+RENEW = "python -m images lock rootfs"
 EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
 
 # Nobody reads these in a guest
@@ -50,16 +59,16 @@ class RootFileSystem:
         return (self.folder / "tar.sha256").read_text().strip()
 
 
-def requested(text: str) -> list[str]:
-    """Return the package names of a list with comments."""
-    return [line.split("#")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
+def root_lock() -> Lock:
+    """The lock of the guest's packages. ImageError when it does not fit packages.txt."""
+    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), RENEW)
 
 
 def build(store: Store, say: Say) -> RootFileSystem:
     """Return the root file system, built when the store does not have it. ImageError when that fails."""
+    lock = root_lock()
     inputs = {
-        "packages": requested(PACKAGES.read_text()),
-        "suite": SUITE,
+        "packages": lock.digest,
         "epoch": EPOCH,
         "customize": file_digest(CUSTOMIZE),
         "left out": LEFT_OUT,
@@ -67,36 +76,37 @@ def build(store: Store, say: Say) -> RootFileSystem:
     }
 
     def make(folder: Path) -> None:
+        files = locked.fetch(store, say, lock, "root file system")
         say(f"root file system: installing Debian {SUITE} (1 minute)")
         log = store.root / "logs" / "rootfs.log"
-        install_debian(folder, SUITE, inputs["packages"], [str(CUSTOMIZE)], log, "Building the root file system")
+        install_debian(folder, lock, files, [str(CUSTOMIZE)], log, "Building the root file system")
 
     return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
 
 
 def install_debian(
-    folder: Path, suite: str, packages: Sequence[str], hooks: Sequence[str], log: Path, what: str
+    folder: Path, lock: Lock, files: Mapping[Package, Path], hooks: Sequence[str], log: Path, what: str
 ) -> None:
-    """Install a trimmed Debian release into `folder/root`, as described in the module.
+    """Install a trimmed Debian of exactly the lock's packages into `folder/root`, as described in the module.
 
-    `hooks` are mmdebstrap's customize hooks, each given the root as $1; the last one writes /packages.txt there. `what`
-    names the step when it fails, with ImageError.
+    `files` are those packages. `hooks` are mmdebstrap's customize hooks, each given the root as $1; the last one writes
+    /packages.txt there. `what` names the step when it fails, with ImageError.
     """
     tar = folder / "root.tar"
-    command = [
-        "mmdebstrap",
-        f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
-        "--variant=minbase",
-        *([f"--include={','.join(packages)}"] if packages else []),
-        *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
-        *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in KEPT),
-        *(f"--customize-hook={hook}" for hook in hooks),
-        suite,
-        str(tar),
-        "-",
-    ]
-    text = debian.source_lines([suite])
-    logged(command, log, what, environment={"SOURCE_DATE_EPOCH": EPOCH}, text=text)
+    with _repository(files, lock.suite) as source:
+        command = [
+            "mmdebstrap",
+            f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+            "--variant=minbase",
+            *([f"--include={','.join(lock.wanted)}"] if lock.wanted else []),
+            *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
+            *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in KEPT),
+            *(f"--customize-hook={hook}" for hook in hooks),
+            lock.suite,
+            str(tar),
+            "-",
+        ]
+        logged(command, log, what, environment={"SOURCE_DATE_EPOCH": EPOCH}, text=source)
     (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
     root = folder / "root"
     root.mkdir()
@@ -107,3 +117,26 @@ def install_debian(
     logged(["chmod", "-R", "u+rX", str(root)], log, what)
     tar.unlink()
     (root / "packages.txt").rename(folder / "packages.txt")
+
+
+@contextmanager
+def _repository(files: Mapping[Package, Path], suite: str) -> Iterator[str]:
+    """A repository of package files for the time of the block: yields its line for apt.
+
+    apt trusts it, since every file has been compared with a lock or the archive's signed lists. It lies outside of the
+    store, which the user that mmdebstrap becomes may not be able to read.
+    """
+    with tempfile.TemporaryDirectory(prefix="testbed-packages-") as name:
+        place = Path(name)
+        stanzas = []
+        for package, file in files.items():
+            shutil.copyfile(file, place / f"{package.name}.deb")
+            control = subprocess.run(["dpkg-deb", "--field", file], capture_output=True, text=True, check=True).stdout
+            found = {"Filename": f"./{package.name}.deb", "Size": package.size, "SHA256": package.sha256}
+            stanzas.append(control + "".join(f"{field}: {value}\n" for field, value in found.items()))
+        index = "\n".join(stanzas).encode()
+        (place / "Packages").write_bytes(index)
+        digest = hashlib.sha256(index).hexdigest()
+        (place / "Release").write_text(f"Suite: {suite}\nCodename: {suite}\nSHA256:\n {digest} {len(index)} Packages\n")
+        place.chmod(0o755)
+        yield f"deb [trusted=yes] copy:{place} ./\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 
+from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.rootfs import build as rootfs
@@ -17,7 +18,7 @@ def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     try:
         store = Store(default_root())
-        tool_folder, _ = tools.build(store, print)
+        tool_folder, _ = tools.build(store, print, BuildRoot(store, print))
         built = build(store, print, rootfs.build(store, print), tool_folder)
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from images import locked
 from images.cache import Store, digest_of, file_digest, project_root, remove, tree_digest
 from images.module import HERE as MODULES
 from images.module import NAMES, SOURCE_FILES
@@ -18,6 +19,8 @@ from images.rootfs.build import SUITE, RootFileSystem, install_debian
 from images.run import Say, logged
 
 PACKAGES = ("linux-image-cloud-amd64", "linux-headers-cloud-amd64", "gcc", "libc6-dev", "make")
+LOCK = Path(__file__).with_name("packages.lock")
+RENEW = "python -m images lock stock"
 GUEST = project_root() / "engine" / "guest"
 IN_PLACE = {"init": GUEST / "init.sh", "opt/tools/enter": GUEST / "enter.py"}
 """What this guest, without hostfs, has in place of the default backend's programs."""
@@ -83,12 +86,14 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
 
 
 def _stock(store: Store, say: Say) -> Path:
-    inputs = {"packages": PACKAGES, "suite": SUITE, "recipe": 1}
+    lock = locked.read(LOCK, SUITE, PACKAGES, RENEW)
+    inputs = {"packages": lock.digest, "recipe": 2}
 
     def make(folder: Path) -> None:
+        files = locked.fetch(store, say, lock, "stock kernel")
         say(f"stock kernel: installing it from Debian {SUITE}, with its headers and a compiler (2 minutes)")
         log = store.root / "logs" / "stock.log"
-        install_debian(folder, SUITE, PACKAGES, [_LIST], log, "Installing Debian's kernel")
+        install_debian(folder, lock, files, [_LIST], log, "Installing Debian's kernel")
 
     return store.ensure("stock", digest_of(inputs), make)
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Delay estimation: the base delay as the smallest sample of some minutes, the current delay as the smallest of the
- * newest samples. Nothing here knows of sockets or clocks, so that it can be tested as it is.
+ * Delay estimation: the base delay is the smallest sample of some minutes, the
+ * current delay the smallest of the newest samples. Nothing here knows sockets
+ * or clocks, so that all of it can be tested as it is.
  *
- * Samples are microseconds relative to the connection's first one: the offset between the hosts' clocks never
- * overflows, and only differences are used.
+ * One-way samples are microseconds relative to the connection's first one. The
+ * offset between the hosts' clocks therefore never overflows; only differences
+ * are used.
  */
 #ifndef LEDBAT_DELAY_H
 #define LEDBAT_DELAY_H
@@ -12,72 +14,126 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
-#define LEDBAT_SLOT_JIFFIES	(60 * HZ)	/* one minimum of the base delay history each minute */
-#define LEDBAT_MAX_SLOTS	10		/* draft-00, RFC 6817: 10 minutes */
+#define LEDBAT_SLOT_JIFFIES	(60 * HZ)	/* a base delay keeps one minimum per minute */
+#define LEDBAT_MAX_SLOTS	12		/* RFC 6817: 10; AINA 2011's figures fit 12 */
 #define LEDBAT_MAX_FILTER	4		/* RFC 6817: 4 samples */
 
 struct ledbat_history;
 
-struct ledbat_delay {
+/* The smallest sample of each of the newest minutes. */
+struct ledbat_base {
 	s32	minimum_us[LEDBAT_MAX_SLOTS];
-	s32	base_us;
-	s32	current_us;
-	u32	first_sample;		/* difference of the first two stamps, in their unit */
+	s32	smallest_us;
 	u32	slot_start;		/* jiffies */
-	union {
-		s32			recent_us[LEDBAT_MAX_FILTER];
-		struct ledbat_history	*history;	/* ledbat_aina: many more of them */
-	};
 	u8	slot;
-	u8	slots_used;
+	u8	used;			/* 0: no sample yet */
+};
+
+enum ledbat_source {
+	LEDBAT_ONE_WAY,			/* TCP timestamps */
+	LEDBAT_ROUND_TRIP,		/* none, or none that can be trusted */
+};
+
+struct ledbat_delay {
+	struct ledbat_base	one_way;
+	struct ledbat_base	round_trip;
+	struct ledbat_history	*history;	/* ledbat_aina: more samples than recent_us holds */
+	s32	recent_us[LEDBAT_MAX_FILTER];
+	u16	taken[LEDBAT_MAX_FILTER];	/* when, in 1.024 ms */
+	s32	current_us;
+	s32	rtt_us;			/* newest; 0: none yet */
+	u32	first_sample;		/* difference of the first two stamps, in their unit */
+	u32	remote_stamp;		/* where the check of the other host's clock began */
+	u32	local_ms;
 	u8	slots;
 	u8	filter;			/* how many recent samples count */
 	u8	newest;
 	u8	recent;			/* how many there are */
-	bool	have_sample;
+	u8	source;
+	bool	bounded;		/* no more than the round-trip time says */
 };
 
-/* The difference of two stamps as a sample; `unit_us` is 1 or 1000. Modulo 2^32, so that a wrap is none. */
+/*
+ * The difference of two stamps as a sample; `unit_us` is 1 or 1000. Arithmetic
+ * is modulo 2^32, so wraparound is harmless. Stamps in different units drift
+ * apart without end: saturate until ledbat_clocks_agree() finds out.
+ */
 static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference, s32 unit_us)
 {
-	if (!delay->have_sample)
+	if (!delay->one_way.used)
 		delay->first_sample = difference;
-	return (s32)(difference - delay->first_sample) * unit_us;
+	return clamp((s64)(s32)(difference - delay->first_sample) * unit_us,
+		     (s64)S32_MIN / 2, (s64)S32_MAX / 2);
 }
 
-/* Base delay: it follows a decrease at once, an increase when all the minutes before it are forgotten. */
-static inline void ledbat_update_base(struct ledbat_delay *delay, s32 sample_us, u32 now)
+/*
+ * Whether the other host's stamps advance as fast as this host's clock, to a
+ * factor of two. Stamps of 1 us, 1 ms, 4 ms and 10 ms are further apart than
+ * that, and a queue that fills or drains meanwhile is not. Both arguments are
+ * what passed since the check began, at least LEDBAT_CLOCK_CHECK_MS of it.
+ */
+#define LEDBAT_CLOCK_CHECK_MS	2000
+#define LEDBAT_CLOCK_STALE_MS	(30 * 60 * MSEC_PER_SEC)	/* microsecond stamps wrap after 71 min */
+
+static inline bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
 {
+	const u64 local_us = (u64)local_ms * USEC_PER_MSEC;
+
+	return remote_us > local_us / 2 && remote_us < local_us * 2;
+}
+
+/* It follows a decrease at once, an increase when all the minutes before it are forgotten. */
+static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sample_us, u32 now)
+{
+	u32 passed;
 	int i;
 
-	if (!delay->have_sample) {
-		delay->have_sample = true;
-		delay->slot_start = now;
-		delay->slots_used = 1;
-		delay->minimum_us[0] = sample_us;
+	if (!base->used) {
+		base->slot_start = now;
+		base->used = 1;
+		base->minimum_us[0] = sample_us;
 	}
-	while ((s32)(now - delay->slot_start) >= LEDBAT_SLOT_JIFFIES) {
-		delay->slot_start += LEDBAT_SLOT_JIFFIES;
-		delay->slot = (delay->slot + 1) % delay->slots;
-		delay->slots_used = min(delay->slots_used + 1, (int)delay->slots);
-		delay->minimum_us[delay->slot] = sample_us;
+	passed = (now - base->slot_start) / LEDBAT_SLOT_JIFFIES;
+	base->slot_start += passed * LEDBAT_SLOT_JIFFIES;
+	for (passed = min(passed, (u32)slots); passed; passed--) {
+		base->slot = (base->slot + 1) % slots;
+		base->used = min(base->used + 1, (int)slots);
+		base->minimum_us[base->slot] = sample_us;
 	}
-	delay->minimum_us[delay->slot] = min(delay->minimum_us[delay->slot], sample_us);
+	base->minimum_us[base->slot] = min(base->minimum_us[base->slot], sample_us);
 
-	delay->base_us = delay->minimum_us[0];
-	for (i = 1; i < delay->slots_used; i++)
-		delay->base_us = min(delay->base_us, delay->minimum_us[i]);
+	base->smallest_us = base->minimum_us[0];
+	for (i = 1; i < base->used; i++)
+		base->smallest_us = min(base->smallest_us, base->minimum_us[i]);
+}
+
+/*
+ * RFC 6817 section 2.4.2: no sample of the current delay is older than an RTT.
+ * `now` and `rtt` are in 1.024 ms; `now` wraps after 67 s, when a sample of
+ * then would pass for new: RTTs are shorter, and it would cost one step.
+ */
+static inline void ledbat_drop_stale(struct ledbat_delay *delay, u16 now, u16 rtt)
+{
+	while (delay->recent) {
+		const int oldest = (delay->newest + delay->filter + 1 - delay->recent) % delay->filter;
+
+		if ((u16)(now - delay->taken[oldest]) <= rtt)
+			break;
+		delay->recent--;
+	}
 }
 
 /* Current delay: the smallest of the newest `filter` samples. */
-static inline void ledbat_update_current(struct ledbat_delay *delay, s32 sample_us)
+static inline void ledbat_update_current(struct ledbat_delay *delay, s32 sample_us, u16 now)
 {
 	int i;
 
 	delay->newest = (delay->newest + 1) % delay->filter;
 	delay->recent_us[delay->newest] = sample_us;
+	delay->taken[delay->newest] = now;
 	delay->recent = min(delay->recent + 1, (int)delay->filter);
 
 	delay->current_us = sample_us;
@@ -86,18 +142,34 @@ static inline void ledbat_update_current(struct ledbat_delay *delay, s32 sample_
 					delay->recent_us[(delay->newest + delay->filter - i) % delay->filter]);
 }
 
-/* Never negative: the current delay may still remember a sample that the base delay has just forgotten. */
-static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
+static inline const struct ledbat_base *ledbat_base_of(const struct ledbat_delay *delay)
 {
-	return max(delay->current_us - delay->base_us, 0);
+	return delay->source == LEDBAT_ONE_WAY ? &delay->one_way : &delay->round_trip;
 }
 
 /*
- * The smallest of the newest m samples, with an m that follows the window: only samples smaller than all later ones
- * can ever be asked for, so these are kept, oldest and smallest first. Exact as long as no more than
+ * Never negative: the current delay may still remember a sample that the base
+ * delay has just forgotten. Where it is bounded, never more than what the
+ * round-trip time has grown by: a queue adds to both.
+ */
+static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
+{
+	s32 queuing_us = delay->current_us - ledbat_base_of(delay)->smallest_us;
+
+	if (!ledbat_base_of(delay)->used)
+		return 0;
+	if (delay->bounded && delay->round_trip.used)
+		queuing_us = min(queuing_us, delay->rtt_us - delay->round_trip.smallest_us);
+	return max(queuing_us, 0);
+}
+
+/*
+ * The smallest of the newest m samples, with an m that follows the window. Only
+ * samples smaller than all later ones can ever be asked for, so these are kept,
+ * oldest and smallest first. Exact as long as no more than
  * LEDBAT_HISTORY_LENGTH samples in a row rise.
  */
-#define LEDBAT_HISTORY_LENGTH	512		/* a power of 2 */
+#define LEDBAT_HISTORY_LENGTH	256		/* a power of 2 */
 #define LEDBAT_HISTORY_AGE	(1U << 20)	/* samples; beyond any window */
 
 struct ledbat_history {

@@ -13,7 +13,7 @@ enum ledbat_setting {
 	LEDBAT_BASE_HISTORY,		/* minutes */
 	LEDBAT_CURRENT_FILTER,		/* samples */
 	LEDBAT_MIN_WINDOW,		/* packets */
-	LEDBAT_SLOW_START,		/* 0: additive increase from the start */
+	LEDBAT_SLOW_START,		/* enum ledbat_slow_start */
 	LEDBAT_PACING,			/* 0: packets leave when ACKs arrive */
 	LEDBAT_GAIN_PPM,
 	LEDBAT_ALLOWED_INCREASE,	/* packets */
@@ -21,6 +21,14 @@ enum ledbat_setting {
 	LEDBAT_MIN_DECREASE,		/* packets per RTT and ms of excess */
 	LEDBAT_ZETA_PPM,
 	LEDBAT_SETTINGS
+};
+
+enum ledbat_slow_start {
+	LEDBAT_NO_SLOW_START,		/* additive increase from the start */
+	LEDBAT_SLOW_START_ONCE,		/* until the first loss, or until delay has lowered the window */
+	LEDBAT_SLOW_START_AFTER_LOSS,	/* the same, and from the floor after every loss */
+	LEDBAT_SLOW_START_AT_FLOOR,	/* the same as once, and again wherever the window is at its floor */
+	LEDBAT_SLOW_STARTS
 };
 
 enum ledbat_name {
@@ -40,10 +48,14 @@ struct ledbat_settings {
 	unsigned int value[LEDBAT_SETTINGS];
 };
 
-/* A congestion control of this module; its settings are those in the mask. */
+/*
+ * A congestion control of this module; its settings are those in the mask.
+ * Where a standard says MUST, the setting's range is that of the standard.
+ */
 struct ledbat_variant {
 	struct tcp_congestion_ops	ops;
 	u32				mask;
+	bool				standard;
 	struct ledbat_settings		defaults;	/* of network namespaces to come */
 };
 
@@ -51,24 +63,22 @@ extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
 
 /* What a socket remembers; ICSK_CA_PRIV_SIZE bounds it. */
 struct ledbat {
-	struct ledbat_delay	delay;
+	struct ledbat_delay *delay;		/* NULL: no memory, so nothing is known of the queue */
 	s64	credit_us;			/* see window.h */
 	u32	target_us	: 20,
 		min_window	: 6,
 		step		: 6;		/* ALLOWED_INCREASE or the minimal decrease, packets */
 	u32	factor_ppm	: 24,		/* GAIN, beta or zeta */
-		slow_start	: 1,
-		phase		: 3;		/* ledbatpp.c */
-	union {
-		struct {
-			u32	round_end;	/* snd_nxt when the current RTT began */
-			union {
-				u32	rtt_us;	/* ledbat_mdvar: of the newest ACK */
-				u32	since;	/* ledbatpp.c, jiffies */
-			};
-		};
-		u16	taken[LEDBAT_MAX_FILTER];	/* ledbat: when recent_us were, in 1.024 ms */
-	};
+		slow_start	: 2,
+		phase		: 3,		/* ledbatpp.c */
+		rounds		: 3;		/* ledbatpp.c: RTTs left of a phase */
+	u32	reno_ssthresh;			/* what the threshold is without this module's doing */
+	u32	undo_ssthresh;			/* the same before the last loss */
+	u32	round_end;			/* snd_nxt when the current RTT began */
+	u32	round_start_us;			/* ledbatpp.c */
+	u32	rtt_us;				/* ledbat_mdvar: of the newest ACK */
+	u32	slow_us;			/* ledbatpp.c: length of the slowdown so far */
+	u64	next_slow_us;			/* ledbatpp.c: when the next slowdown is due */
 };
 
 /* settings.c */
@@ -79,9 +89,17 @@ const struct ledbat_settings *ledbat_settings_of(const struct sock *sk, const st
 /* main.c */
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk);
 void ledbat_init(struct sock *sk);
+void ledbat_init_from_round_trips(struct sock *sk);
+void ledbat_start_small(struct sock *sk);
+void ledbat_release(struct sock *sk);
 u32 ledbat_ssthresh(struct sock *sk);
-bool ledbat_delay_sample(const struct sock *sk, struct ledbat_delay *delay, s32 *sample_us);
+u32 ledbat_lost(struct sock *sk, u32 threshold);
+u32 ledbat_undo_cwnd(struct sock *sk);
+void ledbat_set_threshold(struct sock *sk, u32 threshold);
+bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us);
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+u32 ledbat_known_queuing_us(const struct ledbat *ca);
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
 void ledbat_add_credit(struct sock *sk, s64 credit_us);
 void ledbat_set_window(struct sock *sk, u64 window);
@@ -89,7 +107,7 @@ size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *i
 
 /* ledbatpp.c */
 void ledbatpp_init(struct sock *sk);
-void ledbatpp_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+u32 ledbatpp_ssthresh(struct sock *sk);
 void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
 
 #endif

@@ -6,77 +6,102 @@
  * - GAIN is 1 / min(16, ceil(2 * TARGET / base RTT)), in slow start, too;
  * - above TARGET the window falls in proportion to itself, once per RTT, to a half at most;
  * - slow start ends at 3/4 of TARGET, the first time;
- * - now and then the flow slows down to two packets for two RTTs, so that every flow gets to see an empty queue and
- *   none starves an older one.
+ * - two RTTs after that, and later a tenth of the time at most, the flow slows down to two packets for two RTTs, so that
+ *   every flow gets to see an empty queue and none starves an older one. It climbs back by slow start, which as any slow
+ *   start of LEDBAT++ grows by GAIN.
  *
  * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease is
  * for delays above TARGET only. Where the draft leaves a choice:
  *
- * - the climb back after a slowdown is a slow start and therefore scaled with GAIN;
- * - it ends when the old window is reached or a packet is lost, not when the delay exceeds 3/4 of TARGET: a climb cut
- *   short would schedule the next slowdown too early;
- * - decreases do not put the next slowdown off.
+ * - the climb ends when the old window is reached or a packet is lost, not when the delay exceeds 3/4 of TARGET: a climb
+ *   cut short would schedule the next slowdown too early;
+ * - decreases do not put the next slowdown off;
+ * - a loss during a slowdown halves the window that the flow climbs back to;
+ * - a slowdown that is due while the flow recovers from a timeout waits until it has recovered;
+ * - a round trip counts towards the length of a slowdown as twice the smoothed RTT at most: an application that is
+ *   silent meanwhile does not make the flow wait for longer afterwards.
  */
 #include "ledbat.h"
 
 enum ledbatpp_phase {
 	LEDBATPP_FIRST_SLOW_START,
-	LEDBATPP_TWO_RTTS_MORE,		/* the first slowdown comes two RTTs after slow start */
-	LEDBATPP_ONE_RTT_MORE,
-	LEDBATPP_SLOW_FIRST_RTT,
-	LEDBATPP_SLOW_SECOND_RTT,
+	LEDBATPP_BEFORE_FIRST_SLOWDOWN,
+	LEDBATPP_SLOW,
 	LEDBATPP_CLIMBING,
 	LEDBATPP_RUNNING
 };
 
 #define LEDBATPP_SLOW_CWND	2	/* packets during a slowdown, and at the start */
+#define LEDBATPP_ROUNDS		2	/* RTTs from slow start to the first slowdown, and of a slowdown */
 #define LEDBATPP_PAUSE		9	/* times the length of a slowdown until the next: a tenth of the time at most */
 
 void ledbatpp_init(struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct ledbat *ca = inet_csk_ca(sk);
-
-	ledbat_init(sk);
-	ca->round_end = tp->snd_una - 1;
-	/* a connection that changes over keeps its window, and is past its first slow start if it has ever lost */
-	if (!tp->data_segs_out)
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBATPP_SLOW_CWND));
+	ledbat_init_from_round_trips(sk);
+	/* past its first slow start if it has ever lost */
+	ledbat_start_small(sk);
 }
 
-void ledbatpp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+static void ledbatpp_enter(struct sock *sk, enum ledbatpp_phase phase, int rounds)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
 
-	/* the stack measures none on a retransmission; the ACK of the SYN comes before init */
-	if (sample->rtt_us <= 0 || !ca->delay.slots)
-		return;
-	ledbat_update_base(&ca->delay, sample->rtt_us, tcp_jiffies32);
-	ledbat_update_current(&ca->delay, sample->rtt_us);
+	ca->phase = phase;
+	ca->rounds = rounds;
 }
 
-/* Phases that last an RTT, and the one that lasts until its time has come. */
-static void ledbatpp_next_phase(struct sock *sk)
+static void ledbatpp_slow_down(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ledbat_set_threshold(sk, max_t(u32, tcp_snd_cwnd(tp), LEDBATPP_SLOW_CWND));
+	ca->slow_us = 0;
+	ledbatpp_enter(sk, LEDBATPP_SLOW, LEDBATPP_ROUNDS);
+}
+
+/* What has passed since the round began, towards the length of a slowdown. */
+static void ledbatpp_add_time(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ca->slow_us += min((u32)tp->tcp_mstamp - ca->round_start_us, 2 * (tp->srtt_us >> 3));
+}
+
+static void ledbatpp_begin_round(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ca->round_end = tp->snd_nxt;
+	ca->round_start_us = tp->tcp_mstamp;
+}
+
+static void ledbatpp_end_round(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	switch (ca->phase) {
-	case LEDBATPP_TWO_RTTS_MORE:
-	case LEDBATPP_SLOW_FIRST_RTT:
-	case LEDBATPP_SLOW_SECOND_RTT:
-		ca->phase++;
+	case LEDBATPP_BEFORE_FIRST_SLOWDOWN:
+		if (!--ca->rounds)
+			ledbatpp_slow_down(sk);
+		break;
+	case LEDBATPP_SLOW:
+		ledbatpp_add_time(sk);
+		if (!--ca->rounds)
+			ledbatpp_enter(sk, LEDBATPP_CLIMBING, 0);
+		break;
+	case LEDBATPP_CLIMBING:
+		ledbatpp_add_time(sk);
 		break;
 	case LEDBATPP_RUNNING:
-		if (time_before32(tcp_jiffies32, ca->since))
-			break;
-		fallthrough;
-	case LEDBATPP_ONE_RTT_MORE:
-		WRITE_ONCE(tp->snd_ssthresh, max_t(u32, tcp_snd_cwnd(tp), LEDBATPP_SLOW_CWND));
-		ca->since = tcp_jiffies32;
-		ca->phase = LEDBATPP_SLOW_FIRST_RTT;
+		if (tp->tcp_mstamp >= ca->next_slow_us && !tcp_in_slow_start(tp))
+			ledbatpp_slow_down(sk);
 		break;
 	}
+	ledbatpp_begin_round(sk);
 }
 
 /* Return whether the first slow start, or the climb after a slowdown, goes on. */
@@ -87,30 +112,42 @@ static bool ledbatpp_in_slow_start(struct sock *sk, u32 queuing_us)
 
 	if (ca->phase == LEDBATPP_FIRST_SLOW_START) {
 		if (tcp_in_slow_start(tp) && queuing_us > ca->target_us / 4 * 3)
-			WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
-		if (!tcp_in_slow_start(tp))
-			ca->phase = LEDBATPP_TWO_RTTS_MORE;
+			ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+		if (!tcp_in_slow_start(tp)) {
+			ledbatpp_enter(sk, LEDBATPP_BEFORE_FIRST_SLOWDOWN, LEDBATPP_ROUNDS);
+			ledbatpp_begin_round(sk);
+		}
 	} else if (ca->phase == LEDBATPP_CLIMBING && !tcp_in_slow_start(tp)) {
-		ca->since = tcp_jiffies32 + LEDBATPP_PAUSE * (tcp_jiffies32 - ca->since);
-		ca->phase = LEDBATPP_RUNNING;
+		ledbatpp_add_time(sk);
+		ca->next_slow_us = tp->tcp_mstamp +
+				   (u64)LEDBATPP_PAUSE * max(ca->slow_us, LEDBATPP_ROUNDS * (tp->srtt_us >> 3));
+		ledbatpp_enter(sk, LEDBATPP_RUNNING, 0);
 	}
 	return tcp_in_slow_start(tp);
+}
+
+/* During a slowdown the threshold is the window to climb back to, and the window itself says nothing. */
+u32 ledbatpp_ssthresh(struct sock *sk)
+{
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->phase != LEDBATPP_SLOW)
+		return ledbat_ssthresh(sk);
+	return ledbat_lost(sk, max_t(u32, tcp_sk(sk)->snd_ssthresh / 2, LEDBATPP_SLOW_CWND));
 }
 
 void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
-	const u32 queuing_us = ledbat_queuing_delay_us(&ca->delay);
-	const u32 divisor = ledbatpp_gain_divisor(ca->target_us, ca->delay.base_us);
+	const u32 queuing_us = ledbat_known_queuing_us(ca);
+	const u32 divisor = ledbatpp_gain_divisor(ca->target_us, ca->delay ? ca->delay->round_trip.smallest_us : 0);
 	const bool round_over = ledbat_round_over(tp->snd_una, ca->round_end);
 	bool slow_start;
 
-	if (round_over) {
-		ca->round_end = tp->snd_nxt;
-		ledbatpp_next_phase(sk);
-	}
-	if (ca->phase == LEDBATPP_SLOW_FIRST_RTT || ca->phase == LEDBATPP_SLOW_SECOND_RTT) {
+	if (round_over)
+		ledbatpp_end_round(sk);
+	if (ca->phase == LEDBATPP_SLOW) {
 		ca->credit_us = 0;
 		tcp_snd_cwnd_set(tp, LEDBATPP_SLOW_CWND);
 		return;
@@ -123,7 +160,7 @@ void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 			ledbat_set_window(sk, ledbatpp_decreased(window, ca->target_us, queuing_us, divisor));
 			/* what was taken must not come back by slow start */
-			WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+			ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 		}
 	} else if (ledbat_uses_window(tp, acked)) {
 		const u64 step_us = slow_start ? (u64)ca->target_us * tcp_snd_cwnd(tp) : ca->target_us;

@@ -2,18 +2,23 @@
 /*
  * LEDBAT: low extra delay background transport, as Linux congestion controls.
  *
- * The sender compares the one-way delay it sees now with the smallest it has seen for some minutes; the difference is
- * the delay that queues add. The window grows while that queuing delay is below TARGET and shrinks while it is above.
- * A flow that backs off before a loss-based TCP does leaves the bottleneck to that TCP.
+ * The sender compares the one-way delay it sees now with the smallest it has
+ * seen for some minutes; the difference is the delay that queues add. The window
+ * grows while that queuing delay is below TARGET and shrinks while it is above.
+ * A flow that backs off before a loss-based TCP does leaves the bottleneck to
+ * that TCP.
  *
- * One-way delay comes from TCP timestamps (RFC 7323): the difference of the two stamps on an ACK is the delay of the
- * forward path plus a constant, the offset between the hosts' clocks, which the subtraction of the base delay
- * removes. Both hosts must stamp in the same unit: milliseconds, or microseconds on routes with the tcp_usec_ts
- * feature.
+ * One-way delay comes from TCP timestamps (RFC 7323): the difference of the two
+ * stamps on an ACK is the delay of the forward path plus a constant, the offset
+ * between the hosts' clocks, which the subtraction of the base delay removes.
+ * Both hosts must stamp in the same unit: milliseconds, or microseconds on
+ * routes with the tcp_usec_ts feature. Where they do not, or do not stamp at
+ * all, the round-trip time takes the place of the one-way delay.
  *
- * This file is what all variants share: from an ACK to a queuing delay, from a controller's step to the socket's
- * window, set-up and report. variants.c holds the variants, delay.h and window.h their arithmetic, settings.c what can
- * be set.
+ * This file is what all variants share: from an ACK to a queuing delay, from a
+ * controller's step to the socket's window, set-up and report. variants.c holds
+ * the variants, delay.h and window.h their arithmetic, settings.c what can be
+ * set.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -22,16 +27,20 @@
 #include "ledbat.h"
 
 /*
- * Answer to TCP_CC_INFO. The first word is zero, which INET_DIAG_VEGASINFO readers such as ss take for "not in use",
- * so that they do not mistake the rest for Vegas' numbers.
+ * Answer to TCP_CC_INFO. The first word is zero, which INET_DIAG_VEGASINFO
+ * readers such as ss take for "not in use", so that they do not mistake the
+ * rest for Vegas' numbers.
  */
 struct ledbat_info {
 	u32	zero;
 	u32	base_delay_us;		/* unsigned remainder: only differences have a meaning */
 	u32	current_delay_us;
 	u32	queuing_delay_us;
-	u32	target_us;
+	u32	target_us	: 24,
+		source		: 8;	/* enum ledbat_source */
 };
+
+#define LEDBAT_INIT_CWND	2	/* RFC 6817, LEDBAT++ */
 
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk)
 {
@@ -49,38 +58,116 @@ static s32 ledbat_stamp_unit_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
-bool ledbat_delay_sample(const struct sock *sk, struct ledbat_delay *delay, s32 *sample_us)
+/* Every two seconds; stamps that do not keep this host's time say nothing of delays. */
+static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat_delay *delay)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	const u32 now_ms = div_u64(tp->tcp_mstamp, USEC_PER_MSEC), local_ms = now_ms - delay->local_ms;
+	const u32 stamp = tp->rx_opt.rcv_tsval;
 
-	/* the ACK of the SYN comes before init: the state is all zero then */
-	if (!delay->slots || !tp->rx_opt.saw_tstamp || !tp->rx_opt.rcv_tsecr)
-		return false;
-	*sample_us = ledbat_relative_us(delay, tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr, ledbat_stamp_unit_us(tp));
-	return true;
+	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_CHECK_MS)
+		return;
+	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_STALE_MS &&
+	    !ledbat_clocks_agree((u64)(stamp - delay->remote_stamp) * ledbat_stamp_unit_us(tp), local_ms)) {
+		delay->source = LEDBAT_ROUND_TRIP;
+		delay->recent = 0;
+	}
+	delay->remote_stamp = stamp;
+	delay->local_ms = now_ms;
 }
 
 /*
- * Every ACK passes here, before the window is touched. Only one that acknowledges new data carries the stamp of the
- * segment that caused it; others echo an old one (RFC 7323 section 4.3).
+ * Only an ACK of new data carries the stamp of the segment that caused it;
+ * others echo an old one (RFC 7323 section 4.3).
  */
+static bool ledbat_one_way_sample(const struct tcp_sock *tp, struct ledbat_delay *delay,
+				  const struct ack_sample *sample, s32 *sample_us)
+{
+	if (!sample->pkts_acked || !tp->rx_opt.saw_tstamp || !tp->rx_opt.rcv_tsecr)
+		return false;
+	ledbat_check_clock(tp, delay);
+	if (delay->source != LEDBAT_ONE_WAY)
+		return false;
+	*sample_us = ledbat_relative_us(delay, tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr, ledbat_stamp_unit_us(tp));
+	ledbat_update_base(&delay->one_way, delay->slots, *sample_us, tcp_jiffies32);
+	return true;
+}
+
+/* Every ACK passes here, before the window is touched. Return whether it tells a delay. */
+bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us)
+{
+	const struct ledbat *ca = inet_csk_ca(sk);
+	struct ledbat_delay *delay = ca->delay;
+
+	/* the ACK of the SYN comes before init: there is no delay yet */
+	if (!delay)
+		return false;
+	/* the stack measures none on a retransmission */
+	if (sample->rtt_us > 0) {
+		delay->rtt_us = sample->rtt_us;
+		ledbat_update_base(&delay->round_trip, delay->slots, delay->rtt_us, tcp_jiffies32);
+	}
+	if (delay->source == LEDBAT_ONE_WAY)
+		return ledbat_one_way_sample(tcp_sk(sk), delay, sample, sample_us);
+	*sample_us = sample->rtt_us;
+	return sample->rtt_us > 0;
+}
+
+static u16 ledbat_now(const struct tcp_sock *tp)
+{
+	return tp->tcp_mstamp >> 10;
+}
+
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
-	struct ledbat *ca = inet_csk_ca(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
 	s32 sample_us;
 
-	if (!sample->pkts_acked || !ledbat_delay_sample(sk, &ca->delay, &sample_us))
-		return;
-	ledbat_update_base(&ca->delay, sample_us, tcp_jiffies32);
-	ledbat_update_current(&ca->delay, sample_us);
+	if (ledbat_take_sample(sk, sample, &sample_us))
+		ledbat_update_current(ca->delay, sample_us, ledbat_now(tcp_sk(sk)));
+}
+
+/* The same without samples that are older than an RTT. */
+void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->delay)
+		ledbat_drop_stale(ca->delay, ledbat_now(tp), min_t(u32, (tp->srtt_us >> 3 >> 10) + 1, U16_MAX));
+	ledbat_pkts_acked(sk, sample);
+}
+
+/* Without a sample nothing is known of the queue: additive increase, as a plain TCP. */
+u32 ledbat_known_queuing_us(const struct ledbat *ca)
+{
+	return ca->delay ? ledbat_queuing_delay_us(ca->delay) : 0;
 }
 
 /* Window */
 
-/* The window may grow only as far as the flow makes use of it (RFC 6817 section 2.4.2, ALLOWED_INCREASE = 1). */
+/*
+ * The window may grow only as far as the flow makes use of it (RFC 6817 section
+ * 2.4.2, ALLOWED_INCREASE = 1). A sender that waits to fill a segment for
+ * offload leaves part of its window empty though the window is what limits it;
+ * the stack knows.
+ */
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 {
-	return tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
+	return tp->is_cwnd_limited || tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
+}
+
+/*
+ * The threshold is this module's means to tell the stack, and its pacing, what
+ * is slow start and what is not. What it was otherwise is kept for the control
+ * that may follow.
+ */
+void ledbat_set_threshold(struct sock *sk, u32 threshold)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ca->reno_ssthresh = max(ca->reno_ssthresh, tp->snd_ssthresh);
+	WRITE_ONCE(tp->snd_ssthresh, threshold);
 }
 
 /* Where the delay has taken the window, slow start must not bring it back. */
@@ -89,8 +176,10 @@ static void ledbat_lower_threshold(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	if (ca->slow_start && tp->snd_ssthresh > tcp_snd_cwnd(tp))
-		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+	if (tcp_snd_cwnd(tp) <= ca->min_window && ca->slow_start == LEDBAT_SLOW_START_AT_FLOOR)
+		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
+	else if (tp->snd_ssthresh > tcp_snd_cwnd(tp))
+		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 }
 
 void ledbat_add_credit(struct sock *sk, s64 credit_us)
@@ -119,50 +208,119 @@ void ledbat_set_window(struct sock *sk, u64 window)
 	ledbat_lower_threshold(sk);
 }
 
-/* Halved on loss; the stack asks once per recovery, that is at most once per RTT. */
+/* A loss lowers the threshold to `threshold`; the stack asks once per recovery, that is at most once per RTT. */
+u32 ledbat_lost(struct sock *sk, u32 threshold)
+{
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ca->undo_ssthresh = ca->reno_ssthresh;
+	ca->reno_ssthresh = tcp_reno_ssthresh(sk);
+	return threshold;
+}
+
 u32 ledbat_ssthresh(struct sock *sk)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	return ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window);
+	return ledbat_lost(sk, ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window));
+}
+
+u32 ledbat_undo_cwnd(struct sock *sk)
+{
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	ca->reno_ssthresh = max(ca->reno_ssthresh, ca->undo_ssthresh);
+	return tcp_reno_undo_cwnd(sk);
 }
 
 /* Set-up and report */
 
-void ledbat_init(struct sock *sk)
+static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 {
 	const struct ledbat_variant *variant = ledbat_variant_of(sk);
 	const struct ledbat_settings *settings = ledbat_settings_of(sk, variant);
+	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
+	/* zero, or left by an init before the connection was there */
+	struct ledbat_delay *delay = ca->delay;
 
 	memset(ca, 0, sizeof(*ca));
 	ca->target_us = READ_ONCE(settings->value[LEDBAT_TARGET_US]);
 	ca->min_window = READ_ONCE(settings->value[LEDBAT_MIN_WINDOW]);
 	ca->slow_start = READ_ONCE(settings->value[LEDBAT_SLOW_START]);
-	ca->delay.slots = READ_ONCE(settings->value[LEDBAT_BASE_HISTORY]);
-	ca->delay.filter = READ_ONCE(settings->value[LEDBAT_CURRENT_FILTER]);
+	ca->round_end = tp->snd_una - 1;
 
-	/* a threshold at the floor: neither the stack nor its pacing takes the flow to be in slow start */
-	if (!ca->slow_start)
-		WRITE_ONCE(tp->snd_ssthresh, 1);
+	/* set-up of an accepted connection must not sleep */
+	if (delay)
+		memset(delay, 0, sizeof(*delay));
+	else
+		delay = kzalloc(sizeof(*delay), GFP_ATOMIC | __GFP_NOWARN);
+	if (delay) {
+		delay->slots = READ_ONCE(settings->value[LEDBAT_BASE_HISTORY]);
+		delay->filter = READ_ONCE(settings->value[LEDBAT_CURRENT_FILTER]);
+		delay->source = tp->rx_opt.tstamp_ok ? source : LEDBAT_ROUND_TRIP;
+		delay->bounded = variant->standard;
+	}
+	ca->delay = delay;
+
+	/* during a recovery the threshold is where the window is going */
+	ca->reno_ssthresh = tp->snd_ssthresh;
+	if (!ca->slow_start && icsk->icsk_ca_state <= TCP_CA_Disorder)
+		ledbat_lower_threshold(sk);
 	if (READ_ONCE(settings->value[LEDBAT_PACING]))
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+void ledbat_init(struct sock *sk)
+{
+	ledbat_set_up(sk, LEDBAT_ONE_WAY);
+}
+
+void ledbat_init_from_round_trips(struct sock *sk)
+{
+	ledbat_set_up(sk, LEDBAT_ROUND_TRIP);
+}
+
+/* A connection that changes over keeps its window; one that begins has sent nothing but its SYN. */
+void ledbat_start_small(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->data_segs_out <= tp->syn_data)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_CWND));
+}
+
+/* What follows, another control or the end, finds the threshold as Reno would have kept it. */
+void ledbat_release(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->delay) {
+		kfree(ca->delay->history);
+		kfree(ca->delay);
+		ca->delay = NULL;
+	}
+	if (tp->snd_ssthresh < ca->reno_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
 }
 
 size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
-	const struct ledbat_info answer = {
-		.base_delay_us		= ca->delay.first_sample + ca->delay.base_us,
-		.current_delay_us	= ca->delay.first_sample + ca->delay.current_us,
-		.queuing_delay_us	= ledbat_queuing_delay_us(&ca->delay),
-		.target_us		= ca->target_us,
-	};
+	const struct ledbat_delay *delay = ca->delay;
+	struct ledbat_info answer = { .target_us = ca->target_us };
 
 	BUILD_BUG_ON(sizeof(answer) > sizeof(*info));
 	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
+	if (delay) {
+		answer.base_delay_us = delay->first_sample + ledbat_base_of(delay)->smallest_us;
+		answer.current_delay_us = delay->first_sample + delay->current_us;
+		answer.queuing_delay_us = ledbat_queuing_delay_us(delay);
+		answer.source = delay->source;
+	}
 	*attr = INET_DIAG_VEGASINFO;
 	memcpy(info, &answer, sizeof(answer));
 	return sizeof(answer);
@@ -203,7 +361,17 @@ static void __exit ledbat_unregister(void)
 module_init(ledbat_register);
 module_exit(ledbat_unregister);
 
+/* setsockopt(TCP_CONGESTION) loads "tcp_<name>" */
+MODULE_ALIAS("tcp_ledbat_draft00");
+MODULE_ALIAS("tcp_ledbat_ld");
+MODULE_ALIAS("tcp_ledbat_ldmin");
+MODULE_ALIAS("tcp_ledbat_md");
+MODULE_ALIAS("tcp_ledbat_mdvar");
+MODULE_ALIAS("tcp_ledbat_aina");
+MODULE_ALIAS("tcp_ledbatpp");
+MODULE_ALIAS("tcp_fledbat");
+
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.2.0");
+MODULE_VERSION("0.3.0");
 MODULE_DESCRIPTION("LEDBAT congestion control");

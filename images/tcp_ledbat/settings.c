@@ -16,15 +16,17 @@
 
 #include "ledbat.h"
 
+/* `standard`: the most that RFC 6817 allows, where that is less; LEDBAT++ is held to it, too. */
 static struct {
 	const char	*name;
-	unsigned int	low, high;
+	unsigned int	low, high, standard;
 } ledbat_setting[LEDBAT_SETTINGS] = {
-	[LEDBAT_TARGET_US]		= { "target_us", USEC_PER_MSEC, USEC_PER_SEC },
+	[LEDBAT_TARGET_US]		= { "target_us", USEC_PER_MSEC, USEC_PER_SEC,
+					    LEDBAT_RFC6817_TARGET * USEC_PER_MSEC },
 	[LEDBAT_BASE_HISTORY]		= { "base_history", 1, LEDBAT_MAX_SLOTS },
 	[LEDBAT_CURRENT_FILTER]		= { "current_filter", 1, LEDBAT_MAX_FILTER },
-	[LEDBAT_MIN_WINDOW]		= { "min_window", 1, 10 },
-	[LEDBAT_SLOW_START]		= { "slow_start", 0, 1 },
+	[LEDBAT_MIN_WINDOW]		= { "min_window", 1, 10, 2 },
+	[LEDBAT_SLOW_START]		= { "slow_start", 0, LEDBAT_SLOW_STARTS - 1, LEDBAT_SLOW_START_ONCE },
 	[LEDBAT_PACING]			= { "pacing", 0, 1 },
 	[LEDBAT_GAIN_PPM]		= { "gain_ppm", 1, LEDBAT_PPM },
 	[LEDBAT_ALLOWED_INCREASE]	= { "allowed_increase", 1, 10 },
@@ -51,12 +53,19 @@ const struct ledbat_settings *ledbat_settings_of(const struct sock *sk, const st
 	return &ln->variant[variant - ledbat_variants].settings;
 }
 
+static unsigned int *ledbat_highest(const struct ledbat_variant *variant, enum ledbat_setting setting)
+{
+	if (variant->standard && ledbat_setting[setting].standard)
+		return &ledbat_setting[setting].standard;
+	return &ledbat_setting[setting].high;
+}
+
 /* At load */
 
 static int ledbat_set_default(struct ledbat_variant *variant, const char *name, const char *text)
 {
 	const char *of = variant->ops.name;
-	unsigned int value;
+	unsigned int value, high;
 	int i;
 
 	for (i = 0; i < LEDBAT_SETTINGS; i++)
@@ -66,9 +75,10 @@ static int ledbat_set_default(struct ledbat_variant *variant, const char *name, 
 		pr_err("%s has no setting %s\n", of, name);
 		return -EINVAL;
 	}
-	if (!text || kstrtouint(text, 10, &value) || value < ledbat_setting[i].low || value > ledbat_setting[i].high) {
+	high = *ledbat_highest(variant, i);
+	if (!text || kstrtouint(text, 10, &value) || value < ledbat_setting[i].low || value > high) {
 		pr_err("%s: %s is %s, allowed are %u to %u\n", of, name, text ?: "not given",
-		       ledbat_setting[i].low, ledbat_setting[i].high);
+		       ledbat_setting[i].low, high);
 		return -EINVAL;
 	}
 	variant->defaults.value[i] = value;
@@ -160,7 +170,7 @@ static int __net_init ledbat_net_init(struct net *net)
 			entry->mode = 0644;
 			entry->proc_handler = proc_douintvec_minmax;
 			entry->extra1 = &ledbat_setting[j].low;
-			entry->extra2 = &ledbat_setting[j].high;
+			entry->extra2 = ledbat_highest(variant, j);
 			entry++;
 		}
 		snprintf(path, sizeof(path), "net/%s", variant->ops.name);

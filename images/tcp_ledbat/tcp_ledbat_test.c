@@ -56,8 +56,8 @@ static s64 change_in_rtts(u32 cwnd, u32 queuing_us, int rtts)
 
 static void sample(struct ledbat_delay *delay, s32 sample_us, u32 now)
 {
-	ledbat_update_base(delay, sample_us, now);
-	ledbat_update_current(delay, sample_us);
+	ledbat_update_base(&delay->one_way, delay->slots, sample_us, now);
+	ledbat_update_current(delay, sample_us, 0);
 }
 
 static struct ledbat_delay new_delay(u8 slots, u8 filter)
@@ -100,10 +100,10 @@ static void history_of_minutes(struct kunit *test, u8 minutes)
 	sample(&delay, 0, now);
 	for (; now < minutes * LEDBAT_SLOT_JIFFIES - HZ; now += HZ)
 		sample(&delay, 40, now);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 0);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 0);
 	for (; now <= minutes * LEDBAT_SLOT_JIFFIES; now += HZ)
 		sample(&delay, 40, now);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 40);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 40);
 }
 
 static void history_of_two_minutes(struct kunit *test)
@@ -113,7 +113,7 @@ static void history_of_two_minutes(struct kunit *test)
 
 static void history_of_ten_minutes(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, LEDBAT_MAX_SLOTS, 10);
+	KUNIT_EXPECT_GE(test, LEDBAT_MAX_SLOTS, 10);
 	history_of_minutes(test, 10);
 }
 
@@ -373,9 +373,9 @@ static void slot_of_60_s(struct kunit *test)
 
 	sample(&delay, 0, 0);
 	sample(&delay, 0, LEDBAT_SLOT_JIFFIES - 1);
-	KUNIT_EXPECT_EQ(test, delay.slots_used, 1);
+	KUNIT_EXPECT_EQ(test, delay.one_way.used, 1);
 	sample(&delay, 0, 60 * HZ);
-	KUNIT_EXPECT_EQ(test, delay.slots_used, 2);
+	KUNIT_EXPECT_EQ(test, delay.one_way.used, 2);
 }
 
 static void down_at_30_ms(struct kunit *test)
@@ -485,9 +485,9 @@ static void jiffies_wrap(struct kunit *test)
 	sample(&delay, 0, now);
 	sample(&delay, 9, now + LEDBAT_SLOT_JIFFIES);
 	sample(&delay, 9, now + 2 * LEDBAT_SLOT_JIFFIES);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 0);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 0);
 	sample(&delay, 9, now + 3 * LEDBAT_SLOT_JIFFIES);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 9);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 9);
 }
 
 /* Clocks that drift apart by 100 ppm: the error of the estimate is what a history's length gathers, and no more. */
@@ -515,7 +515,7 @@ static void never_a_negative_queue(struct kunit *test)
 	/* the current delay remembers a sample of the minute that the base delay has forgotten */
 	sample(&delay, 0, 0);
 	sample(&delay, 50, LEDBAT_SLOT_JIFFIES);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 50);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 50);
 	KUNIT_EXPECT_EQ(test, delay.current_us, 0);
 	KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay), 0U);
 }
@@ -526,7 +526,7 @@ static void long_idle(struct kunit *test)
 
 	sample(&delay, 0, 0);
 	sample(&delay, 500, 100 * LEDBAT_SLOT_JIFFIES + 1);
-	KUNIT_EXPECT_EQ(test, delay.base_us, 500);
+	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 500);
 }
 
 /* Against a plain search, with a window that changes. */

@@ -13,15 +13,28 @@ static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	if (!ca->slow_start || !tcp_in_slow_start(tp))
+	if (!tcp_in_slow_start(tp))
 		return acked;
+	if (!ca->slow_start) {
+		/* what the stack, or the control before this one, left; during a recovery it is where the window is going */
+		if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder)
+			ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+		return acked;
+	}
 	return tcp_is_cwnd_limited(sk) ? tcp_slow_start(tp, acked) : 0;
 }
 
-/* Without timestamps nothing is known of the queue: additive increase, as a plain TCP. */
-static u32 ledbat_known_queuing_us(const struct ledbat *ca)
+/*
+ * Slow start as ICCCN 2010 section IV.C has it: on a loss the threshold is half the window, and slow start begins
+ * again from the smallest window. The stack has taken the window to the threshold by the end of the recovery.
+ */
+static void ledbat_set_state(struct sock *sk, u8 state)
 {
-	return ca->delay.have_sample ? ledbat_queuing_delay_us(&ca->delay) : 0;
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->slow_start == LEDBAT_SLOW_START_AFTER_LOSS && state == TCP_CA_Open &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), ca->min_window));
 }
 
 static void ledbat_step(struct sock *sk, u32 acked, s64 credit_us)
@@ -55,7 +68,7 @@ static void ledbat_ldmin_init(struct sock *sk)
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
-	ca->step = ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_MIN_DECREASE];
+	ca->step = READ_ONCE(ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_MIN_DECREASE]);
 }
 
 static void ledbat_ldmin_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -74,15 +87,15 @@ static void ledbat_ldmin_cong_avoid(struct sock *sk, u32 ack, u32 acked)
  * and 2 samples.
  *
  * The current RTT in ledbat_mdvar's formula is the one measured with the ACK that crosses TARGET: base RTT plus queuing
- * delay. The paper's 2 * base delay + TARGET is the same to within the excess.
+ * delay. Where the queue grows slowly that is the paper's 2 * base delay + TARGET. Where a TCP fills it the RTT is
+ * longer, and less of the window goes: with 150 ms of queue at a base RTT of 40 ms 0.87 of it stays, not 0.615.
  */
 static void ledbat_md_init(struct sock *sk)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
-	ca->round_end = tcp_sk(sk)->snd_una - 1;
-	ca->factor_ppm = ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_BETA_PPM];
+	ca->factor_ppm = READ_ONCE(ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_BETA_PPM]);
 }
 
 /* Whether this ACK takes the window down: true at most once per RTT, and only above TARGET. */
@@ -156,33 +169,26 @@ static void ledbat_mdvar_cong_avoid(struct sock *sk, u32 ack, u32 acked)
  */
 static void ledbat_aina_init(struct sock *sk)
 {
-	struct ledbat *ca = inet_csk_ca(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
 	/* set-up of an accepted connection must not sleep; without memory the newest sample is the current delay */
-	ca->delay.history = kzalloc(sizeof(*ca->delay.history), GFP_ATOMIC | __GFP_NOWARN);
-}
-
-static void ledbat_aina_release(struct sock *sk)
-{
-	struct ledbat *ca = inet_csk_ca(sk);
-
-	kfree(ca->delay.history);
-	ca->delay.history = NULL;
+	if (ca->delay)
+		ca->delay->history = kzalloc(sizeof(*ca->delay->history), GFP_ATOMIC | __GFP_NOWARN);
 }
 
 static void ledbat_aina_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
-	struct ledbat_delay *delay = &((struct ledbat *)inet_csk_ca(sk))->delay;
+	const struct ledbat *ca = inet_csk_ca(sk);
 	s32 sample_us;
 
-	if (!sample->pkts_acked || !ledbat_delay_sample(sk, delay, &sample_us))
+	if (!ledbat_take_sample(sk, sample, &sample_us))
 		return;
-	ledbat_update_base(delay, sample_us, tcp_jiffies32);
-	delay->current_us = sample_us;
-	if (delay->history) {
-		ledbat_remember(delay->history, sample_us);
-		delay->current_us = ledbat_smallest_us(delay->history, max(tcp_snd_cwnd(tcp_sk(sk)) / 2, 1U));
+	ca->delay->current_us = sample_us;
+	if (ca->delay->history) {
+		ledbat_remember(ca->delay->history, sample_us);
+		ca->delay->current_us = ledbat_smallest_us(ca->delay->history,
+							   max(tcp_snd_cwnd(tcp_sk(sk)) / 2, 1U));
 	}
 }
 
@@ -191,48 +197,35 @@ static void ledbat_aina_pkts_acked(struct sock *sk, const struct ack_sample *sam
  * older than an RTT; the window is never more than ALLOWED_INCREASE packets beyond what was in flight. The congestion
  * timeout (CTO) is TCP's retransmission timeout: the stack sets the window to one packet and doubles the timeout.
  */
-#define LEDBAT_INIT_CWND	2
-
 static void ledbat_rfc6817_init(struct sock *sk)
 {
 	const struct ledbat_settings *settings = ledbat_settings_of(sk, ledbat_variant_of(sk));
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
 	ca->factor_ppm = READ_ONCE(settings->value[LEDBAT_GAIN_PPM]);
 	ca->step = READ_ONCE(settings->value[LEDBAT_ALLOWED_INCREASE]);
-	/* a connection that changes over to LEDBAT keeps its window */
-	if (!tp->data_segs_out)
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_CWND));
-}
-
-static void ledbat_rfc6817_pkts_acked(struct sock *sk, const struct ack_sample *sample)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct ledbat *ca = inet_csk_ca(sk);
-	/* wraps after 67 s, when a sample of then would pass for new: RTTs are shorter, and it would cost one step */
-	const u16 now = tp->tcp_mstamp >> 10, rtt = min_t(u32, (tp->srtt_us >> 3 >> 10) + 1, U16_MAX);
-	struct ledbat_delay *delay = &ca->delay;
-
-	while (delay->recent &&
-	       (u16)(now - ca->taken[(delay->newest + delay->filter + 1 - delay->recent) % delay->filter]) > rtt)
-		delay->recent--;
-	ledbat_pkts_acked(sk, sample);
-	ca->taken[delay->newest] = now;
+	ledbat_start_small(sk);
 }
 
 static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
+	const u32 queuing_us = ledbat_known_queuing_us(ca);
 	u32 allowed;
 
+	/* slow start, where it is switched on, ends before the queue is at the target: as in LEDBAT++ at 3/4 of it */
+	if (ca->slow_start && tcp_in_slow_start(tp) && queuing_us > ca->target_us / 4 * 3)
+		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 	acked = ledbat_slow_start(sk, acked);
 	if (!acked)
 		return;
-	ledbat_add_credit(sk, ledbat_gain_us(ca->target_us, ledbat_known_queuing_us(ca), ca->factor_ppm, acked));
+	ledbat_add_credit(sk, ledbat_gain_us(ca->target_us, queuing_us, ca->factor_ppm, acked));
 
+	/* a sender that holds data back to fill a segment has less in flight than its window, which limits it all the same */
+	if (tp->is_cwnd_limited)
+		return;
 	/* what was in flight before this ACK */
 	allowed = max_t(u32, tcp_packets_in_flight(tp) + acked + ca->step, ca->min_window);
 	if (tcp_snd_cwnd(tp) >= allowed) {
@@ -254,7 +247,7 @@ static void ledbat_fair_init(struct sock *sk)
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
-	ca->factor_ppm = ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_ZETA_PPM];
+	ca->factor_ppm = READ_ONCE(ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_ZETA_PPM]);
 }
 
 static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -268,27 +261,30 @@ static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 #define LEDBAT_COMMON	(BIT(LEDBAT_TARGET_US) | BIT(LEDBAT_BASE_HISTORY) | BIT(LEDBAT_MIN_WINDOW) | BIT(LEDBAT_PACING))
 
-#define LEDBAT_OPS(_name, _init, _pkts_acked, _cong_avoid)	\
+#define LEDBAT_OPS(_name, _init, _ssthresh, _pkts_acked, _cong_avoid)	\
 	.name		= _name,				\
 	.owner		= THIS_MODULE,				\
 	.flags		= TCP_CONG_NON_RESTRICTED,		\
 	.init		= _init,				\
+	.ssthresh	= _ssthresh,				\
 	.pkts_acked	= _pkts_acked,				\
 	.cong_avoid	= _cong_avoid,				\
-	.ssthresh	= ledbat_ssthresh,			\
-	.undo_cwnd	= tcp_reno_undo_cwnd,			\
+	.set_state	= ledbat_set_state,			\
+	.undo_cwnd	= ledbat_undo_cwnd,			\
+	.release	= ledbat_release,			\
 	.get_info	= ledbat_get_info
 
 #define LEDBAT_DEFAULTS(_target_ms)				\
 	[LEDBAT_TARGET_US]	= (_target_ms) * USEC_PER_MSEC,	\
-	[LEDBAT_BASE_HISTORY]	= LEDBAT_MAX_SLOTS
+	[LEDBAT_BASE_HISTORY]	= 10
 
 struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 	[LEDBAT_RFC6817] = {
-		.ops = { LEDBAT_OPS("ledbat", ledbat_rfc6817_init, ledbat_rfc6817_pkts_acked,
+		.ops = { LEDBAT_OPS("ledbat", ledbat_rfc6817_init, ledbat_ssthresh, ledbat_fresh_pkts_acked,
 				    ledbat_rfc6817_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_GAIN_PPM) |
 			BIT(LEDBAT_ALLOWED_INCREASE),
+		.standard = true,
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_RFC6817_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 4,
@@ -298,7 +294,8 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_DRAFT00] = {
-		.ops = { LEDBAT_OPS("ledbat_draft00", ledbat_init, ledbat_pkts_acked, ledbat_linear_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbat_draft00", ledbat_init, ledbat_ssthresh, ledbat_pkts_acked,
+				    ledbat_linear_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -308,7 +305,8 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_LD] = {
-		.ops = { LEDBAT_OPS("ledbat_ld", ledbat_init, ledbat_pkts_acked, ledbat_linear_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbat_ld", ledbat_init, ledbat_ssthresh, ledbat_pkts_acked,
+				    ledbat_linear_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -317,7 +315,8 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_LDMIN] = {
-		.ops = { LEDBAT_OPS("ledbat_ldmin", ledbat_ldmin_init, ledbat_pkts_acked, ledbat_ldmin_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbat_ldmin", ledbat_ldmin_init, ledbat_ssthresh, ledbat_pkts_acked,
+				    ledbat_ldmin_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_MIN_DECREASE),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -327,7 +326,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_MD] = {
-		.ops = { LEDBAT_OPS("ledbat_md", ledbat_md_init, ledbat_pkts_acked, ledbat_md_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbat_md", ledbat_md_init, ledbat_ssthresh, ledbat_pkts_acked, ledbat_md_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START) | BIT(LEDBAT_BETA_PPM),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -337,7 +336,8 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_MDVAR] = {
-		.ops = { LEDBAT_OPS("ledbat_mdvar", ledbat_md_init, ledbat_mdvar_pkts_acked, ledbat_mdvar_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbat_mdvar", ledbat_md_init, ledbat_ssthresh, ledbat_mdvar_pkts_acked,
+				    ledbat_mdvar_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -346,10 +346,8 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_AINA] = {
-		.ops = {
-			LEDBAT_OPS("ledbat_aina", ledbat_aina_init, ledbat_aina_pkts_acked, ledbat_linear_cong_avoid),
-			.release = ledbat_aina_release,
-		},
+		.ops = { LEDBAT_OPS("ledbat_aina", ledbat_aina_init, ledbat_ssthresh, ledbat_aina_pkts_acked,
+				    ledbat_linear_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_SLOW_START),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
@@ -357,8 +355,10 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_PLUS_PLUS] = {
-		.ops = { LEDBAT_OPS("ledbatpp", ledbatpp_init, ledbatpp_pkts_acked, ledbatpp_cong_avoid) },
+		.ops = { LEDBAT_OPS("ledbatpp", ledbatpp_init, ledbatpp_ssthresh, ledbat_fresh_pkts_acked,
+				    ledbatpp_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER),
+		.standard = true,
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBATPP_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 4,
@@ -367,7 +367,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		},
 	},
 	[LEDBAT_FAIR] = {
-		.ops = { LEDBAT_OPS("fledbat", ledbat_fair_init, ledbat_pkts_acked, ledbat_fair_cong_avoid) },
+		.ops = { LEDBAT_OPS("fledbat", ledbat_fair_init, ledbat_ssthresh, ledbat_pkts_acked, ledbat_fair_cong_avoid) },
 		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_ZETA_PPM),
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),

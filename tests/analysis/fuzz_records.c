@@ -11,7 +11,7 @@
 
 #include "../../analysis/capture/records.h"
 
-enum { ROWS = 64, MOST_BYTES = 2048 };
+enum { MOST_BYTES = 2048, ROWS = MOST_BYTES / RECORD_HEADER };
 
 static uint64_t state;
 static const uint8_t *current;
@@ -135,17 +135,19 @@ int main(int argc, char **argv)
 		size_t length = damage(piece, cut(whole, size, piece));
 		uint8_t *input = malloc(length ? length : 1);
 		struct file f = { input, length, (int)draw(2) && !draw(8), draw(2) ? 1000000 : 1000000000 };
-		struct walk surveyed, filled;
+		struct walk whole_walk, first, rest;
 		size_t limit = draw(ROWS + 1);
 
 		memcpy(input, piece, length);
 		current = input;
 		current_size = length;
-		surveyed = walk_records(&f, NULL, SIZE_MAX);
-		filled = walk_records(&f, &c, limit);
-		require(surveyed.offset <= (length > FILE_HEADER ? length : FILE_HEADER), "the walk left the file");
-		require(filled.records == (surveyed.records < limit ? surveyed.records : limit), "two walks differ");
-		for (size_t row = 0; row < filled.records; row++)
+		first = walk_records(&f, FILE_HEADER, &c, limit);
+		rest = walk_records(&f, first.offset, &c, ROWS);
+		whole_walk = walk_records(&f, FILE_HEADER, &c, ROWS);
+		require(whole_walk.offset <= (length > FILE_HEADER ? length : FILE_HEADER), "the walk left the file");
+		require(first.records <= limit && first.records + rest.records == whole_walk.records &&
+			rest.offset == whole_walk.offset && rest.ending == whole_walk.ending, "two walks differ");
+		for (size_t row = 0; row < whole_walk.records; row++)
 			check(&c, row);
 		free(input);
 	}

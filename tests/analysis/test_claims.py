@@ -1,3 +1,4 @@
+import functools
 import math
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
+from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadInputError
 from analysis.runs import Runs
@@ -116,42 +118,42 @@ def test_nothing_else_can_be_reached(runs: Runs, expression: str) -> None:
         ask(runs, expression)
 
 
-def claims(tmp_path: Path, **fields: object) -> Path:
-    claim = {
-        "id": "x/e01",
-        "metric": "m",
-        "where": "",
-        "value": 1.5,
-        "unit": "s",
-        "source": "sec. 1",
-        "kind": "exact-number",
-    }
-    experiment = {"id": "x", "artefact": "Fig. 1", "what": "w", "scenario": "x.yaml", "expected": [{**claim, **fields}]}
-    path = tmp_path / "claims.yaml"
-    path.write_text(yaml.safe_dump({"study": "s", "paper": {}, "experiments": [experiment]}))
+CLAIM = {"id": "e01", "title": "It is so.", "metric": "m", "paper": "1.5", "unit": "s", "source": "sec. 1"}
+
+
+def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Path:
+    file = {"experiment": "x", "artefact": "Fig. 1", "title": "t", "finding": "f", "figure": {"kind": "table"}}
+    path = tmp_path / "x.claims.yaml"
+    path.write_text(yaml.safe_dump({**file, **fields, "claims": list(entries)}, sort_keys=False))
     return path
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "x/e01: found nothing, allowed is one of measure, holds, kunit, not_testable"),
-        ({"kind": "guess"}, "x/e01.kind: found 'guess', allowed is one of exact-number"),
-        ({"measure": "1 +"}, "x/e01.measure: found '1 +', allowed is an expression"),
-        ({"measure": "1; 2"}, "x/e01.measure"),
-        ({"measure": "1", "value": None}, "a measure beside a value or a holds"),
+        ({}, "x.claims.yaml:8: claims[0]: nothing that checks it; allowed: one of measure, holds, kunit, not_testable"),
+        ({"measure": "1 +"}, "claims[0].measure: found '1 +'; allowed: an expression"),
+        ({"measure": "1; 2"}, ":14: claims[0].measure"),
+        ({"measure": "run(x).jain()"}, "run() takes the id of an experiment as a text"),
+        ({"measure": "1", "paper": "six"}, "claims[0].paper: found 'six'; allowed: a number to judge by, or `holds`"),
+        ({"measure": "1", "paper": 1.5}, "claims[0].paper: found 1.5; allowed: text"),
+        ({"measure": 1}, "claims[0].measure: found 1; allowed: text"),
+        ({"measure": "1", "approximat": True}, "unknown field; allowed: id, same_as,"),
+        ({"measure": "1", "approximat": True}, "(did you mean approximate?)"),
+        ({"holds": "1 < 2", "not_testable": {"reason": "impossible here"}}, "found holds and not_testable"),
+        ({"holds": "1 < 2", "kunit": True}, "claims[0].kunit: found holds and kunit; allowed: one of them"),
+        ({"not_testable": {"reason": "so"}}, "reason: found 'so'; allowed: value missing in the text, impossible here"),
+        ({"measure": "1", "interval": ["2", "1"]}, "claims[0].interval: found ['2', '1']; allowed: \"0.02\" for plus"),
+        ({"measure": "1", "same_as": "y/e01"}, "claims[0].title: stands beside same_as"),
+        ({"measure": "1", "cause": "e07"}, "claims[0].cause: found 'e07'; allowed: a cause, or the id of nothing"),
         (
-            {"holds": "1 < 2", "not_testable": "no"},
-            "x/e01.not_testable: found 'holds, not_testable', allowed is one of holds",
+            {"measure": "1", "cause": {"text": "t", "evidence": "tested"}},
+            "claims[0].cause.by: missing; allowed: the run that varied it",
         ),
-        ({"holds": "1 < 2", "kunit": True}, "x/e01.kunit: found 'holds, kunit', allowed is one of holds, kunit"),
-        ({"kunit": "e01"}, "x/e01.kunit: found 'e01', allowed is true, for the KUnit case"),
-        ({"measure": "1", "value_range": [2, 1]}, "x/e01.value_range: found [2, 1], allowed is two numbers"),
-        ({"measure": 1}, "x/e01.measure: found 1, allowed is a text"),
     ],
 )
 def test_bad_claims_are_named(tmp_path: Path, fields: dict[str, object], message: str) -> None:
-    path = claims(tmp_path, **fields)
+    path = claims(tmp_path, {**CLAIM, **fields})
     with pytest.raises(BadInputError) as caught:
         registry.load(path)
     assert message in str(caught.value)
@@ -159,30 +161,83 @@ def test_bad_claims_are_named(tmp_path: Path, fields: dict[str, object], message
 
 
 def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "claims.yaml"
-    path.write_text("study: a\nb: [\n")
-    with pytest.raises(BadInputError, match="line 3"):
+    path = tmp_path / "x.claims.yaml"
+    path.write_text("experiment: a\nclaims: [\n")
+    with pytest.raises(BadInputError, match=r"x\.claims\.yaml:3: "):
         registry.load(path)
 
 
-@pytest.mark.parametrize(("name", "claims", "running"), [("icccn", 204, 15), ("eunice", 128, 20), ("today", 5, 1)])
-def test_the_registry_is_whole(name: str, claims: int, running: int) -> None:
-    study = registry.load(ROOT / "workflows/studies" / name / "claims.yaml")
-    ids = [claim.id for experiment in study.experiments for claim in experiment.claims]
-    assert len(ids) == len(set(ids)) == claims
-    run = [experiment for experiment in study.experiments if experiment.scenario]
-    assert len(run) == running
-    for experiment in run:
-        assert (ROOT / str(experiment.scenario)).is_file()
-        assert experiment.figure
-        assert all(claim.measure or claim.holds or claim.kunit or claim.not_testable for claim in experiment.claims)
+def test_what_is_printed_keeps_its_digits(tmp_path: Path) -> None:
+    path = claims(
+        tmp_path, {**CLAIM, "paper": "0.10", "measure": "1"}, {**CLAIM, "id": "e02", "paper": "-", "measure": "1"}
+    )
+    first, dash = registry.load(path).claims
+    assert (first.id, first.printed, first.value) == ("x/e01", "0.10", 0.1)
+    assert dash.value == 0
 
 
-@pytest.mark.parametrize("name", ["icccn", "eunice", "aina"])
-def test_kunit_cases_of_claims_exist(name: str) -> None:
+def study(folder: Path, **fields: object) -> Path:
+    folder.mkdir()
+    written = {"paper": {"title": "T", "authors": [], "venue": "V"}, "findings": {"f": "F."}}
+    (folder / "study.yaml").write_text(yaml.safe_dump(written))
+    (folder / "x.yaml").write_text("experiment: x\n")
+    claims(folder, {**CLAIM, "measure": "1"}, **fields)
+    return folder
+
+
+def test_the_plan_says_whose_runs_an_experiment_looks_at(tmp_path: Path) -> None:
+    folder = study(tmp_path / "s", words={"there": "mean_over_seeds('run(\"y\").jain()')"})
+    other = claims(folder, {"id": "e01", "same_as": "x/e01"}, experiment="y", words={"here": "run('x').jain()"})
+    (folder / "x.claims.yaml").rename(folder / "y.claims.yaml")
+    (folder / "y.yaml").write_text("experiment: y\n")
+    claims(folder, {**CLAIM, "measure": "1"}, words={"there": "mean_over_seeds('run(\"y\").jain()')"})
+    x, y = plan([folder])
+    assert other.name == "x.claims.yaml"
+    assert (x["needs"], y["needs"]) == (["x", "y"], ["x", "y"])
+    assert [Path(file).name for file in x["reads"]] == ["x.claims.yaml", "study.yaml"]
+    assert [Path(file).name for file in y["reads"]] == ["y.claims.yaml", "x.claims.yaml", "study.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"experiment": "z"}, "x.claims.yaml:1: experiment: found 'z'; allowed: 'x', as in"),
+        ({"finding": "g"}, "claims[0].finding: found 'g'; allowed: f"),
+        ({"words": {"other": "run('xx').jain()"}}, 'run("xx"); allowed: x (did you mean x?)'),
+        ({"runs_of": "x"}, "runs_of: there is a scenario beside it"),
+    ],
+)
+def test_what_only_shows_in_the_whole_study_is_named(tmp_path: Path, fields: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        plan([study(tmp_path / "s", **fields)])
+    assert message in str(caught.value)
+
+
+def test_a_scenario_without_claims_and_a_finding_without_are_named(tmp_path: Path) -> None:
+    folder = study(tmp_path / "s")
+    (folder / "y.yaml").write_text("experiment: y\n")
+    with pytest.raises(BadInputError, match=r"y\.yaml: no claims"):
+        plan([folder])
+    (folder / "y.yaml").unlink()
+    (folder / "study.yaml").write_text((folder / "study.yaml").read_text().replace("f: F.", "f: F.\n  g: G."))
+    with pytest.raises(BadInputError, match=r"findings\.g: no claim stands for it"):
+        plan([folder])
+
+
+@functools.cache
+def whole() -> list[registry.Experiment]:
+    return [registry.load(file) for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml"))]
+
+
+def test_the_registry_is_whole() -> None:
+    ids = [claim.id for experiment in whole() for claim in experiment.claims]
+    assert len(ids) == len(set(ids)) == 580
+    assert len(plan(sorted(file.parent for file in (ROOT / "workflows/studies").glob("*/study.yaml")))) == 56
+
+
+def test_kunit_cases_of_claims_exist() -> None:
     cases = set(re.findall(r'CASE\("([^"]+)"', (ROOT / "images/tcp_ledbat/tcp_ledbat_test.c").read_text()))
-    study = registry.load(ROOT / "workflows/studies" / name / "claims.yaml")
-    decided = [claim.id for experiment in study.experiments for claim in experiment.claims if claim.kunit]
+    decided = [claim.id for experiment in whole() for claim in experiment.claims if claim.kunit]
     assert decided
     assert cases.issuperset(decided)
 

@@ -41,6 +41,16 @@ def test_known_values() -> None:
     assert smallest_p(40, 40) == pytest.approx(2 / math.comb(80, 40))
 
 
+def test_what_cannot_be_shown_has_no_p() -> None:
+    # three against three: 0.1 at best; where most numbers are alike, few ways of dealing them differ
+    assert rank_test([1, 2, 3], [4, 5, 6], level=0.05) is None
+    assert rank_test([1, 2, 3], [4, 5, 6], level=0.1) == pytest.approx(0.1)
+    assert rank_test([1] * 5, [1] * 5, level=0.05) is None
+    assert rank_test([1] * 5, [1, 1, 1, 2, 3], level=0.05) is None
+    assert rank_test([1, 2, 3, 4, 5], [6, 7, 8, 9, 10], level=0.05) == pytest.approx(2 / 252)
+    assert rank_test([1, 2, 3, 4, 10], [5, 6, 7, 8, 9], level=0.05) == rank_test([1, 2, 3, 4, 10], [5, 6, 7, 8, 9])
+
+
 def test_many_tests_at_once() -> None:
     # the example of Benjamini and Hochberg 1995, section 3.2: four of fifteen are rejected
     p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]

@@ -10,7 +10,7 @@ import yaml
 from analysis.__main__ import main
 from tests.analysis.synthetic import plain, write
 
-CLAIM = {"where": {}, "source": "sec. 1", "kind": "exact-number", "unit": "1", "metric": "share"}
+CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +27,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw(runs: Path, folder: Path, figure: dict[str, Any]) -> int:
-    expected = [
-        {"id": "made-by-hand/e01", "value": 0.2, "measure": "share('ledbat', 1, 5)", "cell": "buffer=20p", **CLAIM},
-        {"id": "made-by-hand/e02", "value": 0.9, "measure": "share('ledbat', 1, 5)", "cell": "buffer=40p", **CLAIM},
+    claims = [
+        {"id": "e01", "paper": "0.20", "measure": "share('ledbat', 1, 5)", "cell": "buffer=20p", **CLAIM},
+        {"id": "e02", "paper": "0.90", "measure": "share('ledbat', 1, 5)", "cell": "buffer=40p", **CLAIM},
     ]
-    experiment = {"id": "made-by-hand", "artefact": "Fig. 1", "what": "made", "figure": figure, "expected": expected}
-    study = {"study": "made", "paper": {"title": "T"}, "experiments": [experiment]}
-    (folder / "claims.yaml").write_text(yaml.safe_dump(study))
+    experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    (folder / "made.claims.yaml").write_text(yaml.safe_dump({**experiment, "figure": figure, "claims": claims}))
+    paper = {"title": "T", "authors": [], "venue": "V"}
+    (folder / "study.yaml").write_text(yaml.safe_dump({"paper": paper, "findings": {"f": "F."}}))
     options = ["--runs", str(runs), "--out", str(folder)]
-    done = main(["measure", "made-by-hand", "--claims", str(folder / "claims.yaml"), *options])
+    done = main(["measure", str(folder / "made.claims.yaml"), *options])
     return done or main(["figure", "made-by-hand", *options])
 
 
@@ -72,7 +73,7 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
     rows = [{"label": "B = 20", "claims": ["e01", None]}, {"label": "B = 40", "claims": [None, "e02"]}]
     assert draw(runs, tmp_path, {"kind": "table", "columns": ["share", "other"], "rows": rows}) == 0
     svg = svg_of(tmp_path)
-    for text in ("B = 20", ">0.9<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
+    for text in ("B = 20", ">0.90<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
         assert text in svg
 
 
@@ -85,7 +86,7 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ({"kind": "pie"}, "figure.kind: found 'pie', allowed is time-series, curves, table or values-by-seed"),
+        ({"kind": "pie"}, "figure.kind: found 'pie'; allowed: time-series, curves, table, values-by-seed"),
         (
             {"kind": "time-series", "panels": ["wind"]},
             "figure.panels: found 'wind', allowed is one of rate, window, in-flight, queue",

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,10 +226,9 @@ def mutated(draw: st.DrawFn) -> bytes:
 def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> None:
     content = make_pcap([(n, data) for n, data in enumerate(frames)], order=order)
     swapped = order == ">"
-    records, offset, ending = _dissect.survey(content, swapped, 1_000_000_000)
-    assert (records, offset, ending) == (len(frames), len(content), 0)
-    columns = {name: np.full(records, 7, dtype) for name, dtype in pcap.COLUMNS.items()}
-    assert _dissect.fill(content, swapped, 1_000_000_000, tuple(columns.values())) == records
+    columns = {name: np.full(len(frames) + 1, 7, dtype) for name, dtype in pcap.COLUMNS.items()}
+    filled = _dissect.fill(content, pcap.FILE_HEADER_BYTES, swapped, 1_000_000_000, tuple(columns.values()))
+    assert filled == (len(frames), len(content), 0)
     for row, data in enumerate(frames):
         assert {name: int(column[row]) for name, column in columns.items() if name != "time_ns"} == decode(data)
 
@@ -236,11 +236,11 @@ def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> 
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=400), st.integers(0, 12), st.booleans())
 def test_no_bytes_crash_the_reader(content: bytes, rows: int, swapped: bool) -> None:
-    records, offset, ending = _dissect.survey(content, swapped, 1_000_000)
-    assert ending in (0, 1, 2, 3)
-    assert offset <= max(len(content), 24)
     columns = tuple(np.empty(rows, dtype) for dtype in pcap.COLUMNS.values())
-    assert _dissect.fill(content, swapped, 1_000_000, columns) == min(rows, records)
+    records, offset, ending = _dissect.fill(content, 24, swapped, 1_000_000, columns)
+    assert ending in (0, 1, 2, 3)
+    assert 24 <= offset <= max(len(content), 24)
+    assert records <= rows
 
 
 def rows_of(tmp_path: Path, *frames: bytes) -> list[dict[str, int]]:
@@ -311,7 +311,20 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     columns = [np.empty(3, dtype) for dtype in pcap.COLUMNS.values()]
     for wrong in ([*columns[:-1], np.empty(2, np.uint32)], [*columns[:-1], np.empty(3, np.uint8)], columns[:-1]):
         with pytest.raises(ValueError, match="column"):
-            _dissect.fill(make_pcap(RECORDS), False, 1_000_000_000, tuple(wrong))
+            _dissect.fill(make_pcap(RECORDS), 24, False, 1_000_000_000, tuple(wrong))
+    with pytest.raises(ValueError, match="offset"):
+        _dissect.fill(make_pcap(RECORDS), 0, False, 1_000_000_000, tuple(columns))
+
+
+@pytest.mark.parametrize("most_pkts", [1, 2, 3])
+def test_a_capture_in_chunks_is_the_whole_capture(tmp_path: Path, most_pkts: int) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(make_pcap([*RECORDS, *RECORDS, RECORDS[0]])[:-1])
+    chunks = list(pcap.read_chunks(path, most_pkts))
+    assert max(len(chunk.packets) for chunk in chunks) == most_pkts
+    assert [chunk.truncated for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+    assert pl.concat([chunk.packets for chunk in chunks]).equals(pcap.read(path).packets)
+    assert len(pcap.read(path).packets) == 4
 
 
 def test_compiles_without_a_warning(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.report.results import collect
 from tests.analysis.synthetic import plain, write
 
 ROOT = Path(__file__).parents[2]
@@ -30,31 +31,28 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.cwnd = {name: [(t / 10, 1 + t % (20 + seed)) for t in range(100)] for name in made.flows}
         made.changes = {"provenance": {"commit": "1234", "kernel": {"release": HOSTILE}}}
         write(root / "runs", made)
-    claim = {"where": {"B_pkts": 40}, "source": "sec. 1", "kind": "exact-number", "unit": "1"}
-    expected = [
-        {"id": "made-by-hand/e01", "metric": "share", "value": 0.2, "measure": "share('ledbat', 1, 5)", **claim},
-        {"id": "made-by-hand/e02", "metric": HOSTILE, "value": None, "claim": HOSTILE, **claim, "kind": "qualitative"}
-        | {"predicate": "a < b", "holds": "queue_pkts.max() < 15", "reading": HOSTILE, "explanation": HOSTILE},
-        {"id": "made-by-hand/e03", "metric": "late", "value": 1.0, "measure": "jain(0, 99)", **claim},
-        {
-            "id": "made-by-hand/e04",
-            "metric": "never",
-            "value": 1.0,
-            **claim,
-            "measure": "queue_pkts.first_time_above(99)",
-        },
+    claim = {"title": "It is so.", "source": "sec. 1", "unit": "1"}
+    claims = [
+        {"id": "e01", **claim, "metric": "share", "paper": "0.20", "measure": "share('ledbat', 1, 5)"},
+        {"id": "e02", **claim, "metric": HOSTILE, "title": HOSTILE}
+        | {"predicate": "a < b", "holds": "queue_pkts.max() < 15", "reading": HOSTILE}
+        | {"cause": {"text": HOSTILE, "evidence": "untested"}},
+        {"id": "e03", **claim, "metric": "late", "paper": "1.0", "measure": "jain(0, 99)"},
+        {"id": "e04", **claim, "metric": "never", "paper": "1.0", "measure": "queue_pkts.first_time_above(99)"},
+        {"id": "e05", **claim, "metric": "m", "not_testable": {"reason": "impossible here", "why": "so"}},
     ]
-    expected.append(
-        {"id": "made-by-hand/e05", "metric": "m", "value": None, **claim, "kind": "qualitative", "not_testable": "so"}
-    )
-    test = {"metric": "rule", "value": None, **claim, "kind": "qualitative", "kunit": True}
-    expected += [{"id": f"made-by-hand/e{number:02}", **test} for number in (6, 7, 8, 9)]
+    claims += [{"id": f"e{number:02}", **claim, "metric": "rule", "kunit": True} for number in (6, 7, 8, 9)]
+    claims += [
+        {"id": "e10", **claim, "metric": "length", "role": "echo", "paper": "10", "measure": "duration"},
+        {"id": "e11", "same_as": "waiting/e01"},
+    ]
     (root / "kunit.json").write_text(json.dumps({"cases": CASES}))
     experiment = {
-        "id": "made-by-hand",
+        "experiment": "made-by-hand",
         "artefact": "Fig. 1",
-        "what": HOSTILE,
-        "scenario": "workflows/studies/made/hand.yaml",
+        "title": HOSTILE,
+        "finding": "made",
+        "asserts": [{"text": "The run lasts 10 s.", "source": "sec. 2", "holds": "duration == 10"}],
         "figure": {
             "kind": "time-series",
             "panels": ["window", "queue", "rate"],
@@ -62,29 +60,27 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "marks": [{"at": 2, "text": HOSTILE}],
         },
         "also_measured": [{"metric": "drops", "unit": "packets", "measure": "drops().count()"}],
-        "expected": expected,
+        "claims": claims,
         "ambiguities": [HOSTILE],
     }
-    waiting = {"id": "waiting", "artefact": "Table 9", "what": "not run", "expected": []}
+    waiting = {
+        "experiment": "waiting",
+        "artefact": "Table 9",
+        "title": "not run",
+        "runs_of": "made-by-hand",
+        "finding": "made",
+        "figure": {"kind": "table", "columns": [], "rows": []},
+        "claims": [{"id": "e01", **claim, "metric": "twice", "paper": "20", "measure": "2 * duration"}],
+    }
     paper = {"title": HOSTILE, "authors": ["A & B"], "venue": "V"}
-    study = {"study": "made", "paper": paper, "experiments": [experiment, waiting]}
-    (root / "claims.yaml").write_text(yaml.safe_dump(study))
+    study = {"paper": paper, "findings": {"made": "Something."}, "conclusions": {"open": [HOSTILE]}}
+    folder = root / "made"
+    folder.mkdir()
+    for name, written in (("study", study), ("hand.claims", experiment), ("waiting.claims", waiting)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(written))
     runs = ["--runs", str(root / "runs"), "--out", str(root / "experiments")]
     assert main(["columns", *map(str, (root / "runs").glob("*/*/*/*"))]) == 0
-    assert (
-        main(
-            [
-                "measure",
-                "made-by-hand",
-                "--claims",
-                str(root / "claims.yaml"),
-                *runs,
-                "--kunit",
-                str(root / "kunit.json"),
-            ]
-        )
-        == 0
-    )
+    assert main(["measure", str(root / "made/hand.claims.yaml"), *runs, "--kunit", str(root / "kunit.json")]) == 0
     assert main(["figure", "made-by-hand", *runs]) == 0
     assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
     return root
@@ -104,21 +100,24 @@ def test_the_verdicts(results: Path) -> None:
     data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     assert [claim["verdict"] for claim in data["claims"]] == [
         "reproduced",
-        "not reproduced",
+        "undecided",
         "not testable",
-        "not reproduced",
+        "undecided",
         "not testable",
         "reproduced",
         "not reproduced",
         "not testable",
         "not testable",
+        "reproduced",
+        "reproduced",
     ]
-    assert [claim["why"] for claim in data["claims"][5:]] == [
+    assert [claim["why"] for claim in data["claims"][5:9]] == [
         "the KUnit case made-by-hand/e06 passed",
         "the KUnit case made-by-hand/e07 failed",
         "the KUnit case made-by-hand/e08 was skipped",
         "there is no KUnit case made-by-hand/e09",
     ]
+    assert [claim["seeds_wanted"] for claim in data["claims"]] == [0, 50, 0, 20] + [0] * 7
     assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
     assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
     assert data["provenance"] == {"commit": ["1234"], "kernel": [{"release": HOSTILE}]}
@@ -126,10 +125,10 @@ def test_the_verdicts(results: Path) -> None:
 
 
 def test_without_module_tests_their_claims_are_not_testable(results: Path, tmp_path: Path) -> None:
-    options = ["--claims", str(results / "claims.yaml"), "--runs", str(results / "runs"), "--out", str(tmp_path)]
-    assert main(["measure", "made-by-hand", *options, "--kunit", str(tmp_path / "kunit.json")]) == 0
+    options = [str(results / "made/hand.claims.yaml"), "--runs", str(results / "runs"), "--out", str(tmp_path)]
+    assert main(["measure", *options, "--kunit", str(tmp_path / "kunit.json")]) == 0
     data = json.loads((tmp_path / "made-by-hand/verdicts.json").read_text())
-    assert [claim["verdict"] for claim in data["claims"][5:]] == ["not testable"] * 4
+    assert [claim["verdict"] for claim in data["claims"][5:9]] == ["not testable"] * 4
     assert data["claims"][5]["why"].startswith("the KUnit case made-by-hand/e06 has not been run: ")
 
 
@@ -160,7 +159,7 @@ def test_pages_escape_what_they_show_and_link_only_to_what_is_there(results: Pat
 
 def test_the_page_says_how_to_run_it_again(results: Path) -> None:
     text = (results / "report/made-by-hand.html").read_text()
-    assert "testbed run workflows/studies/made/hand.yaml --seed 2" in text
+    assert f"testbed run {results}/made/hand.yaml --seed 2" in text
 
 
 def test_the_interactive_figure_cannot_be_broken_out_of(results: Path) -> None:
@@ -198,7 +197,23 @@ def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", "--results", str(results)]) == 0
     out = capsys.readouterr().out
     assert "made-by-hand" in out
+    assert "made, 1 findings: 1 not reproduced" in out
     assert "report/index.html" in out.replace("\n", "")
+
+
+def test_findings_are_the_headline(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "r"
+    shutil.copytree(results, root)
+    verdicts = root / "experiments/made-by-hand/verdicts.json"
+    data = json.loads(verdicts.read_text())
+    for claim in data["claims"]:
+        claim["finding"] = "first" if claim["id"] < "made-by-hand/e06" else "second"
+    verdicts.write_text(json.dumps(data))
+    assert main(["summary", "--results", str(root)]) == 0
+    assert "made, 2 findings: 1 undecided, 1 not reproduced" in capsys.readouterr().out
+    assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
+    index = (root / "report/index.html").read_text()
+    assert "<th>findings of</th>" in index
 
 
 def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(results: Path, tmp_path: Path) -> None:
@@ -261,7 +276,7 @@ def _own_business(url: str) -> bool:
     ("arguments", "message"),
     [
         (["columns", "/nowhere"], "/nowhere/run.json: cannot be read: No such file or directory"),
-        (["measure", "x", "--claims", "/nowhere.yaml", "--runs", "/", "--out", "/"], "/nowhere.yaml: cannot be read"),
+        (["measure", "/nowhere/x.claims.yaml", "--runs", "/", "--out", "/"], "/nowhere/study.yaml:1: (whole file)"),
         (["report", "--results", "/nowhere", "--out", "/tmp/r"], "/nowhere: there is no such folder of results"),
         (["summary", "--results", "/proc/self/fdinfo"], "nothing has been measured there yet"),
         (["figure", "x", "--runs", "/", "--out", "/nowhere"], "/nowhere/x/verdicts.json: missing; make it first with"),
@@ -274,10 +289,24 @@ def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: p
     assert said.count("\n") == 1
 
 
-def test_an_experiment_that_the_claims_do_not_know(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    claims, runs = str(results / "claims.yaml"), str(results / "runs")
-    assert main(["measure", "madebyhand", "--claims", claims, "--runs", runs, "--out", "/tmp"]) == 2
-    assert "experiments: found 'madebyhand', allowed is one of made-by-hand, waiting" in capsys.readouterr().err
+def test_a_setting_that_the_runs_lack_is_told(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(results / "made", tmp_path / "made")
+    claims = tmp_path / "made/hand.claims.yaml"
+    claims.write_text(claims.read_text().replace("duration == 10", "duration == 11"))
+    assert main(["measure", str(claims), "--runs", str(results / "runs"), "--out", str(tmp_path)]) == 2
+    said = "hand.claims.yaml: asserts: The run lasts 10 s. `duration == 11` is false in seed 1, 2, 3\n"
+    assert capsys.readouterr().err.endswith(said)
+    assert not (tmp_path / "made-by-hand").exists()
+
+
+def test_what_follows_from_the_settings_does_not_count(results: Path) -> None:
+    data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
+    echo, repeated = data["claims"][9:]
+    assert (echo["verdict"], repeated["verdict"], repeated["same_as"]) == ("reproduced", "reproduced", "waiting/e01")
+    (counted,) = [one for one in collect(results) if one.id == "made-by-hand"]
+    assert sum(counted.counts.values()) == 9
 
 
 def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +328,7 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
         "gone: not measured here",
         "made-by-hand: made from another rootfs",
         "made-by-hand: e01: near in the reference, reproduced here",
-        "made-by-hand: e02: other numbers, same verdict (not reproduced)",
+        "made-by-hand: e02: other numbers, same verdict (undecided)",
         "2 of 2 experiments differ",
     ):
         assert text in said

@@ -51,6 +51,22 @@ def test_drops_by_flow(run: Run) -> None:
     assert run.loss_rate(4, 8) == pytest.approx(4 / offered, rel=1e-3)
 
 
+def test_intervals_side_by_side_count_every_packet_once(tmp_path: Path) -> None:
+    # packets arrive, leave and are dropped at the very instants that bound the intervals
+    packets = [Packet(n % 2, float(n), n + 1.0) for n in range(9)] + [Packet(0, n + 0.0, None) for n in range(1, 8)]
+    folder = write(tmp_path, Made(sorted(packets, key=lambda packet: packet.arrives)))
+    write_columns(folder)
+    run = Run(folder)
+    halves = ((0, 5), (5, 10))
+    assert sum(run.bytes_of("tcp", *half) for half in halves) == run.bytes_of("tcp", 0, 10) == 5 * 1500
+    assert [run.drops().count(*half) for half in halves] == [4, 3]
+    offered = [9, 7]
+    assert [run.loss_rate(*half) for half in halves] == pytest.approx([4 / offered[0], 3 / offered[1]])
+    # at 5 s a packet of flow 0 leaves: it belongs to the second half
+    assert [run.queue_share("tcp", *half) for half in halves] == pytest.approx([2 / 4, 3 / 5])
+    assert run.throughput_series("tcp", 5.0).values * 5 / 8 == pytest.approx([2 * 1500, 3 * 1500])
+
+
 def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> None:
     packets = [Packet(0, 1.0, 1.1), Packet(0, 2.0, None), Packet(0, 3.0, 3.1), Packet(0, 9.9, None)]
     folder = write(tmp_path, Made(packets))
@@ -129,6 +145,24 @@ def test_a_cut_capture_is_reported(tmp_path: Path) -> None:
     path = folder / "pcap" / "bottleneck-out.pcap"
     path.write_bytes(path.read_bytes()[:-5])
     assert [str(path) in warning for warning in write_columns(folder)] == [True]
+
+
+def test_a_damaged_capture_is_refused_and_leaves_no_table(tmp_path: Path) -> None:
+    folder = write(tmp_path, plain())
+    path = folder / "pcap" / "bottleneck-out.pcap"
+    content = bytearray(path.read_bytes())
+    content[-82 + 8 : -82 + 12] = b"\xff" * 4  # the captured length of the last record
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match=f"{path}: the record at byte {len(content) - 82} says"):
+        write_columns(folder)
+    assert list((folder / "columns").iterdir()) == []
+
+
+def test_an_empty_capture_has_empty_tables(tmp_path: Path) -> None:
+    folder = write(tmp_path, Made([]))
+    write_columns(folder)
+    assert len(pl.read_parquet(folder / "columns" / "packets.parquet")) == 0
+    assert len(pl.read_parquet(folder / "columns" / "utp.parquet")) == 0
 
 
 def test_strangers_belong_to_no_flow(tmp_path: Path) -> None:

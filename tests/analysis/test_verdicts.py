@@ -1,110 +1,244 @@
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 
-from analysis.claims.registry import Claim
-from analysis.verdicts import rules
-from analysis.verdicts.rules import Outcome
+from analysis.claims import registry
+from analysis.claims.syntax import is_about_means
+from analysis.verdicts import coverage, intervals, rules
+from analysis.verdicts.expected import Expected, half_last_digit
+from analysis.verdicts.of_claim import expected
+from analysis.verdicts.rules import BOUND, BOUND_OF_MODES, FIRST, Outcome, Verdict
 from analysis.verdicts.spread import spread
+from analysis.verdicts.tolerances import tolerances
+
+REPRODUCED, NEAR, UNDECIDED, NOT = (
+    Outcome.REPRODUCED,
+    Outcome.NEAR,
+    Outcome.UNDECIDED,
+    Outcome.NOT_REPRODUCED,
+)
 
 
-def claim(value: float | None, unit: str, **fields: Any) -> Claim:
-    known: dict[str, Any] = {
-        "id": "x/e01",
-        "kind": "exact-number",
-        "metric": "m",
-        "unit": unit,
-        "value": value,
-        "value_range": None,
-        "approximate": False,
-        "statistic": "mean",
-        "alternatives": (),
-        "cell": None,
-        "measure": "1",
-        "holds": None,
-        "kunit": False,
-        "not_testable": None,
-        "data": {"value": value},
-    }
-    return Claim(**{**known, **fields})
+PAGE = Path(__file__).parents[2] / "docs/verdicts.md"
+
+
+def says(printed: str, unit: str | None = "1", **fields: Any) -> Expected:
+    return Expected(**{"printed": printed, "unit": unit, "metric": "m", **fields})
+
+
+def judge(one: Expected, *values: float) -> Verdict:
+    return rules.judge_number(one, dict(enumerate(values, 1)))
+
+
+def always(one: Expected, value: float) -> Outcome:
+    """Judge seeds that all have one value: an interval without width."""
+    return judge(one, value, value, value).outcome
 
 
 @pytest.mark.parametrize(
-    ("one", "measured", "outcome"),
+    ("printed", "half"),
+    [("0.10", 0.005), ("0.1", 0.05), ("97", 0.5), ("4.1e-4", 5e-6), ("1.0e-3", 5e-5), ("-0.2", 0.05), ("1e4", 5000)],
+)
+def test_the_printed_digits_say_how_far_rounding_goes(printed: str, half: float) -> None:
+    assert half_last_digit(printed) == pytest.approx(half)
+
+
+@pytest.mark.parametrize(
+    ("one", "value", "outcome"),
     [
-        (claim(0.65, "1"), 0.65, Outcome.REPRODUCED),
-        (claim(0.65, "1"), 0.684, Outcome.REPRODUCED),  # 0.03 and half of the last digit printed
-        (claim(0.65, "1"), 0.686, Outcome.NEAR),
-        (claim(0.65, "1"), 0.55, Outcome.NOT_REPRODUCED),
-        (claim(20.8, "packets"), 21.8, Outcome.REPRODUCED),
-        (claim(20.8, "packets"), 23, Outcome.NEAR),
-        (claim(100, "packets"), 105, Outcome.REPRODUCED),  # the relative part is the larger one
-        (claim(16, "percent", metric="eta(a)/eta(b) - 1"), 13.2, Outcome.REPRODUCED),
-        (claim(16, "percent", metric="eta(a)/eta(b) - 1"), 2.5, Outcome.NOT_REPRODUCED),
-        (claim(98, "percent", metric="link_utilization"), 95.5, Outcome.NEAR),
-        (claim(74, "percent", metric="wasted_uplink", approximate=True), 68, Outcome.NEAR),  # points, not 15 %
-        (claim(74, "percent", metric="wasted_uplink", approximate=True), 62.5, Outcome.NOT_REPRODUCED),
-        (claim(-0.2, "packets", metric="window_change_per_rtt"), -0.3, Outcome.NEAR),  # and half of the last digit
-        (claim(-0.2, "packets", metric="window_change_per_rtt"), 0.5, Outcome.NOT_REPRODUCED),
-        (claim(6.0, "s"), 6.5, Outcome.NEAR),
-        (claim(6.0, "s", approximate=True), 6.5, Outcome.REPRODUCED),  # hedged: twice the distance
-        (claim(7.0, "s", value_range=(7.0, 8.0)), 7.9, Outcome.REPRODUCED),
-        (claim(4.1e-4, "fraction"), 6.1e-4, Outcome.REPRODUCED),
-        (claim(4.1e-4, "fraction"), 9e-4, Outcome.NOT_REPRODUCED),
-        (claim(10, "bananas"), 11.4, Outcome.REPRODUCED),
-        (claim(0.5, "ratio", kind="read-from-figure"), 0.6, Outcome.REPRODUCED),
-        (claim(0.5, "ratio"), 0.6, Outcome.REPRODUCED if 0.1 <= 0.5 * 0.15 + 0.05 else Outcome.NEAR),
+        (says("0.65"), 0.65, REPRODUCED),
+        (says("0.65"), 0.684, REPRODUCED),  # 0.03 and half of the last digit printed
+        (says("0.65"), 0.686, NEAR),
+        (says("0.65"), 0.55, NOT),
+        (says("0.10"), 0.144, NEAR),
+        (says("0.1"), 0.144, NEAR if 0.044 > 0.03 + 0.05 else REPRODUCED),  # fewer digits, more rounding
+        (says("20.8", "packets"), 21.8, REPRODUCED),
+        (says("20.8", "packets"), 23, NEAR),
+        (says("100", "packets"), 105, REPRODUCED),  # the relative part is the larger one
+        (says("16", "percent", metric="eta(a)/eta(b) - 1"), 13.2, REPRODUCED),
+        (says("16", "percent", metric="eta(a)/eta(b) - 1"), 2.5, NOT),
+        (says("98", "percent", metric="link_utilization"), 95.5, NEAR),
+        (says("74", "percent", metric="wasted_uplink", hedged=True), 68, NEAR),  # points, not 15 %
+        (says("74", "percent", metric="wasted_uplink", hedged=True), 62.5, NOT),
+        (says("-0.2", "packets", metric="window_change_per_rtt"), -0.3, NEAR),  # and half of the last digit
+        (says("-0.2", "packets", metric="window_change_per_rtt"), 0.5, NOT),
+        (says("6.0", "s"), 6.5, NEAR),
+        (says("6.0", "s", hedged=True), 6.5, REPRODUCED),  # hedged: twice the distance
+        (says("7.0", "s", upper="8.0"), 7.9, REPRODUCED),
+        (says("10", "bananas"), 11.4, REPRODUCED),
+        (says("0.50", "ratio"), 0.6, NEAR),
+        (says("0.50", "ratio", half_width=0.11), 0.6, REPRODUCED),  # the paper's own interval is wider
     ],
 )
-def test_numbers(one: Claim, measured: float, outcome: Outcome) -> None:
-    verdict = rules.judge_number(one, spread({1: measured, 2: measured}))
+def test_how_far_a_number_may_be(one: Expected, value: float, outcome: Outcome) -> None:
+    assert always(one, value) == outcome
+    assert judge(one, value, value).reason
+
+
+@pytest.mark.parametrize("full", [1.0, 0.999998681, 1.00000068])
+def test_rounding_of_floats_decides_nothing(full: float) -> None:
+    assert always(says("0.98", "fraction", metric="link_utilization"), full) == REPRODUCED  # 0.015 and 0.005 away
+
+
+@pytest.mark.parametrize(("half", "outcome"), [(0.02, REPRODUCED), (0.05, UNDECIDED), (0.2, UNDECIDED)])
+def test_the_interval_decides_not_the_mean(half: float, outcome: Outcome) -> None:
+    verdict = judge(says("0.65"), *(0.65 + half * step for step in (-1, -0.5, 0, 0.5, 1)))
     assert verdict.outcome == outcome
-    assert verdict.reason
+    assert verdict.seeds_wanted == (BOUND if outcome == UNDECIDED else 0)
 
 
-def test_another_reading_of_an_uncertain_print_may_decide_and_is_named() -> None:
-    one = claim(5.8e-5, "fraction", alternatives=(5.8e-6,))
-    verdict = rules.judge_number(one, spread({1: 5e-6, 2: 6e-6}))
-    assert verdict.outcome == Outcome.REPRODUCED
-    assert "read as 5.8e-06" in verdict.why
-    assert "read as 5.8e-05 it is near" in verdict.why
-    assert "uncertain" not in rules.judge_number(one, spread({1: 5e-5, 2: 6e-5})).why
+def test_an_undecided_verdict_says_between_which() -> None:
+    assert "undecided between reproduced and near" in judge(says("0.65"), 0.67, 0.68, 0.69).why
+    assert "undecided between near and not reproduced" in judge(says("0.65"), 0.72, 0.73, 0.74).why
+    assert "undecided between reproduced and not reproduced" in judge(says("0.65"), 0.5, 0.95).why
 
 
-def test_a_spread_is_judged_by_the_spread_and_needs_two_seeds() -> None:
-    one = claim(0.12, "1", statistic="std")
-    assert rules.judge_number(one, spread({1: 0.5, 2: 0.6, 3: 0.7})).outcome == Outcome.REPRODUCED
-    assert rules.judge_number(one, spread({1: 0.6, 2: 0.6})).outcome == Outcome.NOT_REPRODUCED
-    assert rules.judge_number(one, spread({1: 0.5})).outcome == Outcome.NOT_TESTABLE
+def test_one_seed_decides_by_its_value_says_so_and_asks_for_more() -> None:
+    verdict = judge(says("0.65"), 0.66)
+    assert verdict.outcome == REPRODUCED
+    assert verdict.why.endswith("one seed has no interval")
+    assert (verdict.interval, verdict.seeds_wanted) == (None, FIRST)
 
 
-def test_the_mean_decides_not_the_best_seed() -> None:
-    wide = spread({1: 0.65, 2: 0.95})
-    assert rules.judge_number(claim(0.65, "1"), wide).outcome == Outcome.NOT_REPRODUCED
+def test_means_over_the_seeds_are_one_number_however_many_seeds_give_it() -> None:
+    number = rules.judge_number(says("0.65"), {1: 0.66, 2: 0.66, 3: 0.66}, of_means=True)
+    assert (number.outcome, number.interval, number.seeds_wanted) == (REPRODUCED, None, 0)
+    assert number.why.endswith("made of means over the seeds, it has no interval")
+    holds, fails = (rules.judge_predicate(held, 5, of_means=True) for held in (5, 0))
+    assert (holds.outcome, fails.outcome, fails.seeds_wanted) == (REPRODUCED, NOT, 0)
+    assert fails.why.startswith("it does not hold; ")
 
 
-def test_what_never_happened() -> None:
-    never = rules.judge_number(claim(6.0, "s"), spread({1: math.inf, 2: math.inf, 3: 6.0}))
-    assert never.outcome == Outcome.NOT_REPRODUCED
-    assert never.why == "it did not happen in 2 of 3 seeds"
-    seldom = rules.judge_number(claim(6.0, "s"), spread({1: 6.0, 2: 6.0, 3: math.inf}))
-    assert seldom.outcome == Outcome.NEAR
+def test_what_is_made_of_means_is_seen_through_words() -> None:
+    words = {"names": "['a', 'b']", "means": "[mean_over_seeds('jain()', n) for n in names]", "least": "min(means)"}
+    assert is_about_means("least > 0.5", words)
+    assert not is_about_means("jain() > len(names)", words)
 
 
 @pytest.mark.parametrize(
-    ("held", "seeds", "outcome"),
+    ("value", "outcome"),
+    [(4.1e-4, REPRODUCED), (6.1e-4, REPRODUCED), (2.8e-4, REPRODUCED), (2.2e-4, NEAR), (8e-4, NEAR), (9e-4, NOT)],
+)
+def test_rare_events_are_compared_by_factors(value: float, outcome: Outcome) -> None:
+    assert always(says("4.1e-4", "fraction"), value) == outcome
+
+
+def test_no_event_is_not_near_to_some_nor_some_to_none() -> None:
+    assert always(says("4.1e-4", "fraction"), 0) == NOT
+    assert always(says("0", "fraction"), 0) == REPRODUCED
+    assert always(says("0.0", "fraction"), 1e-6) == NOT
+    # three retransmissions in ten minutes are as good as none, by the rule's absolute distance
+    assert always(says("0.0005", "percent", metric="tcp_retransmissions"), 0) == REPRODUCED
+
+
+def test_seeds_without_a_rare_event_count_as_zeros() -> None:
+    low, high = intervals.mean_of_rates([0, 0, 4e-4, 8e-4])
+    assert 0 < low < 3e-4 < high
+    assert low * high == pytest.approx(3e-4**2)
+    assert judge(says("3.0e-4", "fraction"), 0, 0, 4e-4, 8e-4).outcome == UNDECIDED
+
+
+def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> None:
+    one = says("5.8e-5", "fraction", alternatives=("5.8e-6",))
+    verdict = judge(one, 5.6e-6, 5.8e-6, 5.7e-6)
+    assert verdict.outcome == UNDECIDED
+    assert verdict.seeds_wanted == 0  # more seeds do not make the print easier to read
+    assert verdict.why.endswith(
+        "the print is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced"
+    )
+    assert always(one, 1e-3) == NOT
+
+
+def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -> None:
+    one = says("0.12", statistic="std")
+    draw = np.random.default_rng(1).normal
+    assert judge(one, *draw(0.6, 0.12, 100)).outcome == REPRODUCED
+    assert judge(one, *draw(0.6, 0.12, 10)).outcome == UNDECIDED
+    assert judge(one, *draw(0.6, 0.03, 20)).outcome == NOT
+    assert judge(one, 0.6, 0.6, 0.6).outcome == NOT
+    assert judge(one, 0.6).outcome == UNDECIDED
+    assert judge(says("0", statistic="std"), 0.6, 0.6).outcome == REPRODUCED
+
+
+def test_a_deviation_of_ten_runs_of_the_paper_has_an_interval_of_its_own() -> None:
+    paper = says("0.12", statistic="std")
+    ten = says("0.12", statistic="std", runs=10)
+    few, many = (tolerances().zones(one, one.readings()[0]).reproduced for one in (paper, ten))
+    assert few[0] == pytest.approx(0.115 / 1.7)
+    assert many == (few[0], pytest.approx(0.125 * 1.826, rel=0.01))  # chi-square, nine degrees of freedom
+
+
+def test_an_outlier_makes_the_interval_of_a_deviation_wider() -> None:
+    even = intervals.deviation([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    outlier = intervals.deviation([0, 0, 0, 0, 0, 0, 0, 0, 0, 9])
+    assert outlier[1] / outlier[0] > 2 * even[1] / even[0]
+
+
+def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -> None:
+    one = says("142", "s", statistic="fraction-in-mode")
+    assert judge(one, *[141.0] * 20).outcome == REPRODUCED
+    mixed = judge(one, 141, 141, 141, 141, 216)
+    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, BOUND_OF_MODES)
+    assert mixed.why.startswith("a number from 134.4 to 149.6: it holds in 4 of 5 seeds")
+    assert judge(one, *[216.0] * 8, 141).outcome == NOT
+
+
+def test_what_never_happens() -> None:
+    never = judge(says("6.0", "s"), *[math.inf] * 5)
+    assert (never.outcome, never.why) == (NOT, "it did not happen in 5 of 5 seeds")
+    assert judge(says("6.0", "s"), *[math.inf] * 3).outcome == UNDECIDED  # three seeds do not show that it never does
+    seldom = judge(says("6.0", "s"), *[6.0] * 18, *[math.inf] * 2)
+    assert (seldom.outcome, "it did not happen in 2 of 20 seeds" in seldom.why) == (UNDECIDED, True)
+    assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).outcome == REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("held", "seeds", "outcome", "wanted"),
     [
-        (10, 10, Outcome.REPRODUCED),
-        (8, 10, Outcome.REPRODUCED),
-        (7, 10, Outcome.NEAR),
-        (5, 10, Outcome.NEAR),
-        (4, 10, Outcome.NOT_REPRODUCED),
-        (0, 1, Outcome.NOT_REPRODUCED),
+        (20, 20, REPRODUCED, 0),
+        (47, 50, REPRODUCED, 0),
+        (33, 50, NEAR, 0),
+        (10, 10, UNDECIDED, BOUND),
+        (5, 5, UNDECIDED, BOUND),
+        (3, 5, UNDECIDED, BOUND_OF_MODES),
+        (2, 10, UNDECIDED, BOUND_OF_MODES),
+        (0, 3, UNDECIDED, BOUND),
+        (0, 5, NOT, 0),
+        (1, 1, REPRODUCED, FIRST),
+        (0, 1, NOT, FIRST),
     ],
 )
-def test_predicates(held: int, seeds: int, outcome: Outcome) -> None:
-    assert rules.judge_predicate(held, seeds).outcome == outcome
+def test_predicates(held: int, seeds: int, outcome: Outcome, wanted: int) -> None:
+    verdict = rules.judge_predicate(held, seeds)
+    assert (verdict.outcome, verdict.seeds_wanted) == (outcome, wanted)
+
+
+def test_intervals_are_those_of_the_tables() -> None:
+    assert intervals.fraction(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)  # Wilson
+    assert intervals.fraction(0, 10)[0] == 0
+    assert intervals.deviation_factors(9) == pytest.approx((0.688, 1.826), rel=0.01)  # chi-square
+    assert intervals.deviation_factors(99) == pytest.approx((0.878, 1.162), rel=0.001)
+    assert intervals.mean([1, 2, 3, 4, 5]) == pytest.approx((3 - 1.963, 3 + 1.963), abs=1e-3)  # Student
+
+
+def test_what_the_registry_says_is_read_with_its_digits(tmp_path: Path) -> None:
+    same = {"title": "T.", "metric": "share", "unit": "fraction", "source": "sec. 1", "measure": "1"}
+    entries = [
+        {"id": "e01", "paper": "0.10", "interval": "0.02", "alternatives": ["0.16"], **same},
+        {"id": "e02", "interval": ["134", "158"], "approximate": True, **same},
+        {"id": "e03", "paper": "-", "statistic": "std", "paper_runs": 10, **same},
+    ]
+    whole = {"experiment": "x", "title": "t", "artefact": "Fig. 1", "finding": "f", "figure": {"kind": "table"}}
+    file = tmp_path / "x.claims.yaml"
+    file.write_text(yaml.safe_dump({**whole, "claims": entries}))
+    number, ends, dash = map(expected, registry.load(file).claims)
+    assert number == Expected("0.10", "fraction", "share", half_width=0.02, alternatives=("0.16",))
+    assert (ends.printed, ends.upper, ends.hedged) == ("134", "158", True)
+    assert (dash.printed, dash.statistic, dash.runs) == ("0", "std", 10)
 
 
 def test_spread() -> None:
@@ -118,6 +252,20 @@ def test_spread() -> None:
 
 
 def test_every_rule_gives_its_reason_and_is_wider_when_near() -> None:
-    for rule in rules._load().numbers:
+    for rule in tolerances().numbers:
         assert len(rule.reason) > 30
         assert all(rule.near.of(value) > rule.reproduced.of(value) for value in (0.1, 1, 100))
+
+
+def test_the_table_of_the_documentation_is_what_the_rules_give() -> None:
+    assert coverage.table() in PAGE.read_text()
+
+
+def test_how_often_the_rules_are_wrong() -> None:
+    """False claims are never called reproduced, nor true ones not reproduced, more often than one in a hundred."""
+    for row in coverage.rows():
+        for counted in (row.first, row.adapted):
+            if row.case.truth == "true":
+                assert counted[NOT] <= coverage.CLAIMS // 100, row.case
+            if row.case.truth in ("false", "no losses"):
+                assert counted[REPRODUCED] + counted[NEAR] <= coverage.CLAIMS // 100, row.case

@@ -9,7 +9,7 @@ import pytest
 from engine import images, sandbox
 from engine.images import PROJECT
 from engine.scenario import implementations
-from images import programs
+from images import index, programs
 from images.cache import Store, default_root
 
 SHORT = """\
@@ -63,7 +63,10 @@ def own_implementations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     folder, cache = tmp_path / "implementations", tmp_path / "cache"
     folder.mkdir()
     cache.mkdir()
-    shutil.copy(default_root() / "images.json", cache)
+    for kind in ("kernels", "modules", "rootfs", "tools"):
+        (cache / kind).symlink_to(default_root() / kind)
+    (cache / "images").mkdir()
+    shutil.copy(images.index_of(index.BOOT), cache / "images")
     monkeypatch.setenv("TESTBED_CACHE", str(cache))
     monkeypatch.setattr(implementations, "IMPLEMENTATIONS", folder)
     images.program.cache_clear()

@@ -1,6 +1,7 @@
 """Third-party clients in real runs: each fills a link over its own transport, and its bytes repeat with the seed."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Callable
 from ipaddress import IPv4Address
@@ -11,7 +12,6 @@ import pytest
 
 from analysis.capture import pcap
 from engine.execute import execute, run_folder
-from engine.guest.timeline import ORIGIN_NS
 from engine.scenario import Cell, expand
 
 SCENARIO = """\
@@ -52,6 +52,10 @@ def _cell(folder: Path, client: str, more: str = "") -> Cell:
     return cell
 
 
+def _origin_ns(folder: Path) -> int:
+    return int(json.loads((folder / "run.json").read_text())["origin_ns"])
+
+
 def _build(program: Callable[[str], None], client: str) -> None:
     tool = TOOLS.get(client)
     if tool is not None and shutil.which(tool) is None:
@@ -68,8 +72,9 @@ def test_a_client_fills_the_link_over_its_transport(
     summary = execute(cell, 1, tmp_path)
     assert (summary["flows"]["it"]["sender_exit"], summary["flows"]["it"]["receiver_exit"]) == (0, 0)
     assert summary["versions"][client]
-    packets = pcap.read(run_folder(tmp_path, cell, 1) / "pcap" / "bottleneck-out.pcap").packets
-    times = packets["time_ns"].to_numpy() - ORIGIN_NS
+    folder = run_folder(tmp_path, cell, 1)
+    packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets
+    times = packets["time_ns"].to_numpy() - _origin_ns(folder)
     protocols = packets["proto"].to_numpy()[times < LAST_S[1] * 10**9]  # later a host may say that nobody listens
     assert set(protocols) == {protocol}
     chosen = (times >= LAST_S[0] * 10**9) & (times < LAST_S[1] * 10**9) & (packets["src"].to_numpy() == SENDER)
@@ -129,8 +134,9 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
     file.write_text(BESIDE_TCP.replace("CLIENT", client))
     (cell,) = expand(file, "full")
     execute(cell, 1, tmp_path)
-    packets = pcap.read(run_folder(tmp_path, cell, 1) / "pcap" / "bottleneck-out.pcap").packets
-    times_s = (packets["time_ns"].to_numpy() - ORIGIN_NS) / 1e9
+    folder = run_folder(tmp_path, cell, 1)
+    packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets
+    times_s = (packets["time_ns"].to_numpy() - _origin_ns(folder)) / 1e9
     its = (packets["proto"].to_numpy() == UDP) & (packets["src"].to_numpy() == SENDER)
     count = np.count_nonzero(its & (times_s >= 20) & (times_s < 30))
     assert least <= count <= most

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import images
+from engine import images, pin
 
 TESTBED = str(Path(sys.executable).parent / "testbed")
 PATIENCE_S = 60
@@ -97,6 +97,42 @@ def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -
         rest, _ = process.communicate(timeout=PATIENCE_S)
     assert rest == "cleaned up\n"
     assert process.returncode == 7
+
+
+def test_sigterm_leaves_the_results_folder(tmp_path: Path) -> None:
+    """As a batch scheduler ends a job: the script's words and files are there."""
+    (tmp_path / "long.py").write_text(
+        "import time\nopen('file', 'w').write('written')\nprint('started', flush=True)\nwhile True: time.sleep(0.1)\n"
+    )
+    with subprocess.Popen([TESTBED, "exec", "long.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "started\n"
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 130  # how Python ends of Ctrl-C
+    results = tmp_path / "results/exec/long"
+    assert (results / "stdout.txt").read_text().startswith("started\n")
+    assert (results / "files/file").read_text() == "written"
+    assert json.loads((results / "exec.json").read_text())["exit_status"] == 130
+
+
+@pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ended_while_it_waits_for_a_cpu_it_says_what_is_kept(tmp_path: Path, end: signal.Signals, status: int) -> None:
+    (tmp_path / "short.py").write_text("")
+    earlier = tmp_path / "results/exec/short"
+    earlier.mkdir(parents=True)
+    (earlier / "exec.json").write_text("{}")
+    command = [TESTBED, "exec", "short.py"]
+    with (
+        pin.all_cpus(),
+        subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stderr
+        assert process.stderr.readline().startswith("waiting for a CPU: ")
+        process.send_signal(end)
+        assert process.stderr.read().endswith("ed; the script had not begun\n")
+        assert process.wait(1) == status
+    assert [path.name for path in earlier.parent.iterdir()] == ["short"]
+    assert [path.name for path in earlier.iterdir()] == ["exec.json"]
 
 
 def test_a_second_ctrl_c_ends_a_script_that_will_not(tmp_path: Path) -> None:

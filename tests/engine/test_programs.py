@@ -1,8 +1,12 @@
 """Programs under test: what a good endpoint leaves, and how each kind of bad one fails its run, and only that."""
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main as analyse
-from engine import check, watch
+from engine import check, progress
 from engine import images as built
 from engine.cli import main
 from engine.errors import EngineError
@@ -18,7 +22,6 @@ from engine.execute import execute, run_folder
 from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
 from engine.scenario import expand
-from images.cache import default_root
 
 TOY = Path(__file__).with_name("toy")
 SCENARIO = """\
@@ -31,6 +34,8 @@ flows: [{name: it, implementation: FLAW, from: s1, to: d1, start: 100ms}]
 duration: 3s
 captures: [bottleneck-out]
 """
+
+PCAP_HEADER_BYTES = 24
 
 Toy = Callable[[str], Path]
 
@@ -83,6 +88,7 @@ def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path)
     ("flaw", "sentence"),
     [
         ("never connects", "flow it: never connected: its receiver got no byte"),
+        ("says nothing", "flow it: its receiver got no byte, though its host accepted a connection"),
         ("ends early", r"flow it: sender ended by itself at 0\.\d{3} s, before its flow's end"),
         ("crashes", "flow it: sender exited with 1: out of luck"),
         ("wrong bytes", r"flow it: receiver exited with 1: wrong bytes after offset \d+"),
@@ -107,7 +113,7 @@ def test_a_bad_endpoint_fails_its_run_with_a_sentence(toy: Toy, tmp_path: Path, 
 def test_one_that_spins_is_named_and_the_next_run_goes_on(
     toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watch, "STANDSTILL_S", 12.0)
+    monkeypatch.setattr(progress, "STANDSTILL_S", 12.0)
     scenario, good = toy("spins"), toy("none")
     scenario.write_text(
         scenario.read_text()
@@ -122,8 +128,8 @@ def test_one_that_spins_is_named_and_the_next_run_goes_on(
 
 def test_a_program_that_was_never_built_is_asked_for(toy: Toy, tmp_path: Path) -> None:
     scenario = toy("none")
-    (default_root() / "programs" / "none.json").unlink()
-    with pytest.raises(EngineError, match=r"none has not been built: `python -m images none` does that"):
+    built.index_of("none").unlink()
+    with pytest.raises(EngineError, match=r"none has not been built .*: `python -m images none` does that"):
         _run(scenario, tmp_path)
     assert main(["check", "none"]) == 2
 
@@ -140,6 +146,18 @@ def test_only_what_a_run_uses_is_shown_to_its_guest(toy: Toy) -> None:
     assert {word for word in shown if word.startswith(PROGRAMS)} == {
         f"{PROGRAMS}/none/{it}" for it in ("files", "root")
     }
+
+
+def test_without_a_sandbox_a_path_that_no_kernel_takes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine import sandbox
+
+    monkeypatch.setenv(sandbox.UNCONFINED, "1")
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    with pytest.raises(EngineError, match=r"found the folder '.*/a b'; allowed without a sandbox .*without blanks"):
+        sandbox.command(built.load(), {}, folder, ["true"], sandbox.Limits(), {})
 
 
 @pytest.mark.parametrize(
@@ -168,9 +186,30 @@ def test_check_keeps_the_logs_that_it_names(
     toy("crashes")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert main(["check", "crashes"]) == 1
-    named = re.search(r"sender exited with 1: out of luck \(logs in (\S+)\)", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    named = re.search(r"sender exited with 1: out of luck \(logs in (\S+)\)", said)
     assert named
     assert Path(named[1], "checked.sender.err").read_text() == "out of luck\n"
+    folder = re.search(r"^captures and logs are in (\S+)$", said, re.MULTILINE)
+    assert folder and named[1].startswith(folder[1])
+    assert Path(named[1]).parent.joinpath("pcap/sender.pcap").stat().st_size > PCAP_HEADER_BYTES
+
+
+@pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_check_keeps_what_it_found(tmp_path: Path, end: signal.Signals, status: int) -> None:
+    command = [str(Path(sys.executable).with_name("testbed")), "check", "tcp-reno"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("ok     transfers 1 MB")
+        process.send_signal(end)
+        said, complaint = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert complaint.endswith("ed; what was found stands above\n")
+    folder = re.fullmatch(r"captures and logs are in (\S+)\n", said)
+    assert folder and Path(folder[1], "transfer/check/check/single/seed-1/pcap/sender.pcap").exists()
 
 
 def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(

@@ -7,8 +7,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from engine.scenario import ScenarioError, expand, implementations, load, plan, resolve
-from engine.scenario.schema import SCHEMAS
+from engine.scenario import ScenarioError, expand, implementations, plan, resolve
+from scenarios import load, scenario_files
+from scenarios.schema import SCHEMAS
 
 STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
 
@@ -65,7 +66,13 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "backward_bottleneck": None,
         "delay": {"forward_ns": 25_000_000, "backward_ns": 5_000_000},
         "delay_b": None,
-        "tcp": {"ack": "delayed", "initial_window_pkts": 10},
+        "tcp": {
+            "ack": "delayed",
+            "initial_window_pkts": 10,
+            "timestamps": "1us",
+            "receiver_timestamps": "1us",
+        },
+        "offload": False,
         "flows": [
             {
                 "name": "tcp",
@@ -232,6 +239,18 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({"bottleneck": "{rate: 10mbit, buffer: 0p}"}, "", ":4: bottleneck.buffer: found '0p', too small; allowed: 1p"),
         ({"bottleneck": "{rate: 10Mbit, buffer: 1p}"}, "", ":4: bottleneck.rate: found '10Mbit', unknown unit 'Mbit'"),
         ({"bottleneck": "{rate: 10mbit}"}, "", ":4: bottleneck.buffer: missing; allowed: packets that may wait"),
+        (
+            {"bottleneck": "{rate: 1001bit, buffer: 1p}"},
+            "",
+            "rate: found '1001bit', which the limiter keeps to 0.100 %; a",
+        ),
+        (
+            {"bottleneck": "{rate: 7gbit, buffer: 99p}"},
+            "",
+            "rate: found '7gbit', which the limiter keeps to 0.017 %; all",
+        ),
+        ({"bottleneck": "{rate: 11gbit, buffer: 99p}"}, "", "rate: found '11gbit', too large; allowed: 10gbit or less"),
+        ({"bottleneck": "{rate: 10gbit, buffer: 4p}"}, "", "buffer: found '4p', less than 5 us of 10gbit; allowed: 5p"),
         ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell, two-path"),
         ({"topology": TWO_PATH}, "", "delay_b: missing; allowed: the delay of path b, which topology two-path has"),
         ({}, DELAY_B, ":10: delay_b: found with topology dumbbell; allowed: topology two-path"),
@@ -366,7 +385,7 @@ def test_a_mistake_is_told_with_its_line_and_field(
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 2s}}",
             "flows[1].params.target: found '2s', out of range; allowed: a time such as 25ms "
-            "(units: ns, us, ms, s, min), 1ms to 1s",
+            "(units: ns, us, ms, s, min), 1ms to 100ms",
         ),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {pacing: yes}}",
@@ -374,7 +393,7 @@ def test_a_mistake_is_told_with_its_line_and_field(
         ),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {base_history: true}}",
-            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 10",
+            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 12",
         ),
     ],
 )
@@ -438,6 +457,7 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "seeds": [1, 2],
             "virtual_s": 20.0,
             "scenario": str(file),
+            "implementations": ["tcp-ledbat", "tcp-reno"],
             "programs": [],
         }
     ]
@@ -449,11 +469,10 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
 
 @pytest.mark.parametrize("size", ["full", "quick"])
 def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
-    files = sorted(STUDIES.glob("*/*.yaml"))
-    scenarios = [file for file in files if file.name != "claims.yaml"]
-    planned = plan(scenarios, size)
-    assert {row["scenario"] for row in planned} == {str(file) for file in scenarios}
-    for file in scenarios:
+    files = [file for study in sorted(STUDIES.iterdir()) for file in scenario_files(study)]
+    planned = plan(files, size)
+    assert {row["scenario"] for row in planned} == {str(file) for file in files}
+    for file in files:
         for cell in expand(file, size):
             assert cell.experiment.startswith(f"{cell.study}-"), file
             resolve(cell, 1)
@@ -512,3 +531,46 @@ def test_what_is_extended_must_exist_and_end(tmp_path: Path, bases: dict[str, st
         (tmp_path / name / "implementation.yaml").write_text(f"extends: {base}\n")
     with pytest.raises(ScenarioError, match=message):
         implementations.known(tmp_path)
+
+
+def test_a_clients_file_is_as_long_as_the_path_can_carry(tmp_path: Path) -> None:
+    """64 MB at least, 150 MB at most; 64 MB where several have one, since all are in the guest's memory."""
+    text = (
+        "experiment: files\ntitle: Files\ntopology: {name: dumbbell, pairs: 2}\n"
+        "bottleneck: {rate: RATE, buffer: 100p}\ndelay: {forward: 25ms, backward: 25ms}\nduration: 100s\nflows:\n"
+        "  - {name: one, implementation: qbittorrent, from: s1, to: d1PARAMS}\n"
+    )
+    second = "  - {name: two, implementation: transmission-4, from: s2, to: d2, start: 20s}\n"
+
+    def lengths(rate: str, params: str = "", more: str = "") -> list[int]:
+        file = tmp_path / "files.yaml"
+        file.write_text(text.replace("RATE", rate).replace("PARAMS", params) + more)
+        (cell,) = expand(file, "full")
+        return [flow["params"]["payload_bytes"] for flow in resolve(cell, 1)["flows"]]
+
+    assert lengths("1mbit") == [64_000_000]
+    assert lengths("8mbit") == [100_000_000]
+    assert lengths("100mbit") == [150_000_000]
+    assert lengths("8mbit", ", params: {payload: 20MB}") == [20_000_000]
+    assert lengths("8mbit", more=second) == [64_000_000, 64_000_000]
+    assert lengths("8mbit", more="events: [{at: 50s, on: bottleneck, rate: 10mbit}]\n") == [125_000_000]
+
+
+def test_a_root_of_its_own_does_not_lose_inherited_packages_without_a_word(tmp_path: Path) -> None:
+    """`extends` and `root` together: the packages are listed anew, or refused."""
+    common = (
+        "title: One\nkind: program\nroles: [sender]\ntransport: utp\nlicence: MIT\nsource: here\nversion_command: [a]\n"
+    )
+    for name, text in {
+        "base": common + "root: {suite: trixie, packages: [python3, nodejs]}\n",
+        "other": "extends: base\nroot: {suite: bookworm}\n",
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "implementation.yaml").write_text(text)
+    sentence = (
+        r"other/implementation\.yaml:2: root\.packages: missing; a root of its own has none of the packages of base"
+    )
+    with pytest.raises(ScenarioError, match=sentence + r"; allowed: what of python3, nodejs this root needs, or \[\]"):
+        implementations.known(tmp_path)
+    (tmp_path / "other/implementation.yaml").write_text("extends: base\nroot: {suite: bookworm, packages: [python3]}\n")
+    assert implementations.known(tmp_path)["other"]["root"] == {"suite": "bookworm", "packages": ["python3"]}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.scenario.units import QUANTITIES, Quantity, UnitError, parse
+from scenarios.units import QUANTITIES, Quantity, UnitError, parse
 
 UNITS = [(quantity, unit) for quantity in QUANTITIES.values() for unit in quantity.units]
 

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.trust.canary import Canary
+
 PATIENCE_S = 60
 
 
@@ -36,7 +38,8 @@ class Terminal:
         os.write(self._end, line.encode())
 
 
-def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path) -> None:
+def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> None:
+    canary = Canary(tmp_path / "home")  # links to it lie in the guest's folder when that is removed
     terminal = Terminal([str(Path(sys.executable).parent / "testbed"), "shell", str(scenario)])
     terminal.read_until("mininet> ")
     terminal.type("pingall\n")
@@ -54,6 +57,12 @@ def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path) -> None:
     terminal.read_until("bytes from")
     terminal.type("\x03")
     terminal.read_until("mininet> ")
+    for number, target in enumerate(canary.targets):
+        terminal.type(
+            f"sh ln -s {target} /results/{number}; mkdir /results/in-{number}; ln -s {target} /results/in-{number}\n"
+        )
+        terminal.read_until("mininet> ")
     terminal.type("exit\n")
     terminal.read_until("Power down")
     assert terminal.process.wait(PATIENCE_S) == 0
+    canary.assert_intact()

@@ -15,12 +15,13 @@ import pytest
 
 from images import __main__ as command
 from images.cache import Store
-from images.debian import Archive, Package
 from images.errors import ImageError
-from images.kernel import sources, trial
-from images.rootfs.build import PACKAGES, requested
+from images.kernel import trial
+from images.locked import requested
+from images.rootfs.build import PACKAGES
 from images.run import logged
 from images.tools import build as tools
+from tests.images.building import build_root
 
 
 def test_a_failed_command_names_the_step_the_log_and_the_last_lines(tmp_path: Path) -> None:
@@ -58,40 +59,24 @@ def test_an_interrupted_build_leaves_no_process_at_work(tmp_path: Path) -> None:
         assert select.select([os.pidfd_open(compiler)], [], [], 10)[0]
 
 
-def test_a_download_with_another_digest_is_refused_and_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pinned = Package("linux-source-7.3", "7.3.4-1", "0" * 64, 4)
-
-    def download(self: Archive, package: Package, into: Path) -> Path:
-        path = into / "linux-source-7.3_7.3.4-1_all.deb"
-        path.write_text("evil")
-        return path
-
-    monkeypatch.setattr(Archive, "update", lambda self: None)
-    monkeypatch.setattr(Archive, "find", lambda self, prefix: [pinned])
-    monkeypatch.setattr(Archive, "download", download)
-    store = Store(tmp_path)
-    pins = sources.Pins((pinned,), ("trixie",), "6.12", "8")
-    with pytest.raises(ImageError, match="is not the pinned file"):
-        sources.fetch(store, lambda step: None, pins)
-    assert list((tmp_path / "sources").iterdir()) == []
-
-
 def test_tools_become_static_binaries(tmp_path: Path) -> None:
     guest = tmp_path / "guest"
     guest.mkdir()
     (guest / "hello.c").write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
-    folder, digest = tools.build(Store(tmp_path / "store"), lambda step: None, guest)
+    store = Store(tmp_path / "store")
+    folder, digest = tools.build(store, print, build_root(), guest)
     assert subprocess.run([folder / "hello"], capture_output=True, text=True, check=True).stdout == "hello\n"
     (guest / "hello.c").write_text("int main(void) { return 0; }\n")
-    assert tools.build(Store(tmp_path / "store"), lambda step: None, guest)[1] != digest
+    assert tools.build(store, print, build_root(), guest)[1] != digest
 
 
 def test_a_warning_in_a_tool_stops_the_build(tmp_path: Path) -> None:
-    (tmp_path / "bad.c").write_text("int main(int unused, char **names) { return 0; }\n")
-    with pytest.raises(ImageError, match=r"Compiling bad.c failed"):
-        tools.build(Store(tmp_path / "store"), lambda step: None, tmp_path)
+    guest = tmp_path / "guest"
+    guest.mkdir()
+    (guest / "bad.c").write_text("int main(int unused, char **names) { return 0; }\n")
+    store = Store(tmp_path / "store")
+    with pytest.raises(ImageError, match=r"Compiling the guest tools failed(.|\n)*bad.c:1:14: error: unused parameter"):
+        tools.build(store, print, build_root(), guest)
 
 
 def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path: Path) -> None:
@@ -99,7 +84,7 @@ def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path: Path)
     kernel.write_text("#!/bin/sh\necho cannot map memory\nexit 1\n")
     kernel.chmod(0o755)
     with pytest.raises(ImageError, match=r"does not boot on this host .* cannot map memory"):
-        trial.seccomp_works(kernel)
+        trial.seccomp_works(kernel, kernel)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +100,7 @@ def test_a_kernel_that_ignores_the_seccomp_option_is_not_taken_for_one_that_has_
         'for word; do case $word in rootflags=*) touch "${word#*=}/booted";; esac; done\n'
     )
     kernel.chmod(0o755)
-    assert trial.seccomp_works(kernel) is works
+    assert trial.seccomp_works(kernel, kernel) is works
 
 
 def test_package_lists_may_have_comments() -> None:
@@ -134,3 +119,22 @@ def test_an_error_is_one_sentence_and_exit_1(
     monkeypatch.setattr(sys, "argv", ["images"])
     assert command.main() == 1
     assert capsys.readouterr().err == "error: This cannot be built\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("qbitorrent", "unknown implementation 'qbitorrent'; allowed: .*did you mean qbittorrent?)"),
+        ("torrent", "(did you mean qbittorrent?)"),
+        ("tcp-cubic", "tcp-cubic is part of the guest's kernel and needs no build of its own"),
+    ],
+)
+def test_an_unknown_program_is_refused_before_anything_is_built(
+    name: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["images", name])
+    assert command.main() == 1
+    said = capsys.readouterr().err
+    assert all(part in said for part in sentence.split(".*"))
+    assert not list(tmp_path.iterdir())

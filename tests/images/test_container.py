@@ -193,7 +193,7 @@ def test_an_archive_is_recorded_or_pinned(tmp_path: Path, described: Callable[[s
     assert index["archive_sha256"] == digest
     assert index["root_digest"] == hashlib.sha256(config).hexdigest()
     assert "left out are 1 devices or pipes, such as dev/null" in said
-    assert [path.name for path in Path(index["files"]).iterdir()] == ["endpoint"]
+    assert [path.name for path in (tmp_path / "store" / index["files"]).iterdir()] == ["endpoint"]
 
     described(f"{{archive: {home}/image.tar, sha256: {digest}}}")
     assert _build(tmp_path) == (index, "")

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import os
+import pwd
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from engine import doctor
+from engine import doctor, images
 from engine.doctor import Check, HostPackage, host_packages, install, report
+from engine.sandbox import UNCONFINED
+from images.__main__ import main as build_images
+from images.paths import refused_cache, refused_checkout
 
 THERE = HostPackage("shell", "sh", "running things")
 ABSENT = HostPackage("nothing", "no-such-program", "showing this")
@@ -71,7 +77,13 @@ def test_the_report_names_what_is_missing_and_the_command() -> None:
 
 def test_checks_cover_packages_and_the_host() -> None:
     names = {check.name for check in doctor.checks()}
-    assert {"machine", "python", "gcc", "sandbox", "/dev/shm exec", "/dev/shm size", "disk", "processors"} <= names
+    assert {"machine", "processor", "python", "folder", "gcc", "sandbox", "disk", "memory", "processors"} <= names
+
+
+def test_the_hosts_shared_memory_matters_to_guests_without_walls_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._shared_memory() == []
+    monkeypatch.setenv(UNCONFINED, "1")
+    assert [check.name for check in doctor._shared_memory()] == ["/dev/shm exec", "/dev/shm size"]
 
 
 def test_other_processors_are_pointed_to_the_qemu_backend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +101,7 @@ def test_doctor_fails_when_something_is_missing(
 
 
 def test_a_noexec_dev_shm_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(UNCONFINED, "1")
     real = os.statvfs("/")
     values = [*real, real.f_fsid]
     values[8] |= os.ST_NOEXEC
@@ -128,3 +141,98 @@ def test_missing_packages_are_installed_with_sudo_where_it_asks_no_password(as_u
 def test_where_that_is_not_allowed_the_command_is_returned(as_user: None, refuse: str) -> None:
     command = install([ABSENT], Commands(refuse))
     assert command == "sudo apt-get install --yes --no-install-recommends nothing"
+
+
+def test_a_processor_without_avx2_gets_the_other_polars(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("processor : 0\nflags\t\t: fpu sse4_2 popcnt avx movbe\n")
+    (tmp_path / "lock").write_text("polars==9.8.7 \\\n    --hash=sha256:0\n")
+    check = doctor._processor(tmp_path / "cpuinfo", tmp_path / "lock")
+    assert check.seen.startswith("lacks abm, avx2, bmi1, bmi2, fma, which")
+    assert check.remedy == "after `make env`: .venv/bin/pip install polars-runtime-compat==9.8.7"
+
+
+def test_users_without_subordinate_numbers_are_told_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not os.geteuid() or doctor._subordinate_ids()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() or 1000)
+    name = pwd.getpwuid(os.getuid()).pw_name
+    (tmp_path / "subuid").write_text(f"{name}:100000:65536\n")
+    uids, gids = doctor._subordinate_ids(tmp_path)
+    assert uids.ok
+    assert gids.remedy and gids.remedy.startswith(f"sudo usermod --add-subgids 100000-165535 {name}")
+
+
+@pytest.mark.parametrize("path", ["/home/me/a b", "/home/me/a:b", "/home/it's", "/x\ny", "/a$b", "/a{b}"])
+def test_a_cache_in_which_nothing_can_be_built_is_refused(
+    path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TESTBED_CACHE", path)
+    assert [check.ok for check in doctor.checks() if check.name == "folder"] == [False]
+    monkeypatch.setattr("sys.argv", ["images"])
+    assert build_images() == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: the kernel's build cannot work in {path!r}")
+    assert said.count("\n") == 1
+    assert not Path(path).exists()
+
+
+def test_which_folders_will_do() -> None:
+    assert refused_cache(Path("/home/Jürgen/led-bat_1.0+x@y")) is None
+    assert refused_checkout(Path("/home/Jürgen/it's mine; #1 & (more)")) is None
+    for letter in '\n:"$`':
+        assert refused_checkout(Path(f"/home/a{letter}b"))
+
+
+UBUNTU_22_04 = """\
+import ast, sys, sysconfig
+sys.path[:0] = [PROJECT]
+import contextlib, datetime, enum, hashlib, platform, typing
+sys.version_info = (3, 10, 12, "final", 0)
+platform.python_version = lambda: "3.10.12"
+for module, name in ((datetime, "UTC"), (enum, "StrEnum"), (hashlib, "file_digest"), (contextlib, "chdir"),
+                     (typing, "Self"), (typing, "Never"), (typing, "assert_never")):
+    delattr(module, name)
+sys.modules["tomllib"] = None
+from engine import doctor, images
+for module in list(sys.modules.values()):
+    file = getattr(module, "__file__", None)
+    if file and file.startswith(PROJECT + "/") and "/.venv/" not in file:
+        ast.parse(open(file).read(), file, feature_version=(3, 10))
+sys.exit(doctor.main())
+"""
+
+
+def test_on_ubuntu_22_04_it_runs_and_names_what_is_too_old(tmp_path: Path) -> None:
+    """With stand-ins for that release's Python 3.10 (newer names are taken away) and bubblewrap 0.6.1."""
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exec echo "bubblewrap 0.6.1"\n'
+        'case "$*" in *--size*) echo "bwrap: Unknown option --size" >&2; exit 1;; esac\n'
+    )
+    bwrap.chmod(0o755)
+    code = UBUNTU_22_04.replace("PROJECT", repr(str(doctor.ROOT)))
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    [python] = [number for number, line in enumerate(lines) if line.startswith("MISSING python ")]
+    assert "3.10.12" in lines[python]
+    assert "make PYTHON=python3.11" in lines[python + 1]
+    [sandbox] = [number for number, line in enumerate(lines) if line.startswith("MISSING sandbox ")]
+    assert "bwrap 0.6.1 cannot limit a guest's memory folder (--size)" in lines[sandbox]
+    assert "install bubblewrap 0.7 or newer" in lines[sandbox + 1]
+
+
+def test_in_a_bare_root_it_runs_and_names_every_package() -> None:
+    """The guest's own root file system, Debian trixie with its Python 3.13, as a user who has no name there."""
+    walls = ["bwrap", "--unshare-all", "--uid", "1000", "--gid", "1000", "--clearenv", "--setenv", "PATH", "/usr/bin"]
+    binds = ["--ro-bind", str(images.load().rootfs), "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/opt"]
+    binds += ["--ro-bind", str(doctor.ROOT), "/opt/testbed", "--chdir", "/opt/testbed"]
+    command = [*walls, *binds, "python3", "-B", "-m", "engine.doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    for name in ("gcc", "bubblewrap", "mmdebstrap"):
+        assert f"sudo apt-get install --yes --no-install-recommends {name}\n" in done.stdout
+    assert "usermod --add-subuids 100000-165535 1000" in done.stdout
+    assert "set DEBIAN_MIRROR" in done.stdout

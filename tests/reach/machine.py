@@ -1,6 +1,5 @@
 """Machines with Debian's stock kernel that exist in QEMU's emulator only: their disks, and what is left on these."""
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from engine import images
 from engine.backends.qemu import EMULATOR
 from engine.execute import execute
 from engine.scenario import Cell
+from images import index, locked
 from images.cache import Store
 from images.rootfs.build import SUITE, install_debian
 
@@ -33,7 +33,9 @@ def debian(packages: Sequence[str], into: Path) -> None:
 
     def make(folder: Path) -> None:
         hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
-        install_debian(folder, SUITE, packages, [hook], store.root / "logs" / "machine.log", "Installing a machine")
+        today = locked.resolve(store, SUITE, packages, complete=True)
+        files = locked.fetch(store, print, today, "machine")
+        install_debian(folder, today, files, [hook], store.root / "logs" / "machine.log", "Installing a machine")
 
     root = store.ensure("machines", "-".join((SUITE, *packages)).replace("/", ""), make) / "root"
     shutil.copytree(root, into, symlinks=True)
@@ -42,12 +44,14 @@ def debian(packages: Sequence[str], into: Path) -> None:
 def copy_images(root: Path, project: str) -> None:
     """Put what boots into the checkout that the machine with this root sees as `project`."""
     cache = images.cache_folder()
-    index = (cache / "images.json").read_text()
+    listing = images.index_of(index.BOOT)
     copies = root / project.strip("/") / "cache"
-    for file in (entry["path"] for entry in json.loads(index).values()):
-        kind, digest, *_ = Path(file).relative_to(cache).parts
-        shutil.copytree(cache / kind / digest, copies / kind / digest, symlinks=True, dirs_exist_ok=True)
-    (copies / "images.json").write_text(index.replace(str(cache), f"{project}/cache"))
+    for entry in index.read(listing).values():
+        if "path" in entry:
+            kind, digest, *_ = Path(entry["path"]).parts
+            shutil.copytree(cache / kind / digest, copies / kind / digest, symlinks=True, dirs_exist_ok=True)
+    (copies / index.FOLDER).mkdir()
+    shutil.copy(listing, copies / index.FOLDER)
 
 
 def write_program(root: Path, name: str, text: str) -> None:

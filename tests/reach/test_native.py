@@ -14,7 +14,6 @@ import pytest
 from engine import backends, images
 from engine.errors import EngineError
 from engine.execute import execute
-from engine.guest.timeline import PROBE_NS
 from engine.images import PROJECT
 from engine.scenario import Cell, expand, implementations
 from tests.reach import machine
@@ -116,7 +115,7 @@ def _ether_types(capture: Path) -> set[int]:
 def _from_to_ns(folder: Path) -> tuple[int, int]:
     """When a run's network was there, from the probe to the end of its flows."""
     run, summary = (json.loads((folder / f"{part}.json").read_text()) for part in ("run", "summary"))
-    return run["origin_ns"] - PROBE_NS, run["origin_ns"] + summary["ended_ns"]
+    return run["origin_ns"] - run["lead"]["probe_ns"], run["origin_ns"] + summary["ended_ns"]
 
 
 @pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))

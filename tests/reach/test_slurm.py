@@ -1,22 +1,32 @@
-"""The Slurm profile against the Slurm of this machine; skipped where there is none.
+"""The Slurm profile against the Slurm of this machine, or against one of two nodes that is started for the tests.
 
-The bytes of a run must not depend on who started it.
+The bytes of a run must not depend on who started it, nor on how often its job was ended.
 """
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.images import PROJECT, cache_folder
+from tests.reach import slurm
 
 EXPERIMENT = "icccn-fig2a-ledbat-vs-tcp"
 SNAKEMAKE = str(Path(sys.executable).parent / "snakemake")
 # without accounting there is no sacct, and the plugin would wait for it
-ACCOUNTING = ["--slurm-no-account", "--slurm-status-command", "squeue"]
+ON_SLURM = ["--workflow-profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"]
+BUILT = ("kernels", "modules", "rootfs", "sources", "tools", "downloads")
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("snakemake_executor_plugin_slurm") is None,
+    reason="snakemake-executor-plugin-slurm is not installed in this environment",
+)
 
 
 def _slurm_answers() -> bool:
@@ -25,30 +35,78 @@ def _slurm_answers() -> bool:
     return subprocess.run(["sinfo"], capture_output=True, timeout=10, check=False).returncode == 0
 
 
-pytestmark = [
-    pytest.mark.skipif(not _slurm_answers(), reason="no Slurm answers here (sinfo)"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("snakemake_executor_plugin_slurm") is None,
-        reason="snakemake-executor-plugin-slurm is not installed in this environment",
-    ),
-]
+@pytest.fixture(scope="module", autouse=True)
+def _a_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    if _slurm_answers():
+        yield
+        return
+    lacking = slurm.missing()
+    if lacking:
+        pytest.skip(f"no Slurm answers here (sinfo), and {lacking}")
+    with slurm.running(tmp_path_factory.mktemp("slurm")):
+        yield
 
 
-def _results(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, bytes]:
-    """Captures and traces of the experiment at size quick, made in a checkout of its own."""
+def _checkout(folder: Path) -> Path:
     subprocess.run(["git", "clone", "--quiet", PROJECT, folder], check=True)
     for compiled in PROJECT.glob("analysis/capture/*.so"):
         shutil.copy(compiled, folder / "analysis" / "capture")
-    monkeypatch.setenv("TESTBED_CACHE", str(cache_folder()))
-    command = ["timeout", "--kill-after=10", "1200", SNAKEMAKE, *options, "--config", "size=quick", "--", EXPERIMENT]
-    subprocess.run(command, cwd=folder, check=True)
+    return folder
+
+
+def _command(*options: str) -> list[str]:
+    return ["timeout", "--kill-after=10", "1200", SNAKEMAKE, *options, "--config", "size=quick"]
+
+
+def _environment(cache: Path) -> dict[str, str]:
+    return os.environ | {"TESTBED_CACHE": str(cache)}
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    """Captures and traces of the experiment at size quick."""
     runs = folder / "results" / "quick" / "runs"
     kept = [path for path in runs.rglob("*") if path.suffix in (".parquet", ".csv")]
     return {str(path.relative_to(runs)): path.read_bytes() for path in kept}
 
 
-def test_a_run_is_the_same_on_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    local = _results(tmp_path / "local", monkeypatch, "--cores", "all")
-    cluster = _results(tmp_path / "cluster", monkeypatch, "--workflow-profile", "profiles/slurm", *ACCOUNTING)
-    assert local
-    assert local == cluster
+def _jobs() -> str:
+    """What Slurm knows of its jobs."""
+    return subprocess.run(["scontrol", "show", "jobs"], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
+    local, cluster = _checkout(tmp_path / "local"), _checkout(tmp_path / "cluster")
+    command = [*_command("--cores", "all"), "--", EXPERIMENT]
+    subprocess.run(command, cwd=local, env=_environment(cache_folder()), check=True)
+    # a cache that does not know these sources: its index is written before the first job, and not by one
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for kind in BUILT:
+        (cache / kind).symlink_to(cache_folder() / kind)
+    (tmp_path / "short-jobs.yaml").write_text("jobs: {runs: 1, virtual_seconds: 20000}\n")
+    command = [*_command(*ON_SLURM, "--configfile", str(tmp_path / "short-jobs.yaml")), "--", EXPERIMENT]
+    before = _jobs().count("JobId=")
+    subprocess.run(command, cwd=cluster, env=_environment(cache), check=True)
+    assert _bytes(local)
+    assert _bytes(local) == _bytes(cluster)
+    made = len(list(cluster.glob("results/quick/runs/*/*/job-*.done")))
+    # the runs, then metrics and report
+    assert _jobs().count("JobId=") - before == made + 2
+    assert (cache / "images").is_dir()
+
+
+def test_a_job_that_is_ended_keeps_what_it_had_finished(tmp_path: Path) -> None:
+    folder = _checkout(tmp_path / "checkout")
+    command = [*_command(*ON_SLURM), "--", EXPERIMENT]
+    with subprocess.Popen(command, cwd=folder, env=_environment(cache_folder())) as snakemake:
+        first = None
+        while first is None and snakemake.poll() is None:
+            time.sleep(0.2)  # the cluster's time is that of the host
+            first = next(folder.glob("results/quick/runs/*/*/*/seed-*/summary.json"), None)
+        assert first is not None
+        made_ns = first.stat().st_mtime_ns
+        subprocess.run(["scancel", "--me"], check=True)
+        assert snakemake.wait() == 0
+    assert first.stat().st_mtime_ns == made_ns
+    logs = folder.glob("results/quick/logs/runs/*/*/job-*.log")
+    assert any("finished before, and kept" in log.read_text() for log in logs)

@@ -18,7 +18,7 @@ title: a test
 topology: {{name: dumbbell, pairs: {pairs}}}
 bottleneck: {{rate: {rate}, buffer: {buffer}}}
 delay: {{forward: {forward}, backward: 20ms}}
-tcp: {{ack: every-packet, initial_window: 1p}}
+tcp: {{{tcp}ack: every-packet, initial_window: 1p}}
 flows:
 {flows}
 events:
@@ -26,6 +26,7 @@ events:
 duration: {duration}
 sample: {sample}
 seeds: {{full: 1, quick: 1}}
+{more}
 """
 
 Result = Callable[[str], pl.DataFrame]
@@ -45,7 +46,8 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     """Carry out flows over a dumbbell in virtual time; what comes back reads a trace by its name, with ``t_s``."""
 
     def carry_out(*flows: str, events: tuple[str, ...] = (), **values: Any) -> Result:
-        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s", "sample": "10ms"} | values
+        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s", "sample": "10ms"}
+        settings |= {"tcp": "", "more": ""} | values
         lines = [
             f"  - {{name: f{index}, from: s{index}, to: d{index}, implementation: {flow}}}"
             for index, flow in enumerate(flows, 1)

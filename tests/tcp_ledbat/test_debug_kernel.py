@@ -40,9 +40,10 @@ def test_load_and_unload_under_traffic(
     assert (results / "logs" / "traffic.json").exists(), console
     outcome = json.loads((results / "logs" / "traffic.json").read_text())
     log = (results / "logs" / "kernel.log").read_text()
+    # before the module: User-Mode Linux's libc allocates memory for an error's text while an interrupt is set up
     module = log[log.index("tcp_ledbat: ") :]
     assert not SPLAT.findall(module)
-    assert not SPLAT.findall(console)
+    assert not SPLAT.findall(console[console.index("tcp_ledbat: ") :])
 
     assert all(outcome["refused"].values())
     for words in (

@@ -1,5 +1,7 @@
 """The words given to tc: rate and queue on one interface, delay on another."""
 
+import pytest
+
 from topologies.shaping import Bottleneck, Propagation
 
 
@@ -29,3 +31,19 @@ def test_jitter_and_loss_are_said_only_where_there_are_any() -> None:
     (line,) = Propagation(20_000_000, jitter_ns=5_000_000, loss_ppm=10_000).change("r2-d1")
     assert "delay 20000000ns 5000000ns" in line
     assert "loss 1.0000%" in line
+
+
+def test_buckets_hold_what_the_link_carries_while_the_limiter_is_late() -> None:
+    def bucket(rate_bps: int) -> str:
+        return Bottleneck(rate_bps, 40).add("r1-r2")[1].split(" burst ")[1].split()[0]
+
+    assert [bucket(10**exponent) for exponent in (3, 6, 7)] == ["1b", "1b", "1b"]
+    # 1 us of the rate, below a packet at all rates
+    assert [bucket(10**exponent) for exponent in (8, 9, 10)] == ["13b", "125b", "1250b"]
+
+
+def test_whole_nanoseconds_are_exact_enough() -> None:
+    for rate_bps in (1000, 64_000, 10**7, 10**8, 3 * 10**8, 10**9, 2_500_000_000, 5 * 10**9, 10**10):
+        assert abs(Bottleneck(rate_bps, 40).rate_error) < 0.0001
+    assert Bottleneck(1007, 40).rate_error == pytest.approx(-0.007, rel=0.01)
+    assert Bottleneck(7 * 10**9, 40).rate_error == pytest.approx(0.000167, rel=0.01)

@@ -1,9 +1,7 @@
 """Guests whose root is hostile, and guests to which something happens."""
 
 import dataclasses
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from engine import images, sandbox
 from engine.scenario import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
+from tests.images.building import build_root
 
 SHORT = """\
 experiment: short
@@ -55,8 +54,9 @@ def hostile_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("module") / "hostile"
     shutil.copytree(Path(__file__).parent / "hostile", folder)
     tree = images.load().kernel.parent / "tree"
-    command = ["make", "-s", "-C", os.fspath(tree), f"M={folder}", "ARCH=um", "modules"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    command = ["make", "-s", "-C", "/seen/tree", "M=/build", "ARCH=um", "modules"]
+    log, see = folder.parent / "log", {"/seen/tree": tree}
+    build_root().run(command, log, "Compiling the hostile module", work=folder, see=see)
     return folder / "hostile.ko"
 
 

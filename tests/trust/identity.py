@@ -22,6 +22,7 @@ from engine.scenario import Cell, expand, implementations
 from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
+from scenarios import scenario_files
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1
@@ -75,8 +76,8 @@ def of_implementations(folder: Path) -> dict[str, Cell]:
 def of_experiments() -> dict[str, Cell]:
     """The shortest cell of each experiment of each study, at the size at which its claims still tell something."""
     cells = {}
-    for file in sorted(STUDIES.glob("*/*.yaml")):
-        if file.name != "claims.yaml":
+    for study in sorted(STUDIES.iterdir()):
+        for file in scenario_files(study):
             shortest = min(expand(file, "quick"), key=lambda cell: cell.virtual_s)
             cells[shortest.experiment] = shortest
     return cells

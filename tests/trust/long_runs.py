@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from engine import handover
+from engine import handover, pin
 from engine.execute import execute, run_folder
 from engine.scenario import expand
 
@@ -35,8 +35,13 @@ def left_behind() -> dict[str, int]:
         "mounts": len(Path("/proc/self/mounts").read_text().splitlines()),
         "files in /dev/shm": len(os.listdir("/dev/shm")),  # noqa: PTH208
         "files for temporary use": len(os.listdir(tempfile.gettempdir())),  # noqa: PTH208
-        "locks held": sum(str(os.getpid()) in line.split() for line in Path("/proc/locks").read_text().splitlines()),
+        "CPUs claimed": _claimed(),
     }
+
+
+def _claimed() -> int:
+    with pin._holders([pin._name(cpu) for cpu in pin._online()]) as holders:
+        return sum(pin._who(holder).startswith(f"{os.getpid()} ") for holder in holders)
 
 
 def memory_kib() -> int:

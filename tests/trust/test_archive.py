@@ -13,6 +13,7 @@ from requests_cache import CachedSession
 from requests_cache.models import CachedRequest, CachedResponse
 from rocrate_validator import models, services
 
+from engine import images
 from engine.archive import archive
 from engine.cli import main
 from engine.errors import EngineError
@@ -24,6 +25,7 @@ from engine.verify import verify
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"
 EXPERIMENT = "icccn-fig3-top-dt2-b40"
+FILES = {"scenario": SCENARIO, "claims_file": SCENARIO.replace(".yaml", ".claims.yaml")}
 RUN = f"icccn/{EXPERIMENT}/single/seed-1"
 
 
@@ -37,7 +39,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment.mkdir(parents=True)
     for name in ("metrics.csv", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
         (experiment / name).write_text(name)
-    verdicts = {"study": "icccn", "experiment": {"id": EXPERIMENT, "scenario": SCENARIO}}
+    verdicts = {"study": "icccn", "experiment": {"id": EXPERIMENT, "runs_of": EXPERIMENT, **FILES}}
     (experiment / "verdicts.json").write_text(json.dumps(verdicts))
     return folder
 
@@ -83,7 +85,7 @@ def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Pa
 def test_runs_that_several_experiments_look_at_are_there_once(results: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(results, tmp_path / "results")
     other = shutil.copytree(copied / "experiments" / EXPERIMENT, copied / "experiments" / "another")
-    verdicts = {"study": "icccn", "experiment": {"id": "another", "runs_of": EXPERIMENT}}
+    verdicts = {"study": "icccn", "experiment": {"id": "another", "runs_of": EXPERIMENT, **FILES}}
     (other / "verdicts.json").write_text(json.dumps(verdicts))
     (copied / "kunit.json").write_text('{"cases": {}}')
     crate = archive(copied, tmp_path / "crate")
@@ -165,6 +167,18 @@ def test_what_cannot_be_archived_or_verified_is_told(results: Path, tmp_path: Pa
         archive(results, tmp_path / "there")
     with pytest.raises(EngineError, match="neither a folder nor a zip file"):
         list(verify(tmp_path / "there"))
+
+
+def test_without_images_it_says_where_they_may_come_from(
+    crate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "empty"))
+    images.load.cache_clear()
+    try:
+        with pytest.raises(EngineError, match=r"`make images` .*; or take .* `python -m images unpack FILE`"):
+            list(verify(crate))
+    finally:
+        images.load.cache_clear()
 
 
 def test_a_run_names_its_evidence(results: Path) -> None:

@@ -18,6 +18,7 @@ from engine import images
 from engine.errors import EngineError
 from engine.execute import execute, run_folder
 from engine.scenario import Cell, expand
+from images import index
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
@@ -123,15 +124,30 @@ def test_an_ended_testbed_takes_its_guest_along(
     (guest,) = run.descendants(GUEST)[:1]
     run.process.send_signal(end)
     status, messages = run.end()
-    assert status == (130 if end == signal.SIGINT else -end)
-    if end == signal.SIGINT:
-        assert messages == "interrupted; finished runs are kept\n"
+    if end == signal.SIGKILL:
+        assert status == -end
+    else:
+        assert status == 128 + end
+        assert messages == f"{'interrupted' if end == signal.SIGINT else 'terminated'}; finished runs are kept\n"
         assert not list(run.folder.parent.iterdir())
     deadline = time.monotonic() + 5
     while Path(f"/proc/{guest}").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not Path(f"/proc/{guest}").exists()
     run.assert_rerun_gives(undisturbed)
+
+
+def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer: Path, tmp_path: Path) -> None:
+    command = [TESTBED, "run", str(longer), "--seed", "1", "--seed", "2", "--into", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert "/seed-1: 60 s in " in process.stdout.readline()
+        process.terminate()
+        assert process.communicate(timeout=60)[1] == "terminated; finished runs are kept\n"
+    assert process.returncode == 128 + signal.SIGTERM
+    folder = run_folder(tmp_path, expand(longer, "full")[0], 1)
+    assert json.loads((folder / "summary.json").read_text())["status"] == "ok"
+    assert [path.name for path in folder.parent.iterdir()] == ["seed-1"]
 
 
 def test_a_disk_that_fills_up_meanwhile(longer: Path, tmp_path: Path) -> None:
@@ -151,6 +167,52 @@ def test_a_disk_that_fills_up_meanwhile(longer: Path, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "no space left on the disk" in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+# the last of a capture comes to the disk when tcpdump ends, which says nothing about it
+FILL = """\
+import os
+    filler = os.open(f"{RESULTS}/pcap/filler", os.O_CREAT | os.O_WRONLY)
+    try:
+        while os.write(filler, bytes(4096)):
+            pass
+    except OSError:
+        pass
+    try:
+        written = captures.stop(capturing)
+    finally:
+        os.close(filler)
+        os.unlink(f"{RESULTS}/pcap/filler")
+"""
+UNSEEN = """\
+import sys
+from pathlib import Path
+from engine import execute, sandbox, usage
+from engine.errors import EngineError
+from engine.scenario import expand
+sandbox.PROJECT = Path(sys.argv[1])
+usage.FREE_BYTES = 0
+execute._check_space = lambda folder, run: 1 << 30
+try:
+    execute.execute(expand(Path(sys.argv[2]), "full")[0], 1, Path(sys.argv[3]))
+except EngineError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_disk_that_is_full_in_the_last_instant_leaves_no_short_capture(
+    scenario: Path, tmp_path: Path, sabotage: Sabotage
+) -> None:
+    sabotage("engine/guest/agent.py", "written = captures.stop(capturing)\n", FILL)
+    small = tmp_path / "small"
+    small.mkdir()
+    words = [sys.executable, "-c", UNSEEN, str(tmp_path / "code"), str(scenario), str(small)]
+    script = 'mount -t tmpfs -o size=8m none "$1" && shift && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script, "-", str(small), *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "capture" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 def test_a_host_whose_shared_memory_is_full_does_not_matter(scenario: Path, tmp_path: Path) -> None:
@@ -181,7 +243,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "cache"
     cache.mkdir()
     built = images.load()
-    entries = json.loads((images.PROJECT / "cache" / "images.json").read_text())
+    listing = images.index_of(index.BOOT)
+    entries = json.loads(listing.read_text())
+    for name, module in built.modules.items():
+        entries[f"module:{name}"]["path"] = str(module)
     for name, path in (("kernel", built.kernel.parent), ("tools", built.tools)):
         shutil.copytree(path, cache / name, ignore=shutil.ignore_patterns("tree"))
         entries[name]["path"] = str(cache / name / "linux" if name == "kernel" else cache / name)
@@ -193,7 +258,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (cache / "rootfs" / place).symlink_to(source.readlink())
         else:
             (cache / "rootfs" / place).mkdir()
-    (cache / "images.json").write_text(json.dumps(entries))
+    (cache / "images").mkdir()
+    (cache / "images" / listing.name).write_text(json.dumps(entries))
     monkeypatch.setenv("TESTBED_CACHE", str(cache))
     return cache
 

@@ -140,7 +140,9 @@ def test_cells_have_names_that_folders_may_have(tmp_path: Path, name: str) -> No
 
 def test_names_of_files_do_not_reach_a_shell(small: Any) -> None:  # noqa: F811
     study = small.folder / "workflows/studies/toy"
-    (study / "one.yaml").rename(study / "it's $(touch pwned) `touch pwned`; touch pwned;.yaml")
+    name = "it's $(touch pwned) `touch pwned`; touch pwned;"
+    for ending in (".yaml", ".claims.yaml"):
+        (study / f"one{ending}").rename(study / f"{name}{ending}")
     small("toy-one")
     assert small.done_seeds() == ["toy-one/single/seed-1", "toy-one/single/seed-2", "toy-one/single/seed-3"]
     assert not list(small.folder.rglob("pwned"))

@@ -22,6 +22,7 @@ from images import module
 from images.cache import Store, file_digest
 from images.kernel.build import Kernel
 from images.tools import build as tools
+from tests.images.building import build_root
 from tests.trust.conftest import Sabotage
 from tests.trust.identity import on_cpus
 
@@ -170,10 +171,10 @@ def test_in_a_container(everybody: Path, tmp_path: Path, reference: Digests) -> 
 def test_tools_and_a_module_built_again(tmp_path: Path) -> None:
     """In an empty cache in another folder: the same bytes, so the same runs."""
     built = images.load()
-    store = Store(tmp_path / "elsewhere" / "cache", lambda _: None)
-    again, _ = tools.build(store, lambda _: None)
+    store = Store(tmp_path / "elsewhere" / "cache")
+    again, _ = tools.build(store, print, build_root())
     names = sorted(file.name for file in built.tools.iterdir() if file.is_file() and file.name != "manifest.json")
     assert [file_digest(again / name) for name in names] == [file_digest(built.tools / name) for name in names]
     kernel = Kernel(built.kernel.parent, built.provenance["kernel"]["digest"], built.provenance["kernel"]["source"])
-    rebuilt, _ = module.build(store, lambda _: None, "tcp_ledbat", kernel)
+    rebuilt, _ = module.build(store, print, build_root(), "tcp_ledbat", kernel)
     assert file_digest(rebuilt) == file_digest(built.modules["tcp_ledbat"])

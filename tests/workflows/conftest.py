@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from images import index
+
 ROOT = Path(__file__).parents[2]
 
 TESTBED = """\
-import argparse, itertools, json, os, pathlib, signal, sys
+import argparse, itertools, json, os, pathlib, shutil, signal, sys
 from engine.scenario import ScenarioError, expand, plan, resolve
 
 def main():
@@ -29,6 +31,7 @@ def main():
     parser.add_argument("--cell", action="append")
     parser.add_argument("--size")
     parser.add_argument("--backend", choices=["virtual"])
+    parser.add_argument("--keep-since", type=pathlib.Path)
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     with open("calls.log", "a") as log:
@@ -44,23 +47,36 @@ def main():
     if args.command == "kunit":
         args.into.write_text("{}")
         return 1  # a test failed
+    worst = 0
     cells = [cell for cell in expand(args.scenarios[0], args.size) if cell.name in args.cell]
     for cell, seed in itertools.product(cells, args.seed):
         folder = args.into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
+        failed = folder.with_name(f"failed-{folder.name}")
+        shutil.rmtree(failed, ignore_errors=True)
         shown = f"{cell.experiment}/{cell.name}/{seed}"
         if os.environ.get("KILL_AT") == shown:
             os.killpg(0, signal.SIGKILL)
         if os.environ.get("FAIL_AT") == shown:
-            print(shown, "failed", file=sys.stderr)
-            return 1
+            print(f"{shown}: failed: so", file=sys.stderr)
+            failed.mkdir(parents=True)
+            (failed / "summary.json").write_text("{}")
+            worst = 1
+            continue
+        if (folder / "summary.json").exists():
+            if (folder / "summary.json").stat().st_mtime_ns > args.keep_since.stat().st_mtime_ns:
+                with open("calls.log", "a") as log:
+                    print("kept", shown, file=log)
+                continue
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").write_text(json.dumps(resolve(cell, seed)))
         (folder / "summary.json").write_text("{}")
-    return 0
+    return worst
 """
 
 ANALYSIS = """\
-import pathlib, sys
+import json, pathlib, sys
+from analysis.claims.plan import plan
+from analysis.errors import BadInputError
 
 command, *rest = sys.argv[1:]
 names = [word for word in rest if not word.startswith("--")]
@@ -75,12 +91,22 @@ def write(folder, *files):
 
 if command == "columns":
     for run in names:
+        if pathlib.Path(run).with_name("failed-" + pathlib.Path(run).name).exists():
+            continue
         assert pathlib.Path(run, "summary.json").exists(), run
         write(f"{run}/columns", "packets.parquet")
 elif command == "measure":
-    write(f"{rest[-1]}/{names[0]}", "metrics.csv", "verdicts.json")
+    (experiment,) = [one["experiment"] for one in plan([pathlib.Path(names[0]).parent]) if one["reads"][0] == names[0]]
+    write(f"{rest[-1]}/{experiment}", "metrics.csv", "verdicts.json")
+elif command == "plan":
+    try:
+        print(*map(json.dumps, plan(map(pathlib.Path, names))), sep="\\n")
+    except BadInputError as error:
+        sys.exit(str(error))
 elif command == "report":
     write(rest[-1], "index.html")
+elif command == "seeds":
+    pathlib.Path(rest[-1]).write_text('{"toy-one": {"single": 5}}')
 elif command == "summary":
     print("SUMMARY OF", rest[rest.index("--results") + 1])
 else:
@@ -90,16 +116,17 @@ else:
 
 IMAGES = """\
 import pathlib, sys
+from images import index
 
 with open("calls.log", "a") as log:
     print("images", *sys.argv[1:], file=log)
-pathlib.Path("cache/debug-images.json").touch()
+for name in ["boot", *(word.removeprefix("--") for word in sys.argv[1:])]:
+    index.path(pathlib.Path("cache"), name).write_text(f"built {name}")
 """
 
-CLAIMS = """\
-experiments:
-- {id: toy-one, expected: [{measure: jain()}]}
-- {id: toy-two, expected: [{holds: 'jain() > run("toy-one").jain()'}]}
+STUDY = """\
+paper: {title: Toys, authors: [], venue: none}
+findings: {fair: Toys are fair.}
 """
 
 
@@ -143,29 +170,36 @@ class Pipeline:
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder as awkward as folders may be: whatever is called here must quote it."""
+    folder = tmp_path / "it's \"one\"\nof $HOME's Ünïcödé; #1 & *"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
     """A pipeline with the project's own scenarios."""
-    for name in ("Snakefile", "workflows", "engine/scenario", "images/implementations"):
-        source, target = ROOT / name, tmp_path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target)
+    copy_project(tmp_path)
     (tmp_path / "profiles").symlink_to("workflows/profiles")
     for package, file, text in (
         ("engine", "cli.py", TESTBED),
         ("analysis", "__main__.py", ANALYSIS),
         ("images", "__main__.py", IMAGES),
     ):
-        (tmp_path / package).mkdir(exist_ok=True)
-        (tmp_path / package / "__init__.py").touch()
         (tmp_path / package / file).write_text(text)
-    (tmp_path / "cache" / "programs").mkdir(parents=True)
-    (tmp_path / "cache" / "images.json").write_text("{}")
-    for implementation in (tmp_path / "images/implementations").iterdir():
-        (tmp_path / "cache" / "programs" / f"{implementation.name}.json").write_text("{}")
+    (tmp_path / "cache" / "images").mkdir(parents=True)
+    for name, place in index.names(tmp_path).items():
+        if name != index.DEBUG:
+            (tmp_path / "cache" / place).write_text(f"built {name}")
     return Pipeline(tmp_path)
+
+
+def copy_project(folder: Path) -> None:
+    """Everything that the pipeline reads of the project."""
+    shutil.copy(ROOT / "Snakefile", folder)
+    for name in ("workflows", "engine", "scenarios", "topologies", "images", "analysis"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "reference"))
 
 
 @pytest.fixture
@@ -174,11 +208,22 @@ def small(pipeline: Pipeline) -> Pipeline:
     shutil.rmtree(pipeline.folder / "workflows/studies")
     study = pipeline.folder / "workflows/studies/toy"
     study.mkdir(parents=True)
-    (study / "claims.yaml").write_text(CLAIMS)
+    (study / "study.yaml").write_text(STUDY)
+    (study / "one.claims.yaml").write_text(claims("toy-one", "measure: jain()"))
+    (study / "two.claims.yaml").write_text(claims("toy-two", 'holds: jain() > run("toy-one").jain()'))
     (study / "one.yaml").write_text(scenario("toy-one", "seeds: {full: 3, quick: 1}\n"))
     (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {full: 2}\n"))
     (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {runs: 2}\n")
     return pipeline
+
+
+def claims(experiment: str, check: str) -> str:
+    """Text of a file with one claim."""
+    return (
+        f"experiment: {experiment}\ntitle: A toy\nartefact: Fig. 1\nfinding: fair\nfigure: {{kind: table}}\n"
+        'claims:\n- id: e01\n  title: It is fair.\n  metric: jain\n  paper: "1.00"\n  source: sec. 1\n'
+        f"  {check}\n"
+    )
 
 
 def scenario(experiment: str, extra: str = "") -> str:

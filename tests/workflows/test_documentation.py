@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.scenario import expand, plan
-from engine.scenario.schema import load_schema
-from engine.scenario.units import QUANTITIES
+from scenarios import scenario_files
+from scenarios.schema import load_schema
+from scenarios.units import QUANTITIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scenarios.md"
+CLAIMS = ROOT / "docs" / "claims.md"
 README = ROOT / "README.md"
 KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
 
@@ -35,7 +39,8 @@ def kind(field: Any) -> str:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "enum" in field.get("items", {}):
         return "list of " + kind(field["items"])
-    words = field["unit"] if "unit" in field else KINDS[field["type"]]
+    types = field.get("type", [])
+    words = field.get("unit") or " or ".join(KINDS[one] for one in ([types] if isinstance(types, str) else types))
     low, high = field.get("atLeast", field.get("minimum")), field.get("atMost", field.get("maximum"))
     return words + (f", at least {low}" if low is not None else "") + (f", at most {high}" if high is not None else "")
 
@@ -47,16 +52,24 @@ def shown(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def table() -> str:
-    """The table that the page must hold."""
-    schema = load_schema("scenario")
+def table(name: str) -> str:
+    """The table of a schema's fields that a page must hold."""
+    schema = load_schema(name)
     return "\n".join(rows(schema, schema))
 
 
 def test_every_field_of_the_schema_is_on_the_page() -> None:
     listed = re.search(r"\|---\|---\|---\|---\|\n(.*?)\n?<!-- end of fields", PAGE.read_text(), re.DOTALL)
     assert listed
-    assert listed[1] == table()
+    assert listed[1] == table("scenario")
+
+
+@pytest.mark.parametrize("name", ["study", "claims"])
+def test_every_field_of_studies_is_on_the_page(name: str) -> None:
+    pattern = rf"<!-- fields of {name} -->\n.*?\|---\|---\|---\|---\|\n(.*?)\n<!-- end of fields of {name}"
+    listed = re.search(pattern, CLAIMS.read_text(), re.DOTALL)
+    assert listed
+    assert listed[1] == table(name)
 
 
 def test_every_unit_is_on_the_page() -> None:
@@ -85,5 +98,5 @@ def test_the_readme_names_files_and_experiments_that_exist() -> None:
     text = README.read_text()
     for file in (*re.findall(r"\]\(([\w./-]+)\)", text), *re.findall(r"workflows/studies/[\w/-]+\.yaml", text)):
         assert (ROOT / file).exists(), file
-    known = {cell["experiment"] for cell in plan((ROOT / "workflows/studies").glob("*/fig*.yaml"), "full")}
+    known = {cell["experiment"] for cell in plan(scenario_files(ROOT / "workflows/studies/icccn"), "full")}
     assert set(re.findall(r"icccn-fig[\w-]+(?![\w.-])", text)) - known == set()

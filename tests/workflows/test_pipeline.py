@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from images import index
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,14 +72,28 @@ def test_optional_experiments_are_made_when_asked_for(pipeline: Any) -> None:
     assert all_of_it > usual
 
 
+def test_more_seeds_run_in_jobs_of_their_own_and_stay(small: Any) -> None:
+    small("all")
+    first = small.done_seeds()
+    small.calls()
+    small("more-seeds")
+    assert small.calls("analysis seeds") == ["analysis seeds --results results --out results/seeds.json"]
+    for _ in range(2):
+        small("all")
+        assert small.done_seeds() == sorted([*first, "toy-one/single/seed-4", "toy-one/single/seed-5"])
+    assert small.calls("testbed run") == ["testbed run single [4, 5] full"]
+
+
 def test_module_tests_are_run_for_claims_that_need_them(small: Any) -> None:
-    claims = small.folder / "workflows/studies/toy/claims.yaml"
+    claims = small.folder / "workflows/studies/toy/one.claims.yaml"
     claims.write_text(claims.read_text().replace("measure: jain()", "kunit: true"))
     # a quick look builds no debug kernel
     small("quick")
     assert not any("kunit" in call for call in small.calls("testbed"))
     small("toy-one")
-    assert [call.split()[:2] for call in small.calls() if not call.startswith(("analysis", "testbed run"))] == [
+    assert [
+        call.split()[:2] for call in small.calls() if not call.startswith(("analysis", "testbed run", "testbed plan"))
+    ] == [
         ["images", "--debug"],
         ["testbed", "kunit"],
     ]
@@ -85,7 +102,7 @@ def test_module_tests_are_run_for_claims_that_need_them(small: Any) -> None:
     small("quick")
     assert [call for call in small.calls() if "kunit None" in call or "analysis measure" in call] == [
         "testbed kunit None None",
-        "analysis measure toy-one --claims workflows/studies/toy/claims.yaml --runs results/quick/runs "
+        "analysis measure workflows/studies/toy/one.claims.yaml --runs results/quick/runs "
         "--kunit results/quick/kunit.json --out results/quick/experiments",
     ]
 
@@ -130,7 +147,7 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
 def test_programs_are_built_for_the_runs_that_use_them(small: Any) -> None:
     two = small.folder / "workflows/studies/toy/two.yaml"
     two.write_text(two.read_text().replace("tcp-reno", "libutp"))
-    (small.folder / "cache/programs/libutp.json").unlink()
+    (small.folder / "cache" / index.names(small.folder)["libutp"]).unlink()
     one, both = (job_counts(small("--dry-run", "--quiet", "rules", *name)) for name in (["--", "toy-one"], []))
     assert "program" not in one
     assert both["program"] == 1
@@ -143,14 +160,58 @@ def test_measuring_waits_for_the_experiments_that_the_claims_compare_with(small:
 
 
 def test_an_experiment_may_look_at_the_runs_of_another(small: Any) -> None:
-    claims = small.folder / "workflows/studies/toy/claims.yaml"
-    claims.write_text(claims.read_text() + "- {id: toy-look, runs_of: toy-one, expected: []}\n")
+    claims = small.folder / "workflows/studies/toy/look.claims.yaml"
+    other = claims.with_name("one.claims.yaml")
+    claims.write_text(other.read_text().replace("toy-one", "toy-look") + "runs_of: toy-one\n")
     counts = job_counts(small("--dry-run", "--quiet", "rules", "--", "toy-look", "toy-one"))
     assert (counts["runs"], counts["measurements"]) == (2, 2)
     claims.write_text(claims.read_text().replace("runs_of: toy-one", "runs_of: toy-nine"))
-    assert "toy-look: runs_of: no scenario has experiment 'toy-nine'" in small(code=1)
-    claims.write_text("experiments: []\n")
-    assert "has a scenario, but no entry in its study's claims.yaml" in small(code=1)
+    assert "look.claims.yaml:13: runs_of: no scenario has experiment 'toy-nine'; allowed: toy-one" in small(code=1)
+    claims.unlink()
+    other.unlink()
+    assert "workflows/studies/toy/one.yaml: no claims; " in small(code=1)
+
+
+def test_claims_that_change_are_measured_again_and_no_others(small: Any) -> None:
+    small()
+    small.calls()
+    claims = small.folder / "workflows/studies/toy/one.claims.yaml"
+    claims.write_text(claims.read_text().replace("1.00", "0.90"))
+    small()
+    measured = [call for call in small.calls() if call.startswith(("analysis measure", "testbed run"))]
+    assert [call.split()[2] for call in measured] == ["workflows/studies/toy/one.claims.yaml"]
+
+
+def test_wrong_claims_are_told_before_anything_runs(small: Any) -> None:
+    claims = small.folder / "workflows/studies/toy/two.claims.yaml"
+    claims.write_text(claims.read_text() + "  approximat: true\n")
+    output = small(code=1)
+    assert "two.claims.yaml:13: claims[0].approximat: unknown field; allowed: " in output
+    assert "(did you mean approximate?)" in output
+    assert "Traceback" not in output
+    assert small.calls("testbed run") == []
+
+
+COUNT_ROUNDS = """
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+schedule = JobScheduler._schedule_reevalutation
+
+def counted(self, delay):
+    with open("calls.log", "a") as log:
+        print("look again", delay, file=log)
+    schedule(self, delay)
+
+JobScheduler._schedule_reevalutation = counted
+"""
+
+
+def test_waiting_jobs_are_not_looked_at_every_second(small: Any) -> None:
+    (small.folder / "sitecustomize.py").write_text(COUNT_ROUNDS)
+    small("toy-one")
+    calls = small.calls()
+    assert any(call.startswith("testbed run") for call in calls)
+    assert "look again 1" not in calls
 
 
 def test_a_second_pipeline_in_the_same_folder_is_refused(small: Any) -> None:
@@ -173,12 +234,44 @@ def test_a_killed_pipeline_goes_on_where_it_was(small: Any) -> None:
     assert small.done_seeds() == ALL_RUNS
 
 
-def test_a_failed_run_is_told_and_stops_nothing_else(small: Any) -> None:
+def test_a_failed_run_is_told_left_out_and_tried_again(small: Any) -> None:
     output = small(code=1, FAIL_AT="toy-two/case=a/2")
-    assert "toy-two/case=a/2 failed" in output
+    assert "toy-two/case=a/2: failed: so" in output
+    assert "1 of 7 runs failed; the next call tries them again." in output
     assert set(ALL_RUNS) - set(small.done_seeds()) == {"toy-two/case=a/seed-2"}
-    assert (small.folder / "results/experiments/toy-one/verdicts.json").exists()
-    assert not (small.folder / "results/experiments/toy-two").exists()
+    for experiment in ("toy-one", "toy-two"):
+        assert (small.folder / f"results/experiments/{experiment}/verdicts.json").exists()
+    assert "SUMMARY OF results\n" in output
+    small.calls()
+    small()
+    calls = small.calls()
+    # what had ended well is kept
+    assert {call for call in calls if call.startswith(("testbed run", "kept"))} == {
+        "testbed run case=a [1, 2] full",
+        "testbed run case=b [1, 2] full",
+        *(f"kept toy-two/{run}" for run in ("case=a/1", "case=b/1", "case=b/2")),
+    }
+    assert [call.split()[2] for call in calls if call.startswith("analysis measure")] == [
+        "workflows/studies/toy/two.claims.yaml"
+    ]
+    assert small.done_seeds() == ALL_RUNS
+    assert "Nothing to be done" in small()
+
+
+def test_a_run_that_somebody_removed_is_made_again(small: Any) -> None:
+    small("toy-one")
+    runs = small.folder / "results/runs/toy"
+    shutil.rmtree(runs / "toy-one/single/seed-2")
+    small.calls()
+    small("toy-one")
+    kept = [call for call in small.calls() if call.startswith("kept")]
+    assert kept == ["kept toy-one/single/1", "kept toy-one/single/3"]
+    assert "Nothing to be done" in small("toy-one")
+    shutil.rmtree(runs)
+    small.calls()
+    small("toy-one")
+    assert not any(call.startswith("kept") for call in small.calls())
+    assert small.done_seeds() == ALL_RUNS[:3]
 
 
 def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import yaml
@@ -12,25 +13,19 @@ from snakemake.exceptions import WorkflowError
 
 # Every shell command of a rule finds the programs installed beside this Snakemake first, also when its environment is not
 # activated; `failed LOG` shows what a failed command said.
-BESIDE = shlex.quote(str(Path(sys.executable).parent))
+BESIDE = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
-# Snakemake's limit on jobs started per second, meant for clusters, makes it look at all waiting jobs again every second,
-# once for each job that has ended: after 200 jobs a fifth of a processor.
-if workflow.scheduling_settings and workflow.local_exec:
-    workflow.scheduling_settings.max_jobs_per_timespan = None
-
+STARTED = time.time()
 STUDIES = Path(config["folders"]["studies"])
-# What boots, as `python -m images` lists it; runs depend on the digests in these files.
+# What says how scenarios are read, and how claims are.
+SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scenario", "implementation")]
+SCHEMAS_OF_CLAIMS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("study", "claims")]
+# What boots, as `python -m images` builds it.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
-IMAGES = f"{CACHE}/images.json"
-DEBUG_IMAGES = f"{CACHE}/debug-images.json"
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
 ROOTS = {"full": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 SIZES = {root: size for size, root in ROOTS.items()}
-
-# What `testbed run` having failed (its exit status) means for the job: that it has failed, too.
-RUN_FAILED = "false"
 
 
 wildcard_constraints:
@@ -52,32 +47,28 @@ def scenario_of(wildcards):
 
 
 @functools.cache
-def claims():
-    """Each experiment's claims.yaml and entry there, for all studies of the configuration."""
-    entries = {}
-    for study in config["studies"]:
-        file = STUDIES / study / "claims.yaml"
-        if not file.exists():
-            raise WorkflowError(f"{file}: missing; it says what the study's experiments must show (docs/claims.md)")
-        for entry in yaml.load(file.read_text(), Loader=yaml.CSafeLoader)["experiments"]:
-            entries[entry["id"]] = file, entry
-    return entries
+def descriptions(implementation):
+    """The files that describe an implementation: its own, and those of what it extends."""
+    file = Path("images/implementations") / implementation / "implementation.yaml"
+    base = yaml.load(file.read_text(), Loader=yaml.CSafeLoader).get("extends")
+    return [str(file), *(descriptions(base) if base else [])]
+
+
+def meanings_of(wildcards):
+    """What says how the scenario of a job is read: schemas, and the implementations that it names."""
+    names = {name for cell in batch_of(wildcards).cells for name in cell["implementations"]}
+    return sorted({*map(str, SCHEMAS), *(file for name in names for file in descriptions(name))})
 
 
 def programs_of(wildcards):
     """What says that the programs which a job's runs need are built."""
     names = {name for cell in batch_of(wildcards).cells for name in cell["programs"]}
-    return [f"{CACHE}/programs/{name}.json" for name in sorted(names)]
+    return [image(name) for name in sorted(names)]
 
 
 def claims_of(wildcards):
-    """The claims of the study that an experiment belongs to."""
-    return claims()[wildcards.experiment][0]
-
-
-def simulated_by(experiment):
-    """The experiment whose runs an experiment looks at: itself, unless its claims say `runs_of`."""
-    return claims()[experiment][1].get("runs_of", experiment)
+    """The claims of an experiment, then what else its measurement reads of the registry."""
+    return claims()[wildcards.experiment]["reads"]
 
 
 def runs_of(results, experiment):
@@ -89,13 +80,8 @@ def runs_of(results, experiment):
 
 
 def runs_to_measure(wildcards):
-    """What says that all runs which the claims of an experiment look at are there.
-
-    Those of other experiments are written in claims as `run("<id>"...)`.
-    """
-    entry = json.dumps(claims()[wildcards.experiment][1]).replace('\\"', '"')
-    looked_at = {simulated_by(wildcards.experiment), *re.findall(r'\brun\("([^"]+)"', entry)}
-    return [run for experiment in sorted(looked_at) for run in runs_of(wildcards.results, experiment)]
+    """What says that all runs which the claims of an experiment look at are there."""
+    return [run for needed in claims()[wildcards.experiment]["needs"] for run in runs_of(wildcards.results, needed)]
 
 
 def runs_to_compare(wildcards):
@@ -109,8 +95,8 @@ def module_tests_of(wildcards):
     A quick look does without the minutes that the debug kernel takes to build, and a container cannot build it: what boots
     is part of its image.
     """
-    wanted = any(claim.get("kunit") for claim in claims()[wildcards.experiment][1].get("expected", []))
-    built = size_of(wildcards) == "full" or Path(DEBUG_IMAGES).exists()
+    wanted = claims()[wildcards.experiment]["kunit"]
+    built = size_of(wildcards) == "full" or Path(image("debug")).exists()
     can_build = os.access(CACHE, os.W_OK) or not Path(CACHE).exists()
     return [f"{wildcards.results}/kunit.json"] if wanted and built and can_build else []
 
@@ -122,32 +108,31 @@ def run_options(wildcards):
     return cells + [word for seed in batch.seeds for word in ("--seed", str(seed))]
 
 
-def virtual_seconds(wildcards):
-    """The run folders that a job makes, and the virtual seconds of each run."""
-    batch = batch_of(wildcards)
+def weights_of_runs(wildcards):
+    """The run folders that a job makes, and the weight of each run."""
     place = "{results}/runs/{study}/{experiment}".format(**wildcards)
-    return {f"{place}/{cell['cell']}/seed-{seed}": cell["virtual_s"] for cell in batch.cells for seed in batch.seeds}
+    return {f"{place}/{run}": weight for run, weight in batch_of(wildcards).weights().items()}
 
 
 def run_folders(wildcards):
     """The run folders that a job makes."""
-    return list(virtual_seconds(wildcards))
+    return list(weights_of_runs(wildcards))
+
+
+def minutes(wildcards, attempt):
+    """How long a job may take on a cluster: ten times what is expected, longer each time it is tried again."""
+    expected_s = sum(weights_of_runs(wildcards).values()) / speeds()["kernel"]
+    return attempt * (10 + int(10 * expected_s / 60))
 
 
 def targets(size):
     """Experiments by target: everything, each study, each experiment."""
     named = {"all": []}
-    for experiment in plan(size).keys() - claims().keys():
-        raise WorkflowError(f"experiment {experiment!r} has a scenario, but no entry in its study's claims.yaml")
-    for experiment, (file, entry) in claims().items():
-        if simulated_by(experiment) not in plan(size):
-            if "runs_of" in entry:
-                raise WorkflowError(f"{file}: {experiment}: runs_of: no scenario has experiment {entry['runs_of']!r}")
-            continue
+    for experiment, planned in claims().items():
         named[experiment] = [experiment]
-        whole = named.setdefault(file.parent.name, [])
-        # what its registry calls optional is a target of its own, but no part of `all` and of its study
-        if config["optional"] in (True, "true") or not entry.get("budget", {}).get("optional"):
+        whole = named.setdefault(planned["study"], [])
+        # an optional experiment is a target of its own, but no part of `all` and of its study
+        if config["optional"] in (True, "true") or not planned["optional"]:
             named["all"].append(experiment)
             whole.append(experiment)
     return named

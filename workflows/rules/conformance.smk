@@ -5,7 +5,9 @@
 # network, which a cluster's nodes need not have.
 rule module_tests:
     input:
-        IMAGES,
+        image("boot"),
+        NOTES / "debug",
+        code("kunit"),
     output:
         "{results}/kunit.json",
     log:

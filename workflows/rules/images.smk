@@ -1,24 +1,36 @@
-# The guest's kernel, root file system and modules, and the programs under test. Runs depend on the digests in these
-# files, each rewritten only when something in it changes: a run needs the first and those of its own programs.
+# The guest's kernel, root file system and modules, and the programs under test. What was built of the sources as they are
+# now needs no job: notes of it are taken before (sources.smk). A cluster's nodes need not reach the network, so these
+# jobs stay on the host that submits the others.
 
 
 rule images:
+    input:
+        request("boot"),
     output:
-        IMAGES,
+        image("boot"),
     log:
-        "results/logs/images.log",
+        f"{NOTES}/images/boot.log",
+    localrule: True
     threads: workflow.cores
+    params:
+        index=index("boot"),
     shell:
-        "python -m images 2>&1 | tee {log}"
+        "python -m images 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"
 
 
 rule program:
     input:
-        ancient(IMAGES),
+        request("{program}"),
+        ancient(image("boot")),
     output:
-        f"{CACHE}/programs/{{program}}.json",
+        image("{program}"),
     log:
-        "results/logs/images/{program}.log",
+        f"{NOTES}/images/{{program}}.log",
+    wildcard_constraints:
+        program="(?!(boot|debug)$)[^/]+",
+    localrule: True
     threads: workflow.cores
+    params:
+        index=index_of_program,
     shell:
-        "python -m images {wildcards.program:q} 2>&1 | tee {log}"
+        "python -m images {wildcards.program:q} 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"

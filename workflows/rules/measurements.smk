@@ -4,6 +4,7 @@ rule measurements:
         runs=runs_to_measure,
         claims=claims_of,
         kunit=module_tests_of,
+        code=code("measure"),
     output:
         metrics="{results}/experiments/{experiment}/metrics.csv",
         verdicts="{results}/experiments/{experiment}/verdicts.json",
@@ -12,5 +13,5 @@ rule measurements:
     benchmark:
         "{results}/logs/measurements/{experiment}.tsv"
     shell:
-        "python -m analysis measure {wildcards.experiment} --claims {input.claims:q} "
+        "python -m analysis measure {input.claims[0]:q} "
         "--runs {wildcards.results}/runs --kunit {wildcards.results}/kunit.json --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"

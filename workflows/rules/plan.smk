@@ -1,4 +1,4 @@
-# The plan: which cells there are, and which of their runs share a job.
+# The plan: which experiments and cells there are, and which of their runs share a job.
 import hashlib
 import subprocess
 from dataclasses import dataclass
@@ -8,41 +8,87 @@ def scenario_files():
     """All scenarios of the studies in the configuration."""
     files = []
     for study in config["studies"]:
-        found = [file for file in sorted((STUDIES / study).glob("*.yaml")) if file.name != "claims.yaml"]
+        others = {STUDIES / study / "study.yaml", *(STUDIES / study).glob("*.claims.yaml")}
+        found = sorted(set((STUDIES / study).glob("*.yaml")) - others)
         if not found:
             raise WorkflowError(f"workflows/config.yaml: study {study!r} has no scenario in {STUDIES / study}")
         files += found
     return files
 
 
+def seeds_file(size):
+    """What says how many seeds cells need."""
+    return f"{ROOTS[size]}/seeds.json"
+
+
 @functools.cache
-def plan(size):
-    """Cells by experiment, as `testbed plan` lists them; asked again only when something it reads has changed."""
-    scenarios = scenario_files()
-    read = [
-        *scenarios,
-        *sorted(Path("workflows/schemas").glob("*.yaml")),
-        *sorted(Path("images/implementations").glob("*/implementation.yaml")),
-        *sorted(Path("engine/scenario").glob("*.py")),
-    ]
-    key = hashlib.sha256(size.encode())
+def wanted_seeds(size):
+    """Seeds by experiment and cell, for those that need more than their scenario says."""
+    file = Path(seeds_file(size))
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def answer(stage, command, read):
+    """The lines that a command prints, as data; it is asked again only when its code or what it reads has changed."""
+    key = hashlib.sha256(f"{command} {sources()['code'][stage]}".encode())
     for file in read:
         key.update(f"\0{file}\0".encode() + file.read_bytes())
     cache = Path(".snakemake/plans") / f"{key.hexdigest()}.jsonl"
     if not cache.exists():
         try:
-            answer = shell("testbed plan {scenarios:q} --size {size}", read=True)
+            text = shell("{command}", read=True)
         except subprocess.CalledProcessError:
-            raise WorkflowError("`testbed plan` refused a scenario; its message stands above.") from None
+            raise WorkflowError(
+                f"`{' '.join(command.split()[:4])}` refused a file; its message stands above."
+            ) from None
         cache.parent.mkdir(parents=True, exist_ok=True)
         partial = cache.with_suffix(f".{os.getpid()}")
-        partial.write_text(answer)
+        partial.write_text(text)
         partial.rename(cache)
+    return [json.loads(line) for line in cache.read_text().splitlines()]
+
+
+@functools.cache
+def plan(size):
+    """Cells by experiment, as `testbed plan` lists them."""
+    files = scenario_files()
+    read = [*files, *SCHEMAS, *sorted(Path("images/implementations").glob("*/implementation.yaml"))]
     experiments = {}
-    for line in cache.read_text().splitlines():
-        cell = json.loads(line)
+    for cell in answer("plan", shlex.join(["testbed", "plan", *map(str, files), "--size", size]), read):
+        wanted = wanted_seeds(size).get(cell["experiment"], {}).get(cell["cell"], 0)
+        cell["more_seeds"] = list(range(len(cell["seeds"]) + 1, wanted + 1))
         experiments.setdefault(cell["experiment"], {})[cell["cell"]] = cell
     return experiments
+
+
+@functools.cache
+def claims():
+    """What there is to measure, by experiment, as `python -m analysis plan` lists it."""
+    folders = [STUDIES / study for study in config["studies"]]
+    read = scenario_files() + [file for folder in folders for file in sorted(folder.glob("*.claims.yaml"))]
+    read += [file for folder in folders if (file := folder / "study.yaml").exists()]
+    planned = answer(
+        "claims", shlex.join(["python", "-m", "analysis", "plan", *map(str, folders)]), [*read, *SCHEMAS_OF_CLAIMS]
+    )
+    return {entry["experiment"]: entry for entry in planned}
+
+
+@functools.cache
+def speeds():
+    """Virtual seconds that a guest simulates in a second, by implementation."""
+    return yaml.load(Path("workflows/speeds.yaml").read_text(), Loader=yaml.CSafeLoader)
+
+
+@functools.cache
+def speed(program):
+    """Of one with flows of this program: measured, or that of what it extends, or else the smallest."""
+    line = [Path(file).parent.name for file in descriptions(program)]
+    return next((speeds()[name] for name in line if name in speeds()), min(speeds().values()))
+
+
+def weight(cell):
+    """Virtual seconds of kernel flows that take as long to simulate as a run of a cell."""
+    return cell["virtual_s"] * (1 + sum(speeds()["kernel"] / speed(name) for name in cell["programs"]))
 
 
 @dataclass
@@ -55,19 +101,27 @@ class Batch:
     def takes(self, cell, seeds):
         """Whether it stays within the configuration with these seeds of another cell."""
         count = len(seeds) * (len(self.cells) + 1)
-        virtual_s = len(seeds) * (cell["virtual_s"] + sum(own["virtual_s"] for own in self.cells))
+        virtual_s = len(seeds) * (weight(cell) + sum(map(weight, self.cells)))
         within = count <= config["jobs"]["runs"] and virtual_s <= config["jobs"]["virtual_seconds"]
         return self.seeds == seeds and within
+
+    def weights(self):
+        """The weight of each run, by its place below the folder of its experiment."""
+        return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
 
 
 @functools.cache
 def batches(size, experiment):
-    """The jobs that run an experiment. Long cells are cut by seeds, short ones share a job."""
+    """The jobs that run an experiment. Long cells are cut by seeds, short ones share a job.
+
+    The seeds of a second batch come last, so the first one's jobs stay as they are.
+    """
     jobs = []
-    for cell in plan(size)[experiment].values():
-        limit = min(config["jobs"]["runs"], max(1, int(config["jobs"]["virtual_seconds"] / cell["virtual_s"])))
-        for start in range(0, len(cell["seeds"]), limit):
-            seeds = cell["seeds"][start : start + limit]
+    cells = plan(size)[experiment].values()
+    for cell, all_seeds in [(cell, cell[name]) for name in ("seeds", "more_seeds") for cell in cells]:
+        limit = min(config["jobs"]["runs"], max(1, int(config["jobs"]["virtual_seconds"] / weight(cell))))
+        for start in range(0, len(all_seeds), limit):
+            seeds = all_seeds[start : start + limit]
             if jobs and jobs[-1].takes(cell, seeds):
                 jobs[-1].cells.append(cell)
             else:

@@ -8,20 +8,19 @@ import time
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-STARTED = time.time()
-
 
 class Progress(threading.Thread):
-    """Watches the run folders of the jobs that are due and prints how far they are, weighted by virtual seconds."""
+    """Watches the run folders of the jobs that are due and prints how far they are."""
 
     def __init__(self, jobs):
         super().__init__(daemon=True)
         self.started = time.time()
-        self.weights = {
-            f"{folder}/summary.json": virtual_s
-            for job in jobs
-            for folder, virtual_s in virtual_seconds(job.wildcards).items()
-        }
+        self.weights = {}
+        self.jobs = {}
+        for job in jobs:
+            for folder, weight in weights_of_runs(job.wildcards).items():
+                self.weights[folder] = weight
+                self.jobs[folder] = job.output[0]
         self.whole = sum(self.weights.values())
         self.waiting = set(self.weights)
         self.percent = 0
@@ -29,19 +28,22 @@ class Progress(threading.Thread):
     def run(self):
         while self.waiting:
             time.sleep(2)
-            self.waiting -= {summary for summary in self.waiting if self.is_done(summary)}
+            self.waiting -= {folder for folder in self.waiting if self.is_done(folder)}
             self.tell()
 
-    def is_done(self, summary):
-        """Whether a run has ended since this Snakemake was started; an older folder is about to be replaced."""
+    def is_done(self, folder):
+        """Whether a run, or else its job, has ended since this Snakemake was started: it may be kept, or have failed."""
+        return any(self.is_new(file) for file in (f"{folder}/summary.json", self.jobs[folder]))
+
+    def is_new(self, file):
         try:
-            return os.stat(summary).st_mtime >= self.started
+            return os.stat(file).st_mtime >= self.started
         except FileNotFoundError:
             return False
 
     def tell(self):
         """Print the line when it says something new."""
-        left = sum(self.weights[summary] for summary in self.waiting)
+        left = sum(self.weights[folder] for folder in self.waiting)
         share = 1 - left / self.whole
         if int(100 * share) == self.percent:
             return
@@ -60,14 +62,24 @@ def remove_unplanned(results):
     """Remove run folders that a scenario once planned and no longer does: they would be measured with the others."""
     for cells in plan(SIZES[results]).values():
         for experiment in {f"{results}/runs/{cell['study']}/{cell['experiment']}" for cell in cells.values()}:
-            for folder in Path(experiment).glob("*/seed-*"):
+            for folder in (*Path(experiment).glob("*/seed-*"), *Path(experiment).glob("*/failed-seed-*")):
                 cell = cells.get(folder.parent.name)
-                if cell is None or int(folder.name.removeprefix("seed-")) not in cell["seeds"]:
+                if cell is None or int(folder.name.rpartition("-")[2]) not in cell["seeds"] + cell["more_seeds"]:
                     print(
                         f"removing {folder}, which {Path(experiment).name} no longer has",
                         file=sys.stderr,
                     )
                     shutil.rmtree(folder)
+
+
+def refuse_failed_runs():
+    """End as failed when runs that are measured here have failed; what was measured without them names them."""
+    folders = [
+        Path(folder) for job in workflow.dag.jobs if job.rule.name == "runs" for folder in run_folders(job.wildcards)
+    ]
+    failed = sum(folder.with_name(f"failed-{folder.name}").exists() for folder in folders)
+    if failed:
+        raise WorkflowError(f"{failed} of {len(folders)} runs failed; the next call tries them again.")
 
 
 def folders_of_results():
@@ -96,6 +108,10 @@ def is_worth_a_line(record):
 
 onstart:
     lock()
+    # Snakemake limits the jobs that it starts per second, for the sake of clusters. To that end it looks at all waiting
+    # jobs again a second after each job, over and over: after 200 jobs that took a fifth of a processor.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
     logger.addFilter(is_worth_a_line)
     for results in folders_of_results():
         remove_unplanned(results)

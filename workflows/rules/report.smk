@@ -5,6 +5,8 @@
 rule report:
     input:
         measurements_of_target,
+        code("report"),
+        figures=code("figures"),
     output:
         touch("{results}/report/.made-for-{target}"),
     log:
@@ -15,10 +17,11 @@ rule report:
     params:
         experiments=experiments_of_target,
     shell:
-        "python -m analysis report --draw {params.experiments} --processes {threads} "
+        "python -m analysis report --draw {params.experiments} --newer-than {input.figures:q} --processes {threads} "
         "--results {wildcards.results} --out {wildcards.results}/report > {log:q} 2>&1 || failed {log:q}"
 
 
 onsuccess:
     for results in folders_of_results():
         shell("python -m analysis summary --results {results} --since {STARTED} --cores {workflow.cores}")
+    refuse_failed_runs()

@@ -1,25 +1,34 @@
 # Several runs of one experiment, then turned into columns. Both in one job, so that captures which are not kept never
 # pile up.
+#
+# A job that is repeated keeps runs that it had finished. Columns cannot be made again without captures, so runs that are
+# older than the code of the columns are repeated, too. A run that fails does not fail the job: what is made of the
+# others names it, and the next call tries it again.
 rule runs:
     input:
         scenario=scenario_of,
-        images=IMAGES,
+        meanings=meanings_of,
+        images=image("boot"),
         programs=programs_of,
+        code=code("runs"),
+        columns=code("columns"),
+        lost=lost_of,
     output:
         touch("{results}/runs/{study}/{experiment}/job-{number}.done"),
     log:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.log",
     benchmark:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.tsv"
+    resources:
+        runtime=minutes,
     params:
         size=size_of,
         runs=run_options,
         folders=run_folders,
         backend=config["backend"],
-        run_failed=RUN_FAILED,
     shell:
-        "testbed run {input.scenario:q} --size {params.size} {params.runs:q} "
-        "--backend {params.backend} --into {wildcards.results}/runs > {log:q} 2>&1 "
-        "|| {params.run_failed} "
+        "testbed run {input.scenario:q} --size {params.size} {params.runs:q} --backend {params.backend} "
+        "--keep-since {input.columns:q} --into {wildcards.results:q}/runs > {log:q} 2>&1 "
+        "|| {{ test $? = 1 && grep ': failed: ' {log:q} >&2; }} "
         "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "
         "|| failed {log:q}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.images import PROJECT
 from engine.scenario import SIZES, ScenarioError, expand
+from scenarios import scenario_files
 
 TELLING = [
     *(
@@ -47,7 +48,7 @@ TELLING = [
 def mutated(seed: int) -> bytes:
     """One of the project's scenarios with a few changes, a function of the seed."""
     chance = random.Random(seed)  # noqa: S311 (repeatable on purpose)
-    sources = sorted(file for file in (PROJECT / "workflows/studies").glob("*/*.yaml") if file.name != "claims.yaml")
+    sources = [file for study in sorted((PROJECT / "workflows/studies").iterdir()) for file in scenario_files(study)]
     text = bytearray(chance.choice(sources).read_bytes())
     for _ in range(chance.randrange(1, 6)):
         where, length = chance.randrange(len(text)), chance.randrange(1, 60)

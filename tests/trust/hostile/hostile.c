@@ -10,6 +10,7 @@
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/panic.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
@@ -20,16 +21,28 @@
 /* of x86-64; a guest's headers name the same numbers, but not all of them to a module */
 enum {
 	SYS_write = 1, SYS_open = 2, SYS_close = 3, SYS_mmap = 9, SYS_ioctl = 16, SYS_nanosleep = 35, SYS_socket = 41,
-	SYS_connect = 42, SYS_clone = 56, SYS_kill = 62, SYS_unlink = 87, SYS_setsid = 112, SYS_prctl = 157,
-	SYS_mount = 165, SYS_add_key = 248, SYS_unshare = 272, SYS_setns = 308, SYS_memfd_create = 319, SYS_bpf = 321,
-	SYS_io_uring_setup = 425,
+	SYS_connect = 42, SYS_sendmsg = 46, SYS_socketpair = 53, SYS_clone = 56, SYS_kill = 62, SYS_unlink = 87,
+	SYS_setsid = 112, SYS_prctl = 157, SYS_mount = 165, SYS_add_key = 248, SYS_unshare = 272, SYS_setns = 308,
+	SYS_memfd_create = 319, SYS_bpf = 321, SYS_io_uring_setup = 425,
 };
 
-static char *attack, *canary, *abstract;
-static int port, victim;
+/* of the host's C library; a kernel's struct msghdr is another */
+struct host_message {
+	void *name;
+	unsigned int name_length;
+	struct iovec *parts;
+	unsigned long part_count;
+	void *control;
+	unsigned long control_length;
+	int flags;
+};
+
+static char *attack, *canary, *abstract, *sockets[8];
+static int port, victim, socket_count;
 module_param(attack, charp, 0);
 module_param(canary, charp, 0);
 module_param(abstract, charp, 0);
+module_param_array(sockets, charp, &socket_count, 0);
 module_param(port, int, 0);
 module_param(victim, int, 0);
 
@@ -61,6 +74,44 @@ static long try_to_connect(int family, const void *address, long length)
 	return socket < 0 ? socket : HOST3(SYS_connect, socket, address, length);
 }
 
+/* Talk to the sockets that have names: a connection, a datagram from a socket, one from an end of a pair. */
+static void talk_to_sockets(void)
+{
+	static const int kinds[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	struct sockaddr_un named = { .sun_family = AF_UNIX };
+	struct iovec part = { "x", 1 };
+	struct host_message message = { &named, sizeof(named), &part, 1, NULL, 0, 0 };
+	int pair[2];
+
+	for (int i = 0; i < socket_count; i++) {
+		strscpy(named.sun_path, sockets[i], sizeof(named.sun_path));
+		for (int kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+			const long alone = HOST3(SYS_socket, AF_UNIX, kinds[kind], 0);
+			long result = host(SYS_socketpair, AF_UNIX, kinds[kind], 0, (long)pair, 0, 0);
+
+			tell("connect", alone < 0 ? alone : HOST3(SYS_connect, alone, &named, sizeof(named)));
+			if (!result)
+				result = HOST3(SYS_connect, pair[0], &named, sizeof(named));
+			tell("connect-pair", result);
+			if (result != -EPERM || kinds[kind] == SOCK_STREAM)
+				result = HOST3(SYS_sendmsg, pair[0], &message, 0);
+			tell("send", result);
+		}
+	}
+}
+
+/* What a watch could not see. */
+static void hide(void)
+{
+	const int rw = PROT_READ | PROT_WRITE, shared = MAP_SHARED | MAP_ANONYMOUS;
+	const long zero = HOST3(SYS_open, "/dev/zero", O_RDWR, 0);
+
+	tell("shared-memory", host(SYS_mmap, 0, 1 << 24, rw, shared, -1, 0));
+	tell("shared-memory-validated", host(SYS_mmap, 0, 1 << 24, rw, shared | MAP_SHARED_VALIDATE, -1, 0));
+	tell("shared-zeroes", zero < 0 ? zero : host(SYS_mmap, 0, 1 << 24, rw, MAP_SHARED, zero, 0));
+	tell("hide", HOST3(SYS_prctl, 4 /* PR_SET_DUMPABLE */, 0, 0));
+}
+
 static void reach_the_host(void)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_port = htons(port),
@@ -85,6 +136,7 @@ static void reach_the_host(void)
 	tell("namespace", HOST3(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0));
 	tell("forged-input", HOST3(SYS_ioctl, 0, 0x5412 /* TIOCSTI */, "x"));
 	tell("signal", HOST3(SYS_kill, victim, SIGKILL, 0));
+	hide();
 }
 
 /* A process that runs on as "outlived", in a session of its own, whatever becomes of the guest. */
@@ -102,18 +154,37 @@ static void outlive(void)
 	tell("outlive", child);
 }
 
-static void fill_the_disk(bool unlinked)
+/* How a file that has lost its name is kept. */
+enum keeper { NAME, DESCRIPTOR, MAPPING, MESSAGE };
+
+static void send_descriptor(int socket, int descriptor)
+{
+	struct iovec part = { "x", 1 };
+	struct { unsigned long length; int level, kind, descriptor, padding; } control = {
+		sizeof(control) - sizeof(int), SOL_SOCKET, SCM_RIGHTS, descriptor, 0 };
+	struct host_message message = { NULL, 0, &part, 1, &control, sizeof(control), 0 };
+
+	HOST3(SYS_sendmsg, socket, &message, 0);
+}
+
+static void fill_the_disk(enum keeper keeper)
 {
 	static char block[1 << 16];
 	char path[64];
+	int pair[2];
 
 	memset(block, 'x', sizeof(block));
+	host(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, (long)pair, 0, 0);
 	for (int i = 0; i < 100000; i++) {
 		long file, written;
 
 		snprintf(path, sizeof(path), "/guest/run/logs/filler-%d", i);
-		file = HOST3(SYS_open, path, O_WRONLY | O_CREAT, 0666);
-		if (unlinked)
+		file = HOST3(SYS_open, path, O_RDWR | O_CREAT, 0666);
+		if (keeper == MAPPING)
+			host(SYS_mmap, 0, 4096, PROT_READ, MAP_SHARED, file, 0);
+		if (keeper == MESSAGE)
+			send_descriptor(pair[0], file);
+		if (keeper != NAME)
 			HOST3(SYS_unlink, path, 0, 0);
 		for (int blocks = 0; blocks < 256; blocks++) {
 			written = HOST3(SYS_write, file, block, sizeof(block));
@@ -122,21 +193,23 @@ static void fill_the_disk(bool unlinked)
 				return;
 			}
 		}
-		if (!unlinked)
+		if (keeper != DESCRIPTOR)
 			HOST3(SYS_close, file, 0, 0);
 	}
 }
 
-static void take_memory(void)
+static void take_memory(long bytes, int flags)
 {
+	const long hour[2] = { 3600, 0 };
+
 	for (;;) {
-		char *taken = (char *)host(SYS_mmap, 0, 1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *taken = (char *)host(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 
 		if (IS_ERR(taken)) {
 			tell("memory", PTR_ERR(taken));
-			return;
+			HOST3(SYS_nanosleep, hour, 0, 0);
 		}
-		for (long i = 0; i < 1 << 24; i += 4096)
+		for (long i = 0; i < bytes; i += 4096)
 			taken[i] = 1;
 	}
 }
@@ -165,11 +238,23 @@ static int __init hostile_init(void)
 	else if (!strcmp(attack, "outlive"))
 		outlive();
 	else if (!strcmp(attack, "fill"))
-		fill_the_disk(false);
+		fill_the_disk(NAME);
 	else if (!strcmp(attack, "fill-unlinked"))
-		fill_the_disk(true);
+		fill_the_disk(DESCRIPTOR);
+	else if (!strcmp(attack, "fill-mapped"))
+		fill_the_disk(MAPPING);
+	else if (!strcmp(attack, "fill-in-flight"))
+		fill_the_disk(MESSAGE);
 	else if (!strcmp(attack, "memory"))
-		take_memory();
+		take_memory(1 << 24, MAP_PRIVATE);
+	else if (!strcmp(attack, "shared-pieces"))
+		take_memory(1 << 14, MAP_SHARED);
+	else if (!strcmp(attack, "sockets"))
+		talk_to_sockets();
+	else if (!strcmp(attack, "panic"))
+		panic("on purpose");
+	else if (!strcmp(attack, "fault"))
+		WRITE_ONCE(*(int *)NULL, 1);
 	else if (!strcmp(attack, "fork"))
 		fork_without_end();
 	else if (!strcmp(attack, "kill-all"))

@@ -1,0 +1,80 @@
+"""What the captures around the bottleneck's queue tell: which packets passed it and when, and which were dropped.
+
+All functions take `packets`, a scan of packets.parquet, and read of it what they need.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from analysis.series import Floats
+from analysis.settings import BEHIND_BOTTLENECK, NS
+
+Ints = NDArray[np.int64]
+
+# What makes a packet itself at both sides of the queue: routing changes none of these.
+IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
+
+CROSSING: Final = (pl.col("dst") // 2**16 == BEHIND_BOTTLENECK) & (pl.col("time_ns") >= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """Packets that passed a place."""
+
+    times_ns: Ints  # ascending
+    total_bytes: Ints  # IP bytes of all packets before each, and of all: one number more than packets
+
+    def bytes(self, start_ns: int, end_ns: int) -> int:
+        """IP bytes that passed in [start, end)."""
+        first, behind = np.searchsorted(self.times_ns, [start_ns, end_ns])
+        return int(self.total_bytes[behind] - self.total_bytes[first])
+
+    def binned(self, edges_s: Floats) -> Ints:
+        """IP bytes that passed between successive edges, the left ones included."""
+        return np.diff(self.total_bytes[np.searchsorted(self.times_ns / NS, edges_s)])
+
+
+def _passed(packets: pl.DataFrame) -> Passed:
+    packets = packets.sort("time_ns")
+    total = np.concatenate([[0], np.cumsum(packets["ip_length"].to_numpy(), dtype=np.int64)])
+    return Passed(packets["time_ns"].to_numpy(), total)
+
+
+NOTHING: Final = Passed(np.zeros(0, np.int64), np.zeros(1, np.int64))
+
+
+def left(packets: pl.LazyFrame) -> Passed:
+    """Packets of whatever kind that left the bottleneck's queue."""
+    out = packets.filter(CROSSING & (pl.col("tap") == "bottleneck-out"))
+    return _passed(out.select("time_ns", "ip_length").collect())
+
+
+def delivered(packets: pl.LazyFrame) -> dict[str, Passed]:
+    """Packets of each flow behind the bottleneck of its direction, ACKs apart; flows without any are left out."""
+    out = packets.filter((pl.col("tap") == "bottleneck-out") & pl.col("forward") & (pl.col("time_ns") >= 0))
+    by_flow = out.select("flow", "time_ns", "ip_length").collect().partition_by("flow", as_dict=True, include_key=False)
+    return {str(flow): _passed(of_flow) for (flow,), of_flow in by_flow.items()}
+
+
+def passages(packets: pl.LazyFrame) -> pl.DataFrame:
+    """Packets arriving at the bottleneck: `flow`, `time_ns`, the instant they left it (`left_ns`), whether `dropped`.
+
+    A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
+    last that left may still have been waiting when the capture ended.
+    """
+    crossing = packets.filter(CROSSING)
+    # a packet sent twice with one identity is told apart by its turn
+    turn = pl.int_range(pl.len()).over(IDENTITY).alias("turn")
+    arrived = crossing.filter(pl.col("tap") == "bottleneck-in").select("flow", "time_ns", *IDENTITY).collect()
+    gone = crossing.filter(pl.col("tap") == "bottleneck-out").select(*IDENTITY, left_ns="time_ns").collect()
+    arrived = arrived.sort("time_ns").with_columns(turn)
+    gone = gone.sort("left_ns").with_columns(turn)
+    passed = arrived.join(gone, on=[*IDENTITY, "turn"], how="left", maintain_order="left")
+    passed = passed.select("flow", "time_ns", "left_ns")
+    last = passed.filter(pl.col("left_ns").is_not_null())["time_ns"].max()
+    overtaken = pl.col("time_ns") < (0 if last is None else last)
+    return passed.with_columns(dropped=pl.col("left_ns").is_null() & overtaken)

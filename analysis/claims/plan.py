@@ -1,0 +1,125 @@
+"""What there is to measure: one line for each experiment. `workflows` asks for it before anything runs."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypedDict
+
+from analysis.claims import registry, syntax
+from analysis.claims.registry import Experiment, Study
+from analysis.errors import BadInputError
+from scenarios import CLAIMS, scenario_files
+from scenarios.errors import Problem, ScenarioError, choices
+from scenarios.load import read
+
+
+class Planned(TypedDict):
+    """One experiment.
+
+    `reads` are the files whose change makes it measured again; `runs_of` is the experiment that simulates for it, and
+    `needs` are all whose runs it looks at; `kunit` says whether a KUnit case decides one of its claims.
+    """
+
+    experiment: str
+    study: str
+    reads: list[str]
+    scenario: str | None
+    runs_of: str
+    needs: list[str]
+    optional: bool
+    kunit: bool
+
+
+def plan(folders: Iterable[Path]) -> list[Planned]:
+    """List the experiments of the studies in these folders.
+
+    Raises BadInputError with every problem, a line for each.
+    """
+    found: list[str] = []
+    studies: list[tuple[Study, list[Experiment]]] = []
+    for folder in folders:
+        try:
+            study = registry.load_study(folder)
+        except BadInputError as error:
+            found.append(str(error))
+            continue
+        experiments = []
+        for file in registry.claims_files(folder):
+            try:
+                experiments.append(registry.load(file))
+            except BadInputError as error:
+                found.append(str(error))
+        studies.append((study, experiments))
+        lonely = [file for file in scenario_files(folder) if not file.with_suffix(CLAIMS).exists()]
+        found += [f"{file}: no claims; {file.with_suffix(CLAIMS)} says what it must show" for file in lonely]
+    if not found:
+        known = {one.id: one for _, experiments in studies for one in experiments}
+        for study, experiments in studies:
+            found += map(str, _problems(study, experiments, known))
+    if found:
+        raise BadInputError("\n".join(found))
+    return [_planned(study, one, known) for study, experiments in studies for one in experiments]
+
+
+def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment]) -> Planned:
+    originals = [known[one.same_as.partition("/")[0]] for one in experiment.claims if one.same_as]
+    looked_at = {experiment.id: experiment} | {one.id: one for one in originals}
+    needs = {name for one in looked_at.values() for text in one.expressions() for name in syntax.experiments(text)}
+    return {
+        "experiment": experiment.id,
+        "study": study.name,
+        "reads": [str(file) for file in (*(one.file for one in looked_at.values()), study.file)],
+        "scenario": str(experiment.scenario) if experiment.scenario else None,
+        "runs_of": experiment.runs_of,
+        "needs": sorted({known[name].runs_of for name in needs} | {one.runs_of for one in looked_at.values()}),
+        "optional": experiment.optional,
+        "kunit": any(claim.kunit for one in looked_at.values() for claim in one.claims),
+    }
+
+
+def _problems(study: Study, experiments: list[Experiment], known: dict[str, Experiment]) -> Iterator[Problem]:
+    """Find what only shows when the files are seen together."""
+    simulated = [one.id for one in known.values() if one.scenario]
+    for experiment in experiments:
+        document = experiment.document
+        yield from _wrong_scenario(experiment, simulated)
+        if known[experiment.id] is not experiment:
+            other = known[experiment.id].file
+            yield document.problem(("experiment",), f"{experiment.id!r} is also that of {other}", "an id of its own")
+        for text in experiment.expressions():
+            for name in syntax.experiments(text):
+                if name not in known:
+                    yield document.problem((), f'run("{name}")', choices(list(known), name))
+        for index, claim in enumerate(experiment.claims):
+            if claim.same_as:
+                other_claim = known.get(claim.same_as.partition("/")[0])
+                original = other_claim.claim(claim.same_as) if other_claim else None
+                if original is None or original.same_as:
+                    path = ("claims", index, "same_as")
+                    yield document.problem(path, f"found {claim.same_as!r}", "a claim of another experiment")
+            elif claim.finding not in study.findings:
+                path = ("claims", index, "finding")
+                yield document.problem(path, f"found {claim.finding!r}", choices(list(study.findings), claim.finding))
+    used = {claim.finding for experiment in experiments for claim in experiment.claims}
+    for name in study.findings.keys() - used:
+        yield study.document.problem(("findings", name), "no claim stands for it", "findings that claims name")
+
+
+def _wrong_scenario(experiment: Experiment, simulated: list[str]) -> Iterator[Problem]:
+    document = experiment.document
+    beside = experiment.file.with_name(experiment.file.name.removesuffix(CLAIMS) + ".yaml")
+    if experiment.scenario is None:
+        if beside.exists():
+            yield document.problem(("runs_of",), f"there is a scenario beside it, {beside}", "one of them")
+        if experiment.runs_of not in simulated:
+            found = f"no scenario has experiment {experiment.runs_of!r}"
+            yield document.problem(("runs_of",), found, choices(simulated, experiment.runs_of))
+    elif not beside.exists():
+        yield document.problem((), f"no scenario {beside}", "that file, or runs_of")
+    else:
+        try:
+            named = read(beside).data.get("experiment")
+        except ScenarioError as error:
+            yield from error.problems
+            return
+        if named != experiment.id:
+            yield document.problem(("experiment",), f"found {experiment.id!r}", f"{named!r}, as in {beside}")

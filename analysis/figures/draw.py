@@ -1,0 +1,106 @@
+"""Draws figures: vector graphics and pictures for the page, interactive HTML beside them. All offline."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final, Protocol
+
+import vl_convert
+
+from analysis.claims.question import Question
+from analysis.documents import Document, read_json
+from analysis.errors import BadInputError
+from analysis.figures import page, style
+from analysis.figures.curves import Curves
+from analysis.figures.style import Specification
+from analysis.figures.table import Table
+from analysis.figures.timeseries import TimeSeries
+from analysis.figures.values import ValuesBySeed
+from analysis.files import whole, write_text
+from analysis.runs import Runs
+
+PNG_SCALE: Final = 2.0
+MEASURED: Final = "verdicts.json"
+CAPTION: Final = "figure.txt"
+
+
+class Figure(Protocol):
+    """What each kind of figure can do."""
+
+    def caption(self) -> str:
+        """Say what the reader has to know to read the figure."""
+
+    def specify(self, width: int, *, interactive: bool) -> Specification:
+        """Give the Vega-Lite specification for a page of `width` pixels."""
+
+
+def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) -> None:
+    """Draw the figures of experiments as their study declares them.
+
+    Writes figure.svg, figure-narrow.svg (for phones), figure.png, figure.html (interactive, with ../viewer.js) and
+    figure.txt (the caption) into each experiment's folder, where `measure` has left the declaration in verdicts.json.
+
+    Raises:
+        BadInputError: an experiment has not been measured, or its figure is not one that can be drawn.
+    """
+    if min(processes, len(experiments)) < 2:
+        for experiment in experiments:
+            _draw(experiment, runs, out)
+        page.write_viewer(out)
+        return
+    # a fork would take the threads of the libraries along half
+    with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
+        drawn = pool.map(partial(_draw, runs=runs, out=out), experiments)
+        page.write_viewer(out)
+        for _ in drawn:
+            pass  # what one of them raised is raised here
+
+
+def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[str]:
+    """Those whose figure is missing, or older than what was measured or than `code`, which changes as programs do."""
+    return [experiment for experiment in experiments if not _is_current(out / experiment, code)]
+
+
+def _is_current(folder: Path, code: Path | None) -> bool:
+    last = folder / CAPTION  # it is written after the others
+    sources = [folder / MEASURED, *([code] if code else [])]
+    return last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
+
+
+def _draw(experiment: str, runs: Path, out: Path) -> None:
+    folder = out / experiment
+    measured = folder / MEASURED
+    if not measured.exists():
+        raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
+    document = read_json(measured)
+    if document.maybe("figure", dict) is None:
+        raise document.error("figure", None, "a figure, declared with the experiment's claims")
+    figure = _figure(document, runs)
+    caption = figure.caption()
+    svg = vl_convert.vegalite_to_svg(figure.specify(style.WIDE, interactive=False))
+    write_text(folder / "figure.svg", svg)
+    narrow = vl_convert.vegalite_to_svg(figure.specify(style.NARROW, interactive=False))
+    write_text(folder / "figure-narrow.svg", narrow)
+    with whole(folder / "figure.png") as temporary:
+        temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    title = document.child("experiment").get("title", str)
+    interactive = figure.specify(style.WIDE, interactive=True)
+    write_text(folder / "figure.html", page.interactive(interactive, title, caption))
+    write_text(folder / CAPTION, caption + "\n")
+
+
+def _figure(document: Document, runs: Path) -> Figure:
+    figure = document.child("figure")
+    kind = figure.get("kind", str)
+    if kind == "time-series":
+        entry = document.child("experiment")
+        return TimeSeries(figure, Question(Runs(runs), entry.get("runs_of", str), entry.maybe("words", dict) or {}))
+    if kind == "curves":
+        return Curves(figure)
+    if kind == "table":
+        return Table(figure, document.children("claims"))
+    if kind == "values-by-seed":
+        return ValuesBySeed(figure)
+    raise figure.error(figure.name("kind"), kind, "time-series, curves, table or values-by-seed")

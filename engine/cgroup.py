@@ -1,0 +1,193 @@
+"""The kernel's own bound on a guest's memory and processes: a control group, where the host lets this user have one.
+
+Two ways: a scope of systemd, of this user or of the system for root; or a folder of the cgroup hierarchy (version 2)
+that somebody has delegated to this user. Where neither is to be had, `engine.usage` counts by polling.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from engine.sandbox import Limits
+
+_PREFIX = "testbed-"  # of a group's name
+_CONTROLLERS = {"memory", "pids"}
+_ENTER = 'echo $$ >"$0" && exec "$@"'
+_SPARE_BYTES = 64 << 20  # what the kernel itself holds for a guest: page tables, descriptors
+_TRIAL = Limits()
+_PATIENCE_S = 10.0
+
+
+class Group:
+    """Where a guest is: `prefix` goes before its command. Without a cgroup it bounds nothing."""
+
+    prefix: tuple[str, ...] = ()
+    bounds = False
+
+    def too_much(self, process: int) -> str | None:  # noqa: ARG002
+        """A sentence when a process of the guest, or all of them, ran into a limit."""
+        return None
+
+
+class _Bounded(Group):
+    bounds = True
+
+    def __init__(self, prefix: tuple[str, ...], limits: Limits) -> None:
+        self.prefix, self._limits = prefix, limits
+        self._folder: Path | None = None
+
+    def too_much(self, process: int) -> str | None:
+        if self._folder is None:
+            folder = _folder_of(process)
+            if folder is None or not folder.name.startswith(_PREFIX):  # not there yet
+                return None
+            self._folder = folder
+        if _event(self._folder / "memory.events", "oom_kill"):
+            return f"its processes took more than the {self._limits.memory_bytes >> 20} MiB of memory it is allowed"
+        if _event(self._folder / "pids.events", "max"):
+            return f"it wanted more than the {self._limits.processes} processes it is allowed"
+        return None
+
+
+@contextmanager
+def entered(limits: Limits) -> Iterator[Group]:
+    """A group for one guest with these limits, gone afterwards."""
+    way = _way()
+    if way == "systemd":
+        yield _Bounded(_scope(limits), limits)
+    elif way:
+        with _folder(Path(way), limits) as folder:
+            yield _Bounded(("sh", "-c", _ENTER, str(folder / "cgroup.procs")), limits)
+    else:
+        yield Group()
+
+
+def described() -> str:
+    """Which bound on memory and processes guests get on this host."""
+    way = _way()
+    if way == "systemd":
+        return "the kernel's: each guest has a cgroup, a scope of systemd"
+    if way:
+        return f"the kernel's: each guest has a cgroup in {way}"
+    return "looked at each 0.25 s: no cgroup can be had (no systemd of this user, no delegated cgroup v2)"
+
+
+@cache
+def _way() -> str | None:
+    """``systemd``, the folder in which groups can be made, or None; tried once: what looks right may fail."""
+    if shutil.which("systemd-run") and Path("/run/systemd/system").is_dir() and _works(_scope(_TRIAL)):
+        return "systemd"
+    for parent in _delegated():
+        with contextlib.suppress(OSError), _folder(parent, _TRIAL) as folder:
+            if _works(("sh", "-c", _ENTER, str(folder / "cgroup.procs"))):
+                return str(parent)
+    return None
+
+
+def _works(prefix: tuple[str, ...]) -> bool:
+    """Whether a process that is started so has both limits: a property that cannot be kept is ignored in silence."""
+    mounted = _mounted()
+    if mounted is None:
+        return False
+    script = 'cd "$0/$(sed -n s/^0:://p /proc/self/cgroup)" && cat memory.max pids.max'
+    words = [*prefix, "sh", "-c", script, str(mounted[0])]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.stdout.split() == [str(limit) for limit in _limits_of(_TRIAL)]
+
+
+def _limits_of(limits: Limits) -> tuple[int, int]:
+    """Bytes with the guest's own memory, a file in memory that is counted as well; and processes."""
+    return limits.memory_bytes + limits.memory_folder_bytes + _SPARE_BYTES, limits.processes
+
+
+def _name() -> str:
+    return f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _scope(limits: Limits) -> tuple[str, ...]:
+    memory_bytes, processes = _limits_of(limits)
+    whose = () if os.geteuid() == 0 else ("--user",)
+    words = ("systemd-run", *whose, "--scope", "--quiet", "--collect", f"--unit={_name()}.scope")
+    values = (f"MemoryMax={memory_bytes}", "MemorySwapMax=0", f"TasksMax={processes}")
+    return (*words, *(f"--property={value}" for value in values), "--")
+
+
+@contextmanager
+def _folder(parent: Path, limits: Limits) -> Iterator[Path]:
+    memory_bytes, processes = _limits_of(limits)
+    folder = parent / _name()
+    folder.mkdir()
+    try:
+        (folder / "memory.max").write_text(str(memory_bytes))
+        (folder / "pids.max").write_text(str(processes))
+        with contextlib.suppress(OSError):  # a kernel without swap has no such file
+            (folder / "memory.swap.max").write_text("0")
+        yield folder
+    finally:
+        _leave(folder)
+
+
+def _leave(folder: Path) -> None:
+    """Remove a group; its last processes have been killed and may take a moment to be gone."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while folder.exists():
+        try:
+            folder.rmdir()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _delegated() -> list[Path]:
+    """Folders from this process's own group upwards in which this user may make groups with both controllers."""
+    own = _folder_of(os.getpid())
+    if own is None:
+        return []
+    return [
+        folder
+        for folder in (own, *own.parents)
+        if set(_text(folder / "cgroup.subtree_control").split()) >= _CONTROLLERS
+        and os.access(folder, os.W_OK)
+        and os.access(folder / "cgroup.procs", os.W_OK)
+    ]
+
+
+def _folder_of(process: int) -> Path | None:
+    """The folder of a process's group in the unified hierarchy as this process sees it."""
+    lines = _text(Path(f"/proc/{process}/cgroup")).splitlines()
+    path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
+    mounted = _mounted()
+    return mounted[0] / os.path.relpath(path, mounted[1]) if path and mounted else None
+
+
+def _mounted() -> tuple[Path, str] | None:
+    """Where the unified hierarchy is mounted, and which of its folders is there."""
+    for line in _text(Path("/proc/self/mountinfo")).splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup2 "):
+            root, place = before.split()[3:5]
+            return Path(place), root
+    return None
+
+
+def _event(file: Path, name: str) -> int:
+    words = dict(line.split() for line in _text(file).splitlines())
+    return int(words.get(name, 0))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

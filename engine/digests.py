@@ -1,0 +1,104 @@
+"""Digests of this checkout's sources, so that nothing made from older ones passes for up to date.
+
+``python -m engine.digests BACKEND STAGE=MODULE ...`` prints JSON: `code`, a digest for `runs` and for each stage, and
+`images`, where the cache lists what these sources boot (`images.index`), by name.
+"""
+
+import ast
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from images import index
+from images.cache import digest_of, file_digest
+
+PROJECT = Path(__file__).resolve().parents[1]
+_RUNS = ("engine.execute", "engine.guest", "topologies")
+# what a module may use of its own folder beside other modules: C sources, tables, page templates
+_DATA = ("*.[ch]", "*.yaml", "templates/*")
+
+
+def sources(modules: Iterable[str], project: Path = PROJECT) -> list[Path]:
+    """Files of the project that modules are made of: all that they import, and what lies beside those as data.
+
+    Imports are found in the text, wherever in a module they stand. A package stands for all modules below it, since it
+    may import them by names that no text tells.
+
+    Raises:
+        ValueError: there is no such module.
+    """
+    waiting: list[Path] = []
+    for name in modules:
+        place = project / Path(*name.split("."))
+        found = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+        if not all(file.is_file() for file in found or [place]):
+            raise ValueError(f"{name}: found no such module in {project}")
+        waiting += found
+    files: set[Path] = set()
+    while waiting:
+        module = waiting.pop()
+        if module in files:
+            continue
+        files.add(module)
+        files.update(file for pattern in _DATA for file in module.parent.glob(pattern) if file.is_file())
+        waiting += _imported(module, project)
+    return sorted(files)
+
+
+def digest(modules: Iterable[str], project: Path = PROJECT) -> str:
+    """SHA-256 (hex) of the names and contents of `sources`."""
+    return digest_of({str(file.relative_to(project)): file_digest(file) for file in sources(modules, project)})
+
+
+def runs(backend: str) -> str:
+    """SHA-256 (hex) of all sources that carry out a run on a backend: those of this host, and what guests run."""
+    return digest((*_RUNS, f"engine.backends.{backend}"))
+
+
+@cache
+def _imported(module: Path, project: Path) -> list[Path]:
+    """Files of the project that importing a module executes."""
+    return list(_imports(module, project))
+
+
+def _imports(module: Path, project: Path) -> Iterator[Path]:
+    package = ".".join(module.parent.relative_to(project).parts)
+    for node in _statements(ast.parse(module.read_bytes())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            # what follows `import` may be a module, too
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                place = project.joinpath(*parts[:length])
+                yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all statements in it, without walking through their expressions."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _statements(child)
+
+
+def main(backend: str, *stages: str) -> int:
+    """Print what the module says; a stage is given as NAME=MODULE."""
+    code = {"runs": runs(backend)}
+    for stage in stages:
+        name, _, module = stage.partition("=")
+        code[name] = digest([module])
+    print(json.dumps({"code": code, "images": index.names(PROJECT)}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""Which runs need not be carried out again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine import backends
+from engine.execute import describe, run_folder
+from engine.scenario import Cell
+
+_CHANGES = ("origin_ns",)
+_OF_PROVENANCE = ("commit", "host")
+
+
+def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | None = None) -> bool:
+    """Tell whether a run has ended well, made of the same scenario, images and code as it would be now.
+
+    With `since` also whether it ended after that file was written.
+
+    Raises:
+        EngineError: what boots has not been built.
+    """
+    folder = run_folder(into, cell, seed)
+    try:
+        made = json.loads((folder / "run.json").read_text())
+        ended_ns = (folder / "summary.json").stat().st_mtime_ns
+    except (OSError, ValueError):
+        return False
+    if since is not None and ended_ns <= since.stat().st_mtime_ns:
+        return False
+    run = describe(cell, seed, backend)
+    run["provenance"] = backends.prepare(run).provenance
+    return _made_of(made) == _made_of(json.loads(json.dumps(run)))
+
+
+def _made_of(run: dict[str, Any]) -> dict[str, Any]:
+    """What decides the bytes of a run."""
+    rest = {name: value for name, value in run.items() if name not in _CHANGES}
+    provenance = run.get("provenance")
+    if isinstance(provenance, dict):
+        rest["provenance"] = {name: value for name, value in provenance.items() if name not in _OF_PROVENANCE}
+    return rest

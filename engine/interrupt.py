@@ -1,0 +1,29 @@
+"""SIGTERM, which batch schedulers send some seconds before they kill, ends a command as Ctrl-C does."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Raise Terminated in the block when SIGTERM comes, so that all that cleans up does its work."""
+
+    def terminate(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: None)  # cleaning up is not interrupted
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def status(interruption: KeyboardInterrupt) -> int:
+    """Give the exit status of a command that was interrupted: 128 and the signal's number."""
+    return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)

@@ -1,0 +1,188 @@
+"""Whether a guest gets on: virtual time has no meaning for a program that never sleeps, wall time has.
+
+A guest in virtual time gets on by sleeping: when every program waits, time jumps to what comes next. One that computes
+without end stops it. One that keeps asking something that never blocks makes it creep, by the price of a system call at
+a time, and the guest never idles. A link of 10 Gbit/s is slow as well, in wall time; but such a guest idles between
+packets. So time that passes slower than `CREEP` for a minute is a suspicion, and whether the guest ever idles decides.
+
+Both are read in the guest's memory: its kernel's clock, and when it last had nothing to do.
+"""
+
+import os
+import re
+import signal
+import struct
+import time
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.usage import processes, state
+
+STANDSTILL_S = 60.0
+"""Wall seconds over which virtual time must pass, in which no guest that is stopped (SIGSTOP) is seen."""
+
+CREEP = 0.5
+"""Virtual seconds per wall second; a program that polls makes 0.02 to 0.3 of them pass."""
+
+_LONGEST_LOOK_S = 1.0  # what lies further apart was no watching: this process was stopped, or the machine
+_ASK_EACH = 1 / 80  # of STANDSTILL_S, in its second half: 40 answers
+_FEWEST_TIMES = 3  # when there were less, it was this process that hardly ran
+_LONGEST_SIGN = 32
+_TAIL_BYTES = 64 << 10
+_CLOCK = b"time_travel_time"  # arch/um/kernel/time.c
+_IDLE = b"kernel_cpustat"  # include/linux/kernel_stat.h
+_IDLE_PROCESS = "swapper"
+
+
+@dataclass(frozen=True)
+class Instant:
+    """Of a guest: virtual time and the last time it began to idle, ns since boot; None: it cannot be read."""
+
+    now_ns: int | None = None
+    idle_ns: int | None = None
+
+
+class Progress:
+    """Of one guest: process `top` and those below it, with this run folder and console.
+
+    `kernel` is User-Mode Linux as it was built, None: no guest of that kind runs, and only its signs of life tell.
+    """
+
+    def __init__(self, top: int, folder: Path, console: BinaryIO, kernel: Path | None) -> None:
+        self._top, self._folder, self._console = top, folder, console
+        self._clock_at, self._idle_at = (address_of(kernel, symbol) if kernel else None for symbol in (_CLOCK, _IDLE))
+        self._asks = kernel is not None
+        self._looked_s = time.monotonic()
+        self._begin(None, Instant())
+
+    def _begin(self, sign_ns: int | None, at: Instant) -> None:
+        self._sign_ns, self._began = sign_ns, at
+        self._watched_s = 0.0
+        self._asked_s = 0.0
+        self._asked_first: Instant | None = None
+        self._times_asked = 0
+        self._answers_from = os.fstat(self._console.fileno()).st_size
+
+    def standstill(self) -> str | None:
+        """A sentence when the guest does not get on; to be called often."""
+        now_s = time.monotonic()
+        kernel = self._kernel_process()
+        if kernel is None or state(kernel) not in ("T", "t"):
+            self._watched_s += min(now_s - self._looked_s, _LONGEST_LOOK_S)
+        self._looked_s = now_s
+        sign_ns, at = sign_of_life(self._folder), self._instant(kernel)
+        passed_s = self._passed_s(sign_ns, at.now_ns)
+        if passed_s is None or passed_s >= CREEP * STANDSTILL_S:
+            self._begin(sign_ns, at)
+            return None
+        half = self._watched_s > STANDSTILL_S / 2
+        if self._asks and half and self._watched_s - self._asked_s >= _ASK_EACH * STANDSTILL_S:
+            if kernel:
+                os.kill(kernel, signal.SIGUSR2)  # it prints who runs
+            self._asked_first = self._asked_first or at
+            self._times_asked += 1
+            self._asked_s = self._watched_s
+        if self._watched_s <= STANDSTILL_S:
+            return None
+        wrong = self._judged(passed_s, at, sign_ns)
+        self._begin(sign_ns, at)
+        return wrong
+
+    def _passed_s(self, sign_ns: int | None, now_ns: int | None) -> float | None:
+        """Virtual seconds since this minute of watching began; None: it cannot be said, but something moved."""
+        if now_ns is not None:
+            return None if self._began.now_ns is None else (now_ns - self._began.now_ns) / 1e9
+        return 0.0 if sign_ns == self._sign_ns else None
+
+    def _judged(self, passed_s: float, at: Instant, sign_ns: int | None) -> str | None:
+        when = f"at {sign_ns / 1e9:.1f} s of the scenario" if sign_ns else "before the scenario started"
+        none = f"no progress for {STANDSTILL_S:.0f} s {when}"
+        if not self._asks:
+            return none
+        answers, first = self._answers(), self._asked_first
+        if first is None or self._times_asked < _FEWEST_TIMES or at.idle_ns != first.idle_ns:
+            return None
+        if not answers:
+            return f"{none}: its kernel does not answer"
+        busy = Counter(name for name in answers if not name.startswith(_IDLE_PROCESS))
+        stands_still = at.now_ns == first.now_ns
+        if stands_still and not busy:
+            return f"{none}: all its programs wait for something that never comes"
+        if busy.total() < len(answers):
+            return None
+        name = busy.most_common(1)[0][0]
+        if stands_still:
+            return f"{none}: {name} computes without ever sleeping, so virtual time stands still"
+        return (
+            f"hardly any progress for {STANDSTILL_S:.0f} s {when}: {name} keeps calling what never blocks, so virtual "
+            f"time creeps: {passed_s:.1f} s have passed"
+        )
+
+    def _answers(self) -> list[str]:
+        """Names of the processes that ran when the guest's kernel was asked."""
+        end = os.fstat(self._console.fileno()).st_size
+        said = os.pread(self._console.fileno(), _TAIL_BYTES, max(self._answers_from, end - _TAIL_BYTES))
+        names = re.findall(rb"^running: (.{1,80})", said, re.MULTILINE)
+        return [name.decode(errors="replace").strip() for name in names]
+
+    def _kernel_process(self) -> int | None:
+        return next((process for process in processes(self._top) if _name(process) == "linux"), None)
+
+    def _instant(self, kernel: int | None) -> Instant:
+        if kernel is None or self._clock_at is None:
+            return Instant()
+        try:
+            memory = os.open(f"/proc/{kernel}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return Instant()
+        try:
+            (now_ns,) = struct.unpack("<Q", os.pread(memory, 8, self._clock_at))
+            if self._idle_at is None:
+                return Instant(now_ns)
+            # before the counters: two flags, the number of changes, the time; older kernels have the counters only
+            flags, changes, idle_ns = struct.unpack("<IIQ", os.pread(memory, 16, self._idle_at))
+            return Instant(now_ns, idle_ns if flags <= 0x0101 and changes and 0 < idle_ns <= now_ns else None)
+        except (OSError, struct.error):
+            return Instant()
+        finally:
+            os.close(memory)
+
+
+def sign_of_life(folder: Path) -> int | None:
+    """The virtual instant the guest has come to, ns. The file is the guest's, so it may be anything, a pipe too."""
+    try:
+        file = os.open(folder / "heartbeat", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return int(os.read(file, _LONGEST_SIGN))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(file)
+
+
+@cache
+def address_of(program: Path, symbol: bytes) -> int | None:
+    """Address of a variable in a program that is linked to fixed addresses (ELF, 64 bit); None: it has none."""
+    data = program.read_bytes()
+    sections_at, (entry_bytes, count) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQII", data, sections_at + entry_bytes * index) for index in range(count)]
+    for _, kind, _, _, start, length, names, _ in sections:
+        if kind != 2:  # SHT_SYMTAB
+            continue
+        names_at = sections[names][4]
+        for name, *_, value, _ in struct.iter_unpack("<IBBHQQ", data[start : start + length]):
+            if data.startswith(symbol + b"\0", names_at + name):
+                return int(value)
+    return None
+
+
+def _name(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,47 @@
+"""Parameters that default to what the path can carry: the file of a client that can only send files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.units import parse
+
+
+def defaults(flows: list[dict[str, Any]], data: Mapping[str, Any], known: Mapping[str, Any]) -> list[dict[str, str]]:
+    """For each flow: the parameters marked `follows_path` that it leaves out, with a value for this scenario.
+
+    That is what the path can carry while the flow lasts, but no less than the parameter's default and no more than its
+    range allows. Where several flows have such a parameter, it is the default: both sides keep their files in the
+    guest's memory, which holds no larger ones of several. `data` is in base units.
+    """
+    following = [
+        {
+            name: parameter
+            for name, parameter in known[flow["implementation"]]["parameters"].items()
+            if parameter.get("follows_path")
+        }
+        for flow in flows
+    ]
+    alone = sum(map(bool, following)) == 1
+    return [
+        {
+            name: f"{_between(parameter, _carried_bytes(data, flow) if alone and not flow['bytes'] else 0)}B"
+            for name, parameter in parameters.items()
+        }
+        for flow, parameters in zip(flows, following, strict=True)
+    ]
+
+
+def _carried_bytes(data: Mapping[str, Any], flow: Mapping[str, Any]) -> float:
+    queue = "bottleneck" if flow["from"].startswith("s") else "backward_bottleneck"
+    if data[queue] is None:
+        return math.inf
+    changes = [event["rate_bps"] for event in data["events"] if event["on"] == queue and "rate_bps" in event]
+    return float(max(data[queue]["rate_bps"], *changes, 0) * (flow["stop_ns"] - flow["start_ns"]) / 8e9)
+
+
+def _between(parameter: Mapping[str, Any], wanted: float) -> int:
+    least, most = (parse(value, "bytes") for value in (parameter["default"], parameter["range"][1]))
+    return int(min(max(wanted, least), most))

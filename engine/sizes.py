@@ -1,0 +1,86 @@
+"""Buffers and memory of a guest, from what its scenario can have under way at one time.
+
+What every study of the project needs fits a standard; only larger paths and more hosts than theirs get more, so that
+runs within it keep their bytes.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from engine.errors import EngineError
+
+MEMORY_MIB = 512
+"""Of a standard guest."""
+
+_MIB = 1 << 20
+_PACKET_BYTES = 1500
+_MOST_MEMORY_MIB = 8192
+_SPARE_MIB = 320  # of a standard guest, beside its kernel, root and Python
+
+_RECEIVE_BUFFER_BYTES, _LARGEST_BUFFER_BYTES = 4 * _MIB, 32 * _MIB
+_TCP_MEMORY_BYTES = 24 * _MIB  # what the kernel of a standard guest lets TCP have before it presses
+_OVERSHOOT = 2  # slow start doubles what is under way before it sees a loss
+_KEPT_SHARE = 2  # a packet in memory takes up to twice its bytes
+_SENT_AND_RECEIVED = (
+    2.5  # kept by a sender until acknowledged, waiting there to be sent, kept by a receiver behind a gap
+)
+_FLOW_BYTES, _FLOW_PROCESSES_BYTES, _CAPTURE_PROCESS_BYTES = 256 << 10, 2 * _MIB, 4 * _MIB
+# A burst of a whole window must not be lost in softnet, where 1000 packets may wait unless something else is said.
+_BURST_BYTES, _BACKLOG_PKTS = 800 * _PACKET_BYTES, 1_000_000
+_RING_KIB, _RINGS_KIB, _PAGE_BYTES = 16384, 16 * 16384, 4096
+
+
+def sizes(run: dict[str, Any]) -> dict[str, Any]:
+    """The `sizes` of run.json: what guest, kernel and captures of a resolved scenario have to hold.
+
+    `kernel` are sysctls of the whole guest, where the kernel's own choice does not suffice.
+
+    Raises:
+        EngineError: no guest can hold it.
+    """
+    window_bytes = max(_window_bytes(run, name) for name in ("bottleneck", "backward_bottleneck") if run[name])
+    largest_bytes = _OVERSHOOT * window_bytes
+    tcp_bytes = math.ceil(largest_bytes * _KEPT_SHARE * _SENT_AND_RECEIVED) + len(run["flows"]) * _FLOW_BYTES
+    captures = sum(_interfaces(run, tap) for tap in run["captures"])
+    ring_kib = _RING_KIB if captures * _RING_KIB <= _RINGS_KIB else _RINGS_KIB // captures
+    needed_bytes = tcp_bytes + captures * ((ring_kib << 10) + _CAPTURE_PROCESS_BYTES)
+    needed_bytes += len(run["flows"]) * _FLOW_PROCESSES_BYTES
+    memory_mib = MEMORY_MIB + max(0, math.ceil((needed_bytes / _MIB - _SPARE_MIB) / 128) * 128)
+    if memory_mib > _MOST_MEMORY_MIB:
+        raise EngineError(
+            f"the run needs a guest of {memory_mib} MiB, the largest has {_MOST_MEMORY_MIB}: "
+            f"{window_bytes / 1e6:.0f} MB can be under way (rate x round trip + buffer), "
+            f"and {captures} interfaces are captured"
+        )
+    pages = math.ceil(tcp_bytes / _PAGE_BYTES)
+    kernel = {"net/ipv4/tcp_mem": f"{pages} {pages} {2 * pages}"} if tcp_bytes > _TCP_MEMORY_BYTES else {}
+    if window_bytes > _BURST_BYTES:
+        kernel["net/core/netdev_max_backlog"] = str(_BACKLOG_PKTS)
+    return {
+        "memory_mib": memory_mib,
+        "capture_buffer_kib": ring_kib,
+        "receive_buffer_bytes": max(_RECEIVE_BUFFER_BYTES, math.ceil(largest_bytes / _MIB) * _MIB),
+        "largest_buffer_bytes": max(_LARGEST_BUFFER_BYTES, _KEPT_SHARE * math.ceil(largest_bytes / _MIB) * _MIB),
+        "kernel": kernel,
+    }
+
+
+def _window_bytes(run: dict[str, Any], name: str) -> int:
+    """What can be under way and waiting over one bottleneck at most: rate x round trip + buffer."""
+    changes = [event for event in run["events"] if event["on"] == name]
+    fastest_bps = max([run[name]["rate_bps"], *(event.get("rate_bps", 0) for event in changes)])
+    most_pkts = max([run[name]["buffer_pkts"], *(event.get("buffer_pkts", 0) for event in changes)])
+    round_trip_ns = sum(max(_delays_ns(run, way)) for way in ("forward_ns", "backward_ns"))
+    return int(math.ceil(fastest_bps * round_trip_ns / 8e9) + most_pkts * _PACKET_BYTES)
+
+
+def _delays_ns(run: dict[str, Any], way: str) -> Iterator[int]:
+    for path in (run["delay"], run["delay_b"], *(event.get("delay") for event in run["events"])):
+        if path:
+            yield path.get(way, 0)
+
+
+def _interfaces(run: dict[str, Any], tap: str) -> int:
+    """How many interfaces a tap has at most."""
+    return 1 if tap == "bottleneck-out" else int(run["topology"]["pairs"])

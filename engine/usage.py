@@ -1,0 +1,204 @@
+"""What a guest's processes take of the host where no limit of the kernel counts it: looked at from outside, by polling.
+
+All of it is state that a look finds as long as it lasts, whoever made it and however shortly that process lived:
+processes and their memory, files in the run folder, and files that have lost their names but are kept by a descriptor,
+a mapping or a message under way. The system call filter (engine/guest/confine.c) refuses what could not be found.
+Not counted, for want of a way to see them: what the host's kernel itself holds for pipes, sockets and descriptors.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine import handover
+from engine.sandbox import FOLDERS, MEMORY_FOLDER, Limits
+
+FREE_BYTES = 16 << 20
+"""A guest is ended before the disk has less left, whoever filled it."""
+
+_KIB = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
+_IN_FLIGHT = re.compile(rb"^scm_fds:\s*([1-9]\d*)", re.MULTILINE)
+_SHARED_MEMORY = b"/dev/zero (deleted)"  # how the kernel calls memory that is shared without a file
+_SHARED_BYTES = 16 << 10  # of one such piece at most: SHARED_BYTES in confine.c
+_NODE_BYTES = 1 << 10  # of kernel memory for a file of the memory folder, however empty
+_LONGEST_MAPS_BYTES = 64 << 20
+_CLOSE_LOOK_SHARE = 0.01  # of a processor, for looks at mappings and sockets
+_LOOKS_IN_FLIGHT = 3
+
+
+class Usage:
+    """What the processes below process `top`, a guest with this run folder and these limits, take together."""
+
+    def __init__(self, top: int, folder: Path, limits: Limits, bounded: bool) -> None:
+        """`bounded`: a cgroup counts memory and processes already."""
+        self._top, self._folder, self._limits, self._bounded = top, folder, limits, bounded
+        self._device = folder.stat().st_dev
+        self._free_bytes = shutil.disk_usage(folder).free
+        self._next_close_look_s = 0.0
+        self._shared_bytes = 0
+        self._in_flight: dict[int, int] = {}  # looks in a row that found files under way, by socket
+        self._cpu_ticks = 0
+
+    def too_much(self) -> str | None:
+        """A sentence when the guest takes more than it may."""
+        try:
+            return self._found(processes(self._top))
+        except PermissionError:
+            return "one of its processes hides which files it has open"
+
+    def _found(self, inside: list[int]) -> str | None:
+        wrong = self._look_closely(inside) if time.monotonic() >= self._next_close_look_s else None
+        if not (wrong or self._bounded):
+            wrong = self._too_much_memory(inside)
+        if wrong:
+            return wrong
+        free_bytes = shutil.disk_usage(self._folder).free
+        if free_bytes < FREE_BYTES:
+            return f"no space left on the disk ({free_bytes >> 20} MiB)"
+        return handover.over(self._folder, self._limits, self._unlinked_bytes(inside))
+
+    def _too_much_memory(self, inside: list[int]) -> str | None:
+        if len(inside) > self._limits.processes:
+            return f"it has {len(inside)} processes, allowed are {self._limits.processes}"
+        memory_bytes = sum(map(_own_memory_bytes, inside)) + self._shared_bytes + _node_bytes(inside)
+        if memory_bytes > self._limits.memory_bytes:
+            allowed_mib = self._limits.memory_bytes >> 20
+            return f"its processes take {memory_bytes >> 20} MiB of memory, allowed are {allowed_mib} MiB"
+        return None
+
+    def _look_closely(self, inside: list[int]) -> str | None:
+        """Mappings and messages under way. Takes longer, so it comes the more rarely the longer it takes."""
+        started_s = time.thread_time()
+        try:
+            return self._wrong_mapping(inside) or self._hidden_in_flight(inside)
+        finally:
+            self._next_close_look_s = time.monotonic() + (time.thread_time() - started_s) / _CLOSE_LOOK_SHARE
+
+    def _wrong_mapping(self, inside: list[int]) -> str | None:
+        """User-Mode Linux reads and writes files of the run folder; what maps one keeps it from being seen."""
+        places = [os.fsencode(place) + b"/" for place in (FOLDERS["TESTBED_RUN"], self._folder.resolve())]
+        read_bytes, shared = 0, set()
+        for process in inside:
+            maps = _read(f"/proc/{process}/maps", _LONGEST_MAPS_BYTES)
+            read_bytes += len(maps)
+            if read_bytes > _LONGEST_MAPS_BYTES:
+                return "its processes have too many pieces of memory to look through"
+            if any(place in maps for place in places):
+                return "one of its processes maps a file of the run folder into its memory"
+            if _SHARED_MEMORY in maps:
+                shared |= {line.split()[4] for line in maps.splitlines() if line.endswith(_SHARED_MEMORY)}
+        self._shared_bytes = len(shared) * _SHARED_BYTES
+        return None
+
+    def _hidden_in_flight(self, inside: list[int]) -> str | None:
+        """What stays under way while the disk fills hides files; User-Mode Linux, too, passes some to its processes."""
+        ticks = sum(map(_cpu_ticks, inside))
+        lost_bytes = self._free_bytes - shutil.disk_usage(self._folder).free
+        if ticks == self._cpu_ticks or lost_bytes < self._limits.disk_bytes:  # nothing could have moved on, or no harm
+            return None
+        self._cpu_ticks = ticks
+        found = {
+            status.st_ino
+            for place, status in _open_files(inside)
+            if stat.S_ISSOCK(status.st_mode) and _IN_FLIGHT.search(_read(place.replace("/fd/", "/fdinfo/")))
+        }
+        self._in_flight = {socket: self._in_flight.get(socket, 0) + 1 for socket in found}
+        if max(self._in_flight.values(), default=0) >= _LOOKS_IN_FLIGHT:
+            return "its processes keep open files in a message that nobody receives"
+        return None
+
+    def _unlinked_bytes(self, inside: list[int]) -> int:
+        """What files without a name, that only an open descriptor keeps, take."""
+        found = {}
+        for _, status in _open_files(inside):
+            if status.st_nlink == 0 and status.st_dev == self._device:
+                found[status.st_ino] = max(status.st_blocks * 512, status.st_size)
+        return sum(found.values())
+
+
+def processes(top: int) -> list[int]:
+    """Process `top` and all below it. A child belongs to the thread that made it."""
+    found = [top]
+    for process in found:
+        for thread in _listed(f"/proc/{process}/task"):
+            found += map(int, _read(f"/proc/{process}/task/{thread}/children").split())
+    return found
+
+
+def _open_files(inside: list[int]) -> Iterator[tuple[str, os.stat_result]]:
+    """Name in /proc and status of what each thread has open: threads need not share their descriptors.
+
+    Raises:
+        PermissionError: a process of the guest, that still lives, does not let itself be looked at.
+    """
+    for process in inside:
+        for thread in _listed(f"/proc/{process}/task"):
+            folder = f"/proc/{process}/task/{thread}/fd"
+            try:
+                descriptors = os.listdir(folder)  # noqa: PTH208  a path object for each takes longer than the rest
+            except PermissionError:
+                if len(inside) > 2 and process != inside[0] and _has_memory(process):
+                    raise
+                continue  # the sandbox's own first steps may be privileged, and who ends has no memory any more
+            except OSError:
+                continue
+            for descriptor in descriptors:
+                with contextlib.suppress(OSError):
+                    # of the file itself: there is no name to resolve
+                    yield f"{folder}/{descriptor}", os.stat(f"{folder}/{descriptor}")  # noqa: PTH116
+
+
+def _own_memory_bytes(process: int) -> int:
+    return sum(map(int, _KIB.findall(_read(f"/proc/{process}/status")))) << 10
+
+
+def _node_bytes(inside: list[int]) -> int:
+    """Kernel memory for files of the sandbox's own memory folder, whose size bounds what they hold."""
+    try:
+        place = f"/proc/{inside[-1]}/root{MEMORY_FOLDER}"
+        if Path(place).stat().st_dev == Path(MEMORY_FOLDER).stat().st_dev:
+            return 0
+        status = os.statvfs(place)
+        return (status.f_files - status.f_ffree) * _NODE_BYTES
+    except OSError:  # it has ended
+        return 0
+
+
+def _has_memory(process: int) -> bool:
+    return _read(f"/proc/{process}/statm").split()[:1] not in ([], [b"0"])
+
+
+def _cpu_ticks(process: int) -> int:
+    # the name, in parentheses, may hold anything
+    fields = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
+    return int(fields[11]) + int(fields[12]) if fields else 0
+
+
+def state(process: int) -> str:
+    """The letter of a process's state as in /proc, T: stopped; nothing when it has ended."""
+    return _read(f"/proc/{process}/stat").rpartition(b")")[2][1:2].decode()
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except OSError:  # it has ended
+        return []
+
+
+def _read(file: str, at_most: int = 1 << 20) -> bytes:
+    """A file of /proc; nothing when its process has ended."""
+    try:
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123
+            parts, length = [], 0
+            while length <= at_most and (part := stream.read(1 << 16)):
+                parts.append(part)
+                length += len(part)
+            return b"".join(parts)
+    except OSError:
+        return b""

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""Where a store lists what was built, by the sources that it was built from.
+
+`<root>/images/<name>-<key>.json` holds what boots (name `boot`, or `debug` with the debug kernel) or one program under
+test (its own name). The key is a digest of sources, so checkouts that share a store each find what their own sources
+say, or nothing, and never what others made. Paths in these files are relative to the store's root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from images.cache import Store, digest_of, file_digest, project_root
+
+BOOT = "boot"
+DEBUG = "debug"
+FOLDER = "images"
+KEY_DIGITS = 16
+ENTRIES = "entries"
+"""Field of an index: the store's entries that building it asked for, as `<kind>/<digest>`."""
+
+_CHECKOUTS = "checkouts"
+# no part of what boots: programs have keys of their own
+_OTHER = ("implementations", "ansible", "docker")
+
+
+def names(project: Path | None = None) -> dict[str, str]:
+    """The indexes of what boots and of each program for the sources of a checkout, relative to the store's root."""
+    project = project or project_root()
+    descriptions = sorted(project.glob("images/implementations/*/implementation.yaml"))
+    return {name: _index(name, project) for name in (BOOT, DEBUG, *(file.parent.name for file in descriptions))}
+
+
+def path(root: Path, name: str) -> Path:
+    """The index of `name` for this checkout's sources, whether it exists or not."""
+    return root / _index(name, project_root())
+
+
+def read(index: Path) -> dict[str, Any]:
+    """What an index lists, its field `ENTRIES` included. Raises OSError or ValueError where it cannot be read."""
+    listed: dict[str, Any] = json.loads(index.read_text())
+    return listed
+
+
+def write(store: Store, name: str, about: dict[str, Any]) -> Path:
+    """Write what was built; paths below the store's root become relative to it. Returns the index."""
+    index = path(store.root, name)
+    index.parent.mkdir(parents=True, exist_ok=True)
+    entries = sorted(str(entry) for entry in store.asked_for)
+    text = json.dumps(_relative({**about, ENTRIES: entries}, f"{store.root}/"), indent=2) + "\n"
+    if not index.exists() or index.read_text() != text:
+        draft = index.with_name(f".{index.name}.{os.getpid()}")
+        draft.write_text(text)
+        draft.rename(index)
+    return index
+
+
+def register(root: Path) -> None:
+    """Note in a store that this checkout uses it."""
+    checkout = str(project_root())
+    note = root / _CHECKOUTS / digest_of(checkout)[:KEY_DIGITS]
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(checkout + "\n")
+
+
+def in_use(root: Path) -> Iterator[tuple[Path, Path]]:
+    """Each index that a checkout which uses the store has today, behind that checkout.
+
+    Checkouts that are gone are forgotten, and indexes that none has are removed.
+    """
+    used: set[Path] = set()
+    for note in sorted((root / _CHECKOUTS).glob("*")):
+        checkout = Path(note.read_text().removesuffix("\n"))
+        if not (checkout / "images").is_dir():
+            note.unlink()
+            continue
+        for index in (root / name for name in names(checkout).values()):
+            if index.exists():
+                used.add(index)
+                yield checkout, index
+    for index in (root / FOLDER).glob("*.json"):
+        if index not in used:
+            index.unlink()
+
+
+def _relative(value: Any, root: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _relative(one, root) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_relative(one, root) for one in value]
+    return value.removeprefix(root) if isinstance(value, str) else value
+
+
+def _index(name: str, project: Path) -> str:
+    sources = {str(file.relative_to(project)): file_digest(file) for file in _sources(name, project)}
+    return f"{FOLDER}/{name}-{digest_of(sources)[:KEY_DIGITS]}.json"
+
+
+def _sources(name: str, project: Path) -> Iterator[Path]:
+    images = project / "images"
+    if name in (BOOT, DEBUG):
+        for file in _files(images):
+            if file.suffix != ".md" and file.relative_to(images).parts[0] not in _OTHER:
+                yield file
+        yield from (project / "engine" / "guest").glob("*.[ch]")  # they become the guest's tools
+        return
+    yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
+    yield from _files(images / "rootfs")
+    for folder in _line(images / "implementations" / name):
+        yield from _files(folder)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files below a folder, but what Python and editors leave there."""
+    for file in sorted(folder.rglob("*")):
+        left = any(part.startswith(".") or part == "__pycache__" for part in file.relative_to(folder).parts)
+        if file.is_file() and not left:
+            yield file
+
+
+def _line(folder: Path) -> Iterator[Path]:
+    """An implementation's folder and those it extends; a wrong `extends` is told by those who build."""
+    import yaml  # the doctor, which comes before the environment does, needs this module and no more
+
+    seen: set[Path] = set()
+    while folder not in seen and (folder / "implementation.yaml").is_file():
+        seen.add(folder)
+        yield folder
+        description = yaml.load((folder / "implementation.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+        base = description.get("extends") if isinstance(description, dict) else None
+        folder = folder.parent / str(base)

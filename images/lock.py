@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""`python -m images lock`: write locks of the Debian packages that the mirror has today."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from images import build_root, locked, programs
+from images.cache import Store
+from images.errors import ImageError
+from images.kernel import sources
+from images.locked import requested
+from images.rootfs import build as rootfs
+from images.run import Say
+from images.stock import build as stock
+
+OWN = ("kernel", "build-root", "rootfs")
+"""What every guest is made of."""
+
+
+def renew(store: Store, say: Say, names: Sequence[str]) -> None:
+    """Write the locks with these names, or those of what every guest is made of. ImageError when one cannot be had."""
+    allowed = [*OWN, "stock", *programs.locked_names()]
+    for name in names or OWN:
+        if name not in allowed:
+            raise ImageError(f"{name} has no lock; those that have one are: {', '.join(allowed)}")
+    for name in names or OWN:
+        if name == "kernel":
+            package = sources.renew(store)
+            say(f"kernel: {package.name} {package.version}, {sources.LOCK}")
+        elif name == "build-root":
+            packages = requested(build_root.PACKAGES.read_text())
+            _write(store, say, name, build_root.LOCK, build_root.SUITE, packages, complete=False)
+        elif name == "rootfs":
+            _write(store, say, name, rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()))
+        elif name == "stock":
+            _write(store, say, name, stock.LOCK, rootfs.SUITE, stock.PACKAGES)
+        else:
+            for path, suite, wanted, complete in programs.locks(name):
+                _write(store, say, name, path, suite, wanted, complete=complete)
+
+
+def _write(
+    store: Store, say: Say, name: str, path: Path, suite: str, wanted: Sequence[str], *, complete: bool = True
+) -> None:
+    lock = locked.resolve(store, suite, wanted, complete=complete)
+    lock.write(path)
+    say(f"{name}: {len(lock.packages)} packages of Debian {suite}, {path}")

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Locks: the exact Debian packages that something is made of, so that it is the same wherever and whenever it is made.
+
+A lock is a JSON file in the project. `python -m images lock` writes it from what the mirror has; a build takes what it
+names or stops. Debian keeps one version at a time, so the message of a build that stops says what can be done.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from images.cache import Store, digest_of, file_digest
+from images.debian import Archive, Package, mirrors
+from images.errors import ImageError
+from images.run import Say
+
+COMPLETE = ("?essential", "?priority(required)", "apt")
+"""What belongs to every root that boots or is entered by chroot, as apt patterns."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    """Packages of one Debian suite.
+
+    `wanted` are the names they follow from, `written` is the day (UTC), `renewed_by` the command that writes it anew.
+    """
+
+    suite: str
+    wanted: list[str]
+    written: str
+    packages: list[Package]
+    renewed_by: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of what is in the packages."""
+        return digest_of([package.sha256 for package in self.packages])
+
+    def write(self, path: Path) -> None:
+        """Write it, a package a line."""
+        lines = ",\n".join(f"  {json.dumps(asdict(package))}" for package in self.packages)
+        head = "".join(
+            f' "{name}": {json.dumps(value)},\n'
+            for name, value in (("suite", self.suite), ("wanted", self.wanted), ("written", self.written))
+        )
+        path.write_text(f'{{\n{head} "packages": [\n{lines}\n ]\n}}\n')
+
+
+def requested(text: str) -> list[str]:
+    """Return the package names of a list with comments."""
+    return [line.split("#")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
+
+
+def read(path: Path, suite: str, wanted: Sequence[str], renewed_by: str) -> Lock:
+    """Read the lock of `wanted` packages of a suite. ImageError when there is none, or it is of something else."""
+    lock = read_any(path, renewed_by)
+    if (lock.suite, lock.wanted) != (suite, sorted(wanted)):
+        differing = sorted({*lock.wanted} ^ {*wanted}) or [lock.suite, suite]
+        raise ImageError(f"{path} is the lock of other packages ({', '.join(differing)}): `{renewed_by}` writes it")
+    return lock
+
+
+def read_any(path: Path, renewed_by: str) -> Lock:
+    """Read the lock of whatever packages it is."""
+    remedy = f"`{renewed_by}` writes it"
+    try:
+        data = json.loads(path.read_text())
+        packages = [Package(**package) for package in data["packages"]]
+        return Lock(data["suite"], data["wanted"], data["written"], packages, renewed_by)
+    except FileNotFoundError:
+        raise ImageError(f"{path} does not exist: {remedy}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{path} is not a lock ({error}): {remedy}") from None
+
+
+def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, renewed_by: str = "") -> Lock:
+    """Return what the mirror has today for `wanted` and all it depends on, with Debian's minimal base if `complete`."""
+    archive = _archive(store, suite)
+    with archive.opened():
+        packages = archive.closure([*wanted, *(COMPLETE if complete else ())])
+    return Lock(suite, sorted(wanted), time.strftime("%Y-%m-%d", time.gmtime()), packages, renewed_by)
+
+
+def fetch(store: Store, say: Say, lock: Lock, what: str) -> dict[Package, Path]:
+    """Return the file of each package, downloaded where the store does not have it.
+
+    `what` names their purpose. Raises ImageError, which says what to do, when the mirror does not have all of them.
+    """
+    folder = store.root / "downloads" / "packages"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {package: folder / f"{package.sha256}.deb" for package in lock.packages}
+    if missing := [package for package, file in files.items() if not _is(file, package)]:
+        _download(store, say, lock, missing, what)
+    return files
+
+
+def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: str) -> None:
+    archive = _archive(store, lock.suite)
+    folder = store.root / "downloads" / "packages"
+    say(f"{what}: looking into Debian {lock.suite}")
+    with archive.opened(), tempfile.TemporaryDirectory(dir=folder, prefix=".coming-") as place:
+        missing = [package for package in missing if not _is(folder / f"{package.sha256}.deb", package)]
+        offered = archive.offers([package.name for package in missing])
+        gone = [package for package in missing if package not in offered]
+        if gone:
+            raise ImageError(_gone(lock, gone, offered, what))
+        if not missing:  # another process fetched them meanwhile
+            return
+        size = sum(package.size for package in missing) / 1e6
+        say(f"{what}: downloading {_count(missing)} ({size:.0f} MB)")
+        archive.download(missing, Path(place))
+        came = {file_digest(file): file for file in Path(place).glob("*.deb")}
+        for package in missing:
+            if package.sha256 not in came:
+                raise ImageError(f"{package.name} {package.version} came with another SHA-256 than {package.sha256}")
+            came[package.sha256].rename(folder / f"{package.sha256}.deb")
+
+
+def _gone(lock: Lock, gone: list[Package], offered: list[Package], what: str) -> str:
+    """What to do about locked packages that no mirror has."""
+    named = []
+    for package in gone[:5]:
+        others = [each.version for each in offered if each.name == package.name and each.version != package.version]
+        now = f"there is {' and '.join(others)}" if others else "there is no other version"
+        if package.version in [each.version for each in offered if each.name == package.name]:
+            now = "there is another file of that version"
+        named.append(f"{package.name} {package.version} ({now})")
+    more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+    return (
+        f"{what}: the lock of {lock.written} names packages that {' and '.join(mirrors())} no longer has in "
+        f"{lock.suite}: {', '.join(named)}{more}. Either `python -m images unpack FILE` takes images that were packed "
+        "elsewhere, or DEBIAN_MIRROR=URL names an archive that still has that day, or "
+        f"`{lock.renewed_by}` writes a lock of today, with which runs may give other bytes"
+    )
+
+
+def _archive(store: Store, suite: str) -> Archive:
+    return Archive(store.root / "downloads" / "apt", suite)
+
+
+def _is(file: Path, package: Package) -> bool:
+    return file.is_file() and file.stat().st_size == package.size and file_digest(file) == package.sha256
+
+
+def _count(packages: Sequence[Package]) -> str:
+    return f"{len(packages)} packages" if len(packages) > 1 else f"{packages[0].name} {packages[0].version}"

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""`python -m images pack FILE` and `unpack FILE`: everything that boots, as one file that needs no mirror.
+
+The file is a compressed tar archive of store entries (`<kind>/<digest>/...`, each with its manifest of digests) behind
+`pack.json`, which lists them. A pack may come from anywhere: nothing of it lands outside the store, no link in it is
+followed, and an entry is taken only when it has exactly the files of its manifest.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from images.cache import MANIFEST, Store, file_digest, first_difference, project_root, remove
+from images.errors import ImageError
+from images.run import Say
+
+ABOUT = "pack.json"
+_ONLY_FOR_BUILDS = ("build-roots", "fetched")
+_ROOTS = ("rootfs", "roots")
+"""Kinds of entries with a folder `root`, in which links are meant for the guest."""
+_ENTRY = re.compile(r"[a-z]+(-[a-z]+)*/[0-9a-f]{64}")
+_LONGEST_ABOUT_BYTES = 1 << 20
+_COMPRESSION = 6
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a pack says about itself: the checkout's commit, the programs it has, and its entries."""
+
+    commit: str
+    programs: list[str]
+    entries: list[str]
+
+
+def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
+    """Write the entries that the store was asked for into `file`; nothing half-written is left when that fails.
+
+    `programs` are the names of the programs among them.
+    """
+    entries = sorted(
+        str(entry.relative_to(store.root))
+        for entry in store.asked_for
+        if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
+    )
+    say(f"packing {len(entries)} entries (1 minute)")
+    about = json.dumps({"commit": _commit(), "programs": sorted(programs), "entries": entries}, indent=1).encode()
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        with (
+            draft.open("wb") as stream,
+            # the same bytes of the same entries: no time, no name
+            gzip.GzipFile("", "wb", _COMPRESSION, stream, mtime=0) as compressed,
+            tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            header = tarfile.TarInfo(ABOUT)
+            header.size = len(about)
+            archive.addfile(header, io.BytesIO(about))
+            for entry in entries:
+                archive.add(store.root / entry, entry, filter=lambda member: _plain(store.root, member))
+        draft.rename(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    say(f"{file}: {file.stat().st_size / 1e6:.0f} MB, SHA-256 {file_digest(file)}")
+
+
+def unpack(store: Store, say: Say, file: Path) -> Contents:
+    """Put the entries of a pack into the store, and return what it says about itself.
+
+    Raises ImageError when the file is not a pack, is damaged, or has a member that does not belong there.
+    """
+    say(f"unpacking {file} (SHA-256 {file_digest(file)})")
+    store.root.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=store.root, prefix=".unpacking-"))
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            members = iter(archive)
+            about = _about(archive, next(members, None))
+            _extract(archive, members, about.entries, place)
+        for entry in about.entries:
+            _adopt(store, place / entry, entry)
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{file} is not what `python -m images pack` writes, or is damaged: {error}") from None
+    except ImageError as error:
+        raise ImageError(f"{file}: {error}") from None
+    finally:
+        remove(place)
+    return about
+
+
+def _commit() -> str:
+    """The checkout's commit, or an empty string where there is none."""
+    command = ["git", "-C", str(project_root()), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _plain(root: Path, member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out who owns it and set-user-ID bits; a second name of a file becomes a file."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode &= 0o1777
+    if member.islnk():
+        member.type, member.linkname = tarfile.REGTYPE, ""
+        member.size = (root / member.name).stat().st_size
+    return member
+
+
+def _about(archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> Contents:
+    if member is None or member.name != ABOUT or not member.isreg() or member.size > _LONGEST_ABOUT_BYTES:
+        raise ValueError(f"it does not begin with {ABOUT}")
+    stream = archive.extractfile(member)
+    assert stream is not None  # noqa: S101 - a regular file, as seen above
+    data: dict[str, Any] = json.loads(stream.read())
+    about = Contents(str(data["commit"]), [str(name) for name in data["programs"]], list(data["entries"]))
+    for entry in about.entries:
+        if not isinstance(entry, str) or not _ENTRY.fullmatch(entry):
+            raise ValueError(f"{entry!r} is not the name of an entry")
+    return about
+
+
+def _extract(archive: tarfile.TarFile, members: Iterator[tarfile.TarInfo], entries: Sequence[str], place: Path) -> None:
+    """Extract into `place`, which has no links before its last file is written: none can be followed."""
+    for entry in entries:
+        (place / entry).mkdir(parents=True)
+    folders: dict[Path, tarfile.TarInfo] = {}
+    links: dict[Path, tarfile.TarInfo] = {}
+    for member in members:
+        kind, digest, *inside = [*member.name.split("/"), ""] if "/" not in member.name else member.name.split("/")
+        path = place / member.name
+        if f"{kind}/{digest}" not in entries or {"", ".", ".."} & {*inside} or not path.parent.is_dir():
+            raise ImageError(f"its member {member.name!r} belongs to no entry that {ABOUT} lists")
+        if path in links or (path.exists() and not (member.isdir() and path.is_dir())):
+            raise ImageError(f"its member {member.name!r} comes twice")
+        if member.isdir():
+            path.mkdir(exist_ok=True)
+            folders[path] = member
+        elif member.isreg():
+            source = archive.extractfile(member)
+            assert source is not None  # noqa: S101 - a regular file
+            with path.open("xb") as target:
+                shutil.copyfileobj(source, target)
+            path.chmod(member.mode & 0o777)
+            os.utime(path, (member.mtime, member.mtime))
+        elif member.issym():
+            links[path] = member
+        else:
+            raise ImageError(f"its member {member.name!r} is neither a file, a folder nor a symbolic link")
+    for path, member in links.items():
+        path.symlink_to(member.linkname)
+        os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
+    for member in links.values():
+        _check_link(place, member)
+    # the deepest first: what is done in a folder changes its time
+    for path, member in sorted(folders.items(), key=lambda item: len(item[0].parts), reverse=True):
+        path.chmod(member.mode & 0o1777)
+        os.utime(path, (member.mtime, member.mtime))
+
+
+def _check_link(place: Path, member: tarfile.TarInfo) -> None:
+    """Raise ImageError for a link out of its entry. Those in a guest's root are the guest's: it cannot leave that."""
+    kind, digest, *inside = member.name.split("/")
+    entry = (place / kind / digest).resolve()
+    if not (kind in _ROOTS and inside[0] == "root") and not (place / member.name).resolve().is_relative_to(entry):
+        raise ImageError(f"its link {member.name!r} leads out of the entry, to {member.linkname!r}")
+
+
+def _adopt(store: Store, folder: Path, entry: str) -> None:
+    """Make an extracted folder an entry of the store, unless that has it."""
+    damaged = first_difference(folder)
+    if damaged is not None:
+        raise ImageError(f"{entry} is damaged: {damaged}")
+    kind, digest = entry.split("/")
+
+    def move(into: Path) -> None:
+        for path in folder.iterdir():
+            path.rename(into / path.name)
+
+    store.ensure(kind, digest, move)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Folders that tools outside this project can work in. Everything of its own takes any path."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_CACHE = re.compile(r"[^\w/.+@-]")
+_VENV = re.compile(r"[\n:\"$`\\]")
+
+
+def refused_cache(root: Path) -> str | None:
+    """Say why nothing can be built in a cache at `root`, with the remedy; None: it can."""
+    found = _CACHE.search(str(root))
+    if found is None:
+        return None
+    return (
+        f"the kernel's build cannot work in {str(root)!r} ({found[0]!r} in the path): set TESTBED_CACHE to a folder "
+        "whose path has letters, digits and / . _ + @ - only"
+    )
+
+
+def refused_checkout(root: Path) -> str | None:
+    """Say why Python's programs cannot be installed in a checkout at `root`, with the remedy; None: they can.
+
+    The first lines of such programs, and PATH, hold the path.
+    """
+    found = _VENV.search(str(root))
+    return f"Python's environments cannot be in {str(root)!r} ({found[0]!r} in the path): move it" if found else None

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The walls around a build: it sees the build root and its own folder, and no network.
+
+bubblewrap makes them. Where the host forbids user namespaces and TESTBED_UNCONFINED=1 says that a container is wall
+enough, as while the project's own container image is built, a copy of the build root is entered with chroot.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from images.errors import ImageError
+
+UNCONFINED = "TESTBED_UNCONFINED"
+WORK = "/build"
+"""Where a build's own folder is inside."""
+SEEN = "/seen"
+"""Folder inside below which all else lies that a build is shown."""
+PLACES = (WORK, SEEN, "/dev", "/proc", "/tmp")  # noqa: S108
+"""Folders that a build root must have."""
+
+
+def unconfined() -> bool:
+    """Tell whether there are no walls here."""
+    return os.environ.get(UNCONFINED) == "1"
+
+
+def command(
+    root: Path, words: Sequence[str], work: Path, see: Mapping[str, Path], environment: Mapping[str, str]
+) -> list[str]:
+    """Return the command that runs `words` in `root`, with the folder `work` as /build and `see` by their paths there.
+
+    Raises ImageError when there can be no walls and no chroot either.
+    """
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    inside = ["/usr/bin/env", "--ignore-environment", f"--chdir={WORK}", *variables, *words]
+    if unconfined():
+        return _with_chroot(root, inside, work, see)
+    # the same user inside for whoever builds
+    command = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
+    command += ["--ro-bind", str(root), "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    command += ["--bind", str(work), WORK, "--tmpfs", SEEN]
+    for place, path in see.items():
+        command += ["--ro-bind", str(path), place]
+    return [*command, *inside]
+
+
+def _with_chroot(root: Path, inside: Sequence[str], work: Path, see: Mapping[str, Path]) -> list[str]:
+    if os.geteuid() != 0:
+        raise ImageError(f"without user namespaces ({UNCONFINED} is set), only root can build")
+    copy = work.with_name(f".{work.name}.root")
+    script = """
+copy=$1 root=$2 work=$3 count=$4
+shift 4
+trap 'mv "$copy/build" "$work" 2>/dev/null; rm -rf "$copy"' EXIT
+cp -a "$root" "$copy"
+rmdir "$copy/build"
+mv "$work" "$copy/build"
+mknod "$copy/dev/null" c 1 3
+chmod 666 "$copy/dev/null"
+while [ "$count" -gt 0 ]; do
+	mkdir -p "$(dirname "$copy$1")"
+	cp -a "$2" "$copy$1"
+	count=$((count - 1))
+	shift 2
+done
+chroot "$copy" "$@"
+"""
+    pairs = [word for place, path in see.items() for word in (place, str(path))]
+    return ["sh", "-euc", script, "-", str(copy), str(root), str(work), str(len(see)), *pairs, *inside]

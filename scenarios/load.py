@@ -1,0 +1,165 @@
+"""YAML files to plain data in which every value still knows the line it came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.composer import Composer, ComposerError
+
+from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
+
+
+class _Loader(Composer, yaml.CBaseLoader):
+    """YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as a reader of an event's `on:` expects.
+
+    No aliases: a few lines of them can stand for more data than any memory holds, or for themselves.
+
+    libyaml reads the text; nodes are put together here, where aliases can be refused.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Start at the beginning of `text`."""
+        yaml.CBaseLoader.__init__(self, text)
+        Composer.__init__(self)
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose the next node, unless it stands for another."""
+        if self.check_event(yaml.AliasEvent):
+            mark: Any = self.get_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
+            raise ComposerError(None, None, "aliases are not allowed here", mark)
+        return super().compose_node(parent, index)
+
+
+_LARGEST_BYTES = 1 << 20
+_Loader.yaml_implicit_resolvers = {}
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|", ["~", "n", ""]),
+    ("bool", r"true|false", list("tf")),
+    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+
+
+_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain data, and the line (from 1) of each field in the file it came from."""
+
+    file: Path
+    data: dict[str, Any]
+    lines: dict[FieldPath, int]
+
+    def problem(self, path: FieldPath, found: str, allowed: str) -> Problem:
+        """Report the field at `path`; a missing one has the line of the nearest field around it."""
+        around = path
+        while around not in self.lines:
+            around = around[:-1]
+        return Problem(self.file, self.lines[around], field_name(path), found, allowed)
+
+
+def read_nodes(file: Path) -> yaml.MappingNode:
+    """Read the file as a tree of YAML nodes.
+
+    Raises ScenarioError for a file that cannot be read, is no YAML, is no mapping, or names a field twice.
+    """
+    try:
+        if file.stat().st_size > _LARGEST_BYTES:
+            raise ScenarioError([Problem(file, 1, "(whole file)", "too large", f"{_LARGEST_BYTES} bytes at most")])
+        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=_Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ScenarioError([Problem(file, 1, "(whole file)", f"cannot be read: {reason}", "a YAML file")]) from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ScenarioError([Problem(file, line, "(whole file)", f"no YAML: {error.problem}", "YAML")]) from None
+    except yaml.YAMLError:
+        raise ScenarioError([Problem(file, 1, "(whole file)", "no YAML: an unprintable character", "YAML")]) from None
+    except RecursionError:
+        raise ScenarioError([Problem(file, 1, "(whole file)", "nested too deeply", "a scenario's fields")]) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ScenarioError([Problem(file, 1, "(whole file)", "no mapping of fields", "field: value")])
+    foreign = [
+        Problem(file, line, field_name(path), found, allowed) for path, line, found, allowed in _foreign(node, ())
+    ]
+    if foreign:
+        raise ScenarioError(foreign)
+    duplicates = [
+        Problem(file, line, field_name(path), f"named again (first on line {first})", "each field once")
+        for path, first, line in _duplicates(node, ())
+    ]
+    if duplicates:
+        raise ScenarioError(duplicates)
+    return node
+
+
+def document(file: Path, node: yaml.MappingNode) -> Document:
+    """Turn a tree of nodes into plain data; it may have been merged from several places of `file`."""
+    lines: dict[FieldPath, int] = {(): node.start_mark.line + 1}
+    return Document(file, _plain(node, (), lines), lines)
+
+
+def read(file: Path) -> Document:
+    """Read the whole file as plain data with lines; errors as in `read_nodes`."""
+    return document(file, read_nodes(file))
+
+
+def _plain(node: yaml.Node, path: FieldPath, lines: dict[FieldPath, int]) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        data = {}
+        for key, value in node.value:
+            lines[*path, key.value] = key.start_mark.line + 1
+            data[key.value] = _plain(value, (*path, key.value), lines)
+        return data
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            lines[*path, index] = item.start_mark.line + 1
+        return [_plain(item, (*path, index), lines) for index, item in enumerate(node.value)]
+    return yaml.constructor.SafeConstructor().construct_object(node)
+
+
+def _foreign(node: yaml.Node, path: FieldPath) -> Iterator[tuple[FieldPath, int, str, str]]:
+    """What YAML allows and no file here means: names that are no text, explicit tags, numbers that are none."""
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                yield from _foreign(value, (*path, key.value))
+            else:
+                yield path, line, "a field whose name is no text", "names"
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _foreign(item, (*path, index))
+    elif node.tag not in _TAGS:
+        yield path, line, f"a value with the tag {node.tag}", "text, numbers, true, false, null"
+    else:
+        try:
+            _plain(node, path, {})
+        except (ValueError, LookupError):
+            shown = node.value if len(node.value) < 50 else f"{node.value[:50]}..."
+            yield path, line, f"found {shown!r}", f"a value of {node.tag.rpartition(':')[2]}"
+
+
+def _duplicates(node: yaml.Node, path: FieldPath) -> list[tuple[FieldPath, int, int]]:
+    """Fields named twice: path, first line, second line."""
+    found: list[tuple[FieldPath, int, int]] = []
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            found += _duplicates(item, (*path, index))
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.value in first:
+                found.append(((*path, key.value), first[key.value], line))
+            first.setdefault(key.value, line)
+            found += _duplicates(value, (*path, key.value))
+    return found

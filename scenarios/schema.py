@@ -1,0 +1,188 @@
+"""JSON schemas of the project: checking with messages for people, defaults, and units turned into integers.
+
+Two keywords are the project's own. ``unit: time`` (or another name of `units.QUANTITIES`) says that a value is a
+quantity with its unit written; ``atLeast`` and ``atMost`` bound such a value, in the same notation.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
+
+from scenarios.errors import Problem, choices
+from scenarios.load import Document, read
+from scenarios.units import QUANTITIES, UnitError
+
+SCHEMAS = Path(__file__).parents[1] / "workflows" / "schemas"
+
+Schema = Mapping[str, Any]
+
+_TYPES = {"object": "fields below it", "array": "a list", "string": "text", "integer": "a whole number"}
+_TYPES |= {"boolean": "true or false", "number": "a number"}
+
+
+@functools.cache
+def load_schema(name: str) -> Schema:
+    """Load the schema `workflows/schemas/<name>.schema.yaml`."""
+    schema: Schema = read(SCHEMAS / f"{name}.schema.yaml").data
+    return schema
+
+
+def problems(document: Document, schema: Schema) -> list[Problem]:
+    """Everything in which the document departs from the schema, in the order of the file's lines."""
+    errors = _Validator(schema).iter_errors(document.data)
+    found = [problem for error in errors for problem in _explain(document, error)]
+    return sorted(found, key=lambda problem: problem.line)
+
+
+def with_defaults(data: Any, schema: Schema, root: Schema) -> Any:
+    """Copy `data` with a default in every field left out, as deep as the schema has any."""
+    schema = _followed(schema, root)
+    if isinstance(data, dict):
+        fields: Schema = schema.get("properties", {})
+        filled = {name: field["default"] for name, field in fields.items() if "default" in field} | data
+        ordered = sorted(filled, key=[*fields, *data].index)
+        return {name: with_defaults(filled[name], fields.get(name, {}), root) for name in ordered}
+    if isinstance(data, list):
+        return [with_defaults(item, schema.get("items", {}), root) for item in data]
+    return data
+
+
+def in_base_units(data: Any, schema: Schema, root: Schema) -> Any:
+    """Copy valid `data` with integers for quantities; each such field's name gains its suffix (`rate_bps`)."""
+    schema = _followed(schema, root)
+    if isinstance(data, dict):
+        converted = {}
+        for name, value in data.items():
+            field = _followed(schema.get("properties", {}).get(name, {}), root)
+            if "unit" in field:
+                quantity = QUANTITIES[field["unit"]]
+                named = name if name == quantity.suffix else f"{name}_{quantity.suffix}"
+                converted[named] = quantity.parse(value)
+            else:
+                converted[name] = in_base_units(value, field, root)
+        return converted
+    if isinstance(data, list):
+        return [in_base_units(item, schema.get("items", {}), root) for item in data]
+    return data
+
+
+def _followed(schema: Schema, root: Schema) -> Schema:
+    """Replace a `$ref` to the root's `$defs` by what it names; what stands beside it wins."""
+    if "$ref" not in schema:
+        return schema
+    return {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
+
+
+def _check_unit(_validator: Any, unit: str, value: object, _schema: Schema) -> Iterator[ValidationError]:
+    try:
+        QUANTITIES[unit].parse(value)
+    except UnitError as error:
+        yield ValidationError(str(error))
+
+
+def _check_bound(below: bool, bound: str, value: object, schema: Schema) -> Iterator[ValidationError]:
+    quantity = QUANTITIES[schema["unit"]]
+    try:
+        number = quantity.parse(value)
+    except UnitError:
+        return  # told by `unit`
+    limit = quantity.parse(bound)
+    if number < limit if below else number > limit:
+        yield ValidationError(f"found {value!r}, too {'small' if below else 'large'}")
+
+
+def _check_at_least(_validator: Any, bound: str, value: object, schema: Schema) -> Iterator[ValidationError]:
+    return _check_bound(True, bound, value, schema)
+
+
+def _check_at_most(_validator: Any, bound: str, value: object, schema: Schema) -> Iterator[ValidationError]:
+    return _check_bound(False, bound, value, schema)
+
+
+def _check_unique(_validator: Any, wanted: bool, value: object, _schema: Schema) -> Iterator[ValidationError]:
+    """In one pass, and by how values are written; the validator's own compares each with each if their types differ."""
+    if not wanted or not isinstance(value, list):
+        return
+    seen: set[str] = set()
+    for item in value:
+        written = str(item).lower() if isinstance(item, bool) else str(item)
+        if written in seen:
+            yield ValidationError(f"found {written!r} again")
+            return
+        seen.add(written)
+
+
+_KEYWORDS = {
+    "unit": _check_unit,
+    "atLeast": _check_at_least,
+    "atMost": _check_at_most,
+    "uniqueItems": _check_unique,
+}
+_Validator: Any = extend(Draft202012Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
+
+
+def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
+    """Tell the problems behind one error of the validator, each with what is found and what is allowed."""
+    path = tuple(error.absolute_path)
+    value: Any = error.instance
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    found = _shown(value)
+    match error.validator:
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            patterns = schema.get("patternProperties", {})
+            for name in value:
+                if name not in known and not any(re.search(pattern, name) for pattern in patterns):
+                    allowed = f"a name matching {' or '.join(patterns)}" if patterns else choices(known, name)
+                    yield document.problem((*path, name), "unknown field", allowed)
+        case "required":
+            for name in schema["required"]:
+                if name not in value:
+                    yield document.problem((*path, name), "missing", _meaning(schema["properties"][name]))
+        case "enum":
+            yield document.problem(path, found, choices([str(value) for value in schema["enum"]], value))
+        case "type":
+            types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+            yield document.problem(path, found, " or ".join(_TYPES[name] for name in types))
+        case "oneOf" if isinstance(value, dict):
+            names = [option["required"][0] for option in schema["oneOf"]]
+            given = [name for name in names if name in value]
+            yield document.problem(path, f"found {' and '.join(given) or 'none'}", f"one of {', '.join(names)}")
+        case "pattern":
+            yield document.problem(path, found, schema.get("description", f"text matching {schema['pattern']}"))
+        case "unit":
+            yield document.problem(path, error.message, str(QUANTITIES[schema["unit"]]))
+        case "atLeast":
+            yield document.problem(path, error.message, f"{schema['atLeast']} or more")
+        case "atMost":
+            yield document.problem(path, error.message, f"{schema['atMost']} or less")
+        case "oneOf":
+            pass  # told by `type`
+        case "minimum":
+            yield document.problem(path, found, f"{schema['minimum']} or more")
+        case "maximum":
+            yield document.problem(path, found, f"{schema['maximum']} or less")
+        case "uniqueItems":
+            yield document.problem(path, error.message, "each value once")
+        case _:
+            yield document.problem(path, error.message, schema.get("description", f"{error.validator}: see the schema"))
+
+
+def _meaning(field: Schema) -> str:
+    """What a field that is missing should say: the values that it may have, and what they are."""
+    values = ", ".join(map(str, field.get("enum", field.get("items", {}).get("enum", ()))))
+    description = str(field.get("description", "a value"))
+    return f"{values} ({description})" if values else description
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict | list):
+        return "found " + ("fields" if isinstance(value, dict) else "a list")
+    return "found nothing" if value is None else f"found {value!r}"

@@ -1,0 +1,100 @@
+"""A seed whose run failed is missing by name, in verdicts.json and in the report, and no number stands for it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.__main__ import main
+from analysis.runs import Failure, Runs
+from tests.analysis.synthetic import plain, write
+
+WHY = "flow tcp: the receiver <b>left</b>"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two seeds that ended well and a third one that failed, as the engine leaves it."""
+    for seed in (1, 2):
+        made = plain()
+        made.seed = seed
+        write(tmp_path / "runs", made)
+    [experiment] = (tmp_path / "runs").glob("*/*")
+    [cell] = experiment.iterdir()
+    fail(cell, 3, WHY)
+    claim = {"id": "e01", "title": "It is so.", "source": "sec. 1", "unit": "1", "metric": "queue"}
+    entry = {
+        "experiment": experiment.name,
+        "artefact": "Fig. 1",
+        "title": "one figure",
+        "finding": "made",
+        "figure": {"kind": "time-series", "panels": ["queue"]},
+        "claims": [{**claim, "predicate": "a < b", "holds": "queue_pkts.max() < 1e9"}],
+    }
+    paper = {"title": "T", "authors": ["A"], "venue": "V"}
+    (tmp_path / "made").mkdir()
+    for name, written in (("study", {"paper": paper, "findings": {"made": "Something."}}), ("hand.claims", entry)):
+        (tmp_path / "made" / f"{name}.yaml").write_text(yaml.safe_dump(written))
+    return tmp_path
+
+
+def fail(cell: Path, seed: int, why: str) -> None:
+    folder = cell / f"failed-seed-{seed}"
+    folder.mkdir()
+    (folder / "summary.json").write_text(json.dumps({"status": "failed", "error": why}))
+
+
+def measured(results: Path, experiment: str) -> dict[str, Any]:
+    assert main(["columns", *map(str, results.glob("runs/*/*/*/seed-*"))]) == 0
+    command = ["measure", str(results / "made/hand.claims.yaml")]
+    assert main([*command, "--runs", str(results / "runs"), "--out", str(results / "experiments")]) == 0
+    verdicts: dict[str, Any] = json.loads((results / "experiments" / experiment / "verdicts.json").read_text())
+    return verdicts
+
+
+def test_a_failed_seed_is_named_from_verdicts_to_report(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [experiment] = (results / "runs").glob("*/*")
+    [cell] = experiment.iterdir()
+    data = measured(results, experiment.name)
+    assert data["failed"] == [{"cell": cell.name, "seed": 3, "why": WHY}]
+    [claim] = data["claims"]
+    assert claim["held"] == {"1": True, "2": True}
+    assert claim["unknown"].keys() == {"3"}
+    assert WHY in claim["unknown"]["3"]
+    assert claim["why"].endswith("without seed 3, whose runs failed")
+    folders = ["--runs", str(results / "runs"), "--out", str(results / "experiments")]
+    assert main(["figure", experiment.name, *folders]) == 0
+    assert main(["report", "--results", str(results), "--out", str(results / "report")]) == 0
+    page = (results / "report" / f"{experiment.name}.html").read_text()
+    assert "seed 3: flow tcp: the receiver &lt;b&gt;left&lt;/b&gt;" in page
+    assert "without 1 failed" in (results / "report/index.html").read_text()
+    assert main(["summary", "--results", str(results)]) == 0
+    assert f"failed, and left out: {experiment.name}: {cell.name}, seed 3: {WHY}" in capsys.readouterr().out
+
+
+def test_an_experiment_whose_runs_all_failed_is_refused_with_the_reasons(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [experiment] = (results / "runs").glob("*/*")
+    [cell] = experiment.iterdir()
+    for folder in cell.glob("seed-*"):
+        shutil.rmtree(folder)
+    command = ["measure", str(results / "made/hand.claims.yaml")]
+    assert main([*command, "--runs", str(results / "runs"), "--out", str(results / "experiments")]) == 2
+    assert f"cell {cell.name}, seed 3 failed: {WHY}" in capsys.readouterr().err
+
+
+def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
+    [experiment] = (results / "runs").glob("*/*")
+    [cell] = experiment.iterdir()
+    fail(cell, 10, "late")
+    (cell / "failed-seed-4").mkdir()
+    found = Runs(results / "runs").failed(experiment.name)
+    assert found == [
+        Failure(cell.name, 3, WHY),
+        Failure(cell.name, 4, "it left no reason"),
+        Failure(cell.name, 10, "late"),
+    ]

@@ -1,0 +1,102 @@
+"""Bounded memory: what analysis holds does not grow with the captures, nor with the number of runs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.kept import Kept, held_bytes
+from tests.analysis.synthetic import NS, ORIGIN_NS, Made, frame, pcap, write
+
+PACKETS = 500_000
+EVERY_NS = 600_000
+
+
+ASK = """
+import json, sys
+from pathlib import Path
+from analysis.claims.question import Question
+from analysis.runs import Runs
+ask = Question(Runs(Path(sys.argv[1])), "made-by-hand", {})
+ask.ask_ahead((one, None) for one in sys.argv[2:])
+print(json.dumps([ask.numbers(one, None)[0] for one in sys.argv[2:]]))
+"""
+
+
+def most_mb(*arguments: str | Path) -> tuple[float, str]:
+    """Run Python; gives the most memory that it held, and what it printed."""
+    with subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss / 1024, said
+
+
+def long_capture(number: int, delay_ns: int) -> bytes:
+    """Data packets of one flow, one each `EVERY_NS`, later by a delay."""
+    data = frame(0x0A000101, 0x0A010101, 40001, 5001, 0, 0)
+    records = np.tile(np.frombuffer(pcap([(0, data)])[24:], np.uint8), (number, 1))
+    turn = np.arange(number, dtype=np.int64)
+    times = ORIGIN_NS + turn * EVERY_NS + delay_ns
+    records[:, :8] = np.stack([times // NS, times % NS], 1).astype("<u4").view(np.uint8)
+    records[:, 16 + 38 : 16 + 42] = (turn * 1448 % 2**32).astype(">u4").view(np.uint8).reshape(number, 4)
+    return pcap([]) + records.tobytes()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six runs with the same packets, without columns yet; only the first has captures."""
+    root = tmp_path_factory.mktemp("runs")
+    folder = write(root, Made([], duration=PACKETS * EVERY_NS / NS, flows=("tcp",), keep_captures=False))
+    for tap, delay_ns in (("bottleneck-in.r1-s1", 0), ("bottleneck-out", 3_000_000)):
+        (folder / "pcap" / f"{tap}.pcap").write_bytes(long_capture(PACKETS, delay_ns))
+    return root
+
+
+def test_columns_do_not_hold_a_capture_and_measures_not_all_runs(runs: Path, tmp_path: Path) -> None:
+    (first,) = runs.glob("made/*/single/seed-1")
+    start, _ = most_mb("-m", "analysis", "columns", write(tmp_path, Made([])))
+    most, _ = most_mb("-m", "analysis", "columns", first)
+    assert most < start + 100  # of two captures of 41 MB each, as columns 90 MB
+    for seed in range(2, 7):
+        other = first.with_name(f"seed-{seed}")
+        shutil.copytree(first, other, symlinks=True, ignore=shutil.ignore_patterns("columns"))
+        (other / "columns").symlink_to(first / "columns")
+        settings = json.loads((first / "run.json").read_text())
+        (other / "run.json").write_text(json.dumps(settings | {"seed": seed}))
+    most, said = most_mb("-c", ASK, runs, 'waited_ms("tcp").mean(1, 2)', "loss_rate()", "utilization()")
+    assert most < 600
+    waited_ms, lost, _ = json.loads(said)
+    assert waited_ms == pytest.approx({str(seed): 3.0 for seed in range(1, 7)})
+    assert set(lost.values()) == {0.0}
+
+
+def test_what_was_not_used_for_longest_is_let_go() -> None:
+    kept = Kept(most_bytes=3000)
+    made: list[str] = []
+
+    def get(key: str, numbers: int) -> int:
+        def make() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+            made.append(key)
+            return np.zeros(numbers)
+
+        return len(kept.get(key, make))
+
+    for key in "aba":
+        assert get(key, 150) == 150
+    get("c", 150)
+    assert made == ["a", "b", "c"]
+    get("a", 150)
+    get("b", 150)
+    assert made == ["a", "b", "c", "b"]
+    get("large", 1000)  # one value is kept whatever its size
+    get("large", 1000)
+    assert made[4:] == ["large"]
+    assert held_bytes({"x": np.zeros(2), "y": [1.0]}) == 16 + 40

@@ -1,0 +1,45 @@
+"""What holds for all tests: each ends, and programs that it starts can be interrupted, however pytest was started."""
+
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
+
+import pytest
+
+LIMIT_S = 900.0
+"""Of a test with its fixtures; the longest build programs. Those of tests/reach take longer."""
+REACH_LIMIT_S = 7200.0
+
+
+class TooLongError(BaseException):
+    """A test has not ended in time; no `except Exception` of what is tested takes this for its own."""
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start have the signals' default effects.
+
+    A shell without job control starts background jobs with SIGINT and SIGQUIT ignored, `nohup` with SIGHUP ignored, and
+    programs inherit that. They do not inherit handlers: with one that does nothing, pytest stays deaf and they are not.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End a test that takes too long: the alarm interrupts what it waits for, and its fixtures clean up."""
+    limit_s = REACH_LIMIT_S if "reach" in item.path.parts else LIMIT_S
+
+    def end(_signal: int, _frame: FrameType | None) -> NoReturn:
+        raise TooLongError(f"{item.nodeid} took more than {limit_s:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What a store lists for the sources of a checkout, and what stays when several checkouts use one store."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import images
+from engine.errors import EngineError
+from images import __main__ as command
+from images import index
+from images.cache import Store, project_root
+
+ROOT = project_root()
+Checkout = Callable[[str], Path]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store that checkouts share."""
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "store"))
+    return Store(tmp_path / "store", lambda said: None)
+
+
+@pytest.fixture
+def work_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """Act as a checkout of this name, which holds a part of the project's sources."""
+
+    def change(name: str) -> Path:
+        folder = tmp_path / name
+        if not folder.exists():
+            for part in ("engine/guest", "topologies", "images/tools", "images/tcp_ledbat", "images/implementations"):
+                shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copy(ROOT / "engine/guest_code.py", folder / "engine")
+        monkeypatch.setattr(index, "project_root", lambda: folder)
+        return folder
+
+    return change
+
+
+def built(root: Path, name: str, what: str) -> Path:
+    """Let a checkout build something; its entry in the store."""
+    store = Store(root, lambda said: None)
+    entry = store.ensure("kernels", what, lambda folder: (folder / "linux").write_text(what) and None)
+    index.write(store, name, {"kernel": {"path": str(entry / "linux"), "digest": what}})
+    index.register(root)
+    return entry
+
+
+def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Checkout) -> None:
+    folder = work_in("mine")
+    built(store.root, index.BOOT, "kernel")
+    assert index.read(index.path(store.root, index.BOOT))["kernel"]["path"] == "kernels/kernel/linux"
+    for file in ("images/tcp_ledbat/main.c", "engine/guest/init.c"):
+        before = (folder / file).read_bytes()
+        (folder / file).write_bytes(before + b"\n")
+        images.load.cache_clear()
+        with pytest.raises(EngineError, match="not been built from the sources as they are now: `make images`"):
+            images.load()
+        (folder / file).write_bytes(before)
+        assert index.path(store.root, index.BOOT).exists()
+    # a program has sources of its own
+    (folder / "images/implementations/libutp/endpoint.cpp").write_text("")
+    assert index.path(store.root, index.BOOT).exists()
+
+
+def test_a_program_depends_on_what_it_extends(work_in: Checkout) -> None:
+    folder = work_in("mine")
+    before = index.names()
+    file = folder / "images/implementations/libutp/udp.h"
+    file.write_text(file.read_text() + "\n")
+    after = index.names()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"libutp", "libutp-alpha2", "libutp-beta1"}
+
+
+def test_a_store_may_be_moved(store: Store, work_in: Checkout, tmp_path: Path) -> None:
+    work_in("mine")
+    entry = built(store.root, index.BOOT, "kernel")
+    assert str(tmp_path) not in index.path(store.root, index.BOOT).read_text()
+    listed = json.loads(index.path(store.root, index.BOOT).read_text())
+    assert store.root / listed["kernel"]["path"] == entry / "linux"
+
+
+def test_pruning_spares_what_another_checkout_boots(store: Store, work_in: Checkout) -> None:
+    theirs = work_in("theirs")
+    (theirs / "images/tcp_ledbat/main.c").write_text("")
+    of_theirs = [built(store.root, index.BOOT, "their-kernel"), built(store.root, "libutp", "their-libutp")]
+    work_in("mine")
+    old = built(store.root, index.DEBUG, "old")
+    index.path(store.root, index.DEBUG).rename(store.root / "images/debug-0123456789abcdef.json")
+    own = built(store.root, index.BOOT, "my-kernel")
+    command.prune(store)
+    assert all(entry.exists() for entry in (*of_theirs, own))
+    assert not old.exists()
+    # a checkout that is gone uses nothing; the sources of its program are those of this one
+    shutil.rmtree(theirs)
+    command.prune(store)
+    assert [entry.exists() for entry in (own, *of_theirs)] == [True, False, True]
+
+
+def test_what_everything_is_compiled_with_is_a_source_of_all(work_in: Checkout) -> None:
+    folder = work_in("mine")
+    before = index.names()
+    (folder / "images" / "build-packages.lock").write_text("{}")
+    assert not set(before.values()) & set(index.names().values())

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Locks: what they name is taken, or the build stops and says what can be done."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from images import build_root, debian, lock, locked
+from images.cache import Store, file_digest
+from images.debian import Package
+from images.errors import ImageError
+from images.kernel import sources
+from images.rootfs import build as rootfs
+from tests.images.mirror import SUITE, Mirror
+
+RENEW = "python -m images lock trial"
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
+    """The only mirror that there is, trusted without a signature."""
+    made = Mirror(tmp_path / "mirror")
+    monkeypatch.setattr(locked, "mirrors", lambda: ["copy:/mirror"])
+    monkeypatch.setattr(debian, "mirrors", lambda: ["copy:/mirror"])
+    monkeypatch.setattr(debian, "source_lines", lambda suite: f"deb [trusted=yes] copy:{made.root} {suite} main\n")
+    forget(monkeypatch)
+    return made
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a new process would: the lists are fetched again."""
+    monkeypatch.setattr(debian.Archive, "_updated", set())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", lambda _: None)
+
+
+def test_a_lock_is_written_and_read_and_its_packages_are_fetched_once(
+    tmp_path: Path, store: Store, mirror: Mirror
+) -> None:
+    mirror.offer({"one": "1:2.0-1", "two": "3"})
+    made = locked.resolve(store, SUITE, ["one"], complete=False, renewed_by=RENEW)
+    assert [(package.name, package.version) for package in made.packages] == [("one", "1:2.0-1")]
+    made.write(tmp_path / "lock")
+    assert locked.read(tmp_path / "lock", SUITE, ["one"], RENEW) == made
+    (file,) = locked.fetch(store, print, made, "trial").values()
+    assert file_digest(file) == made.packages[0].sha256
+    mirror.offer({"one": "4"})
+    (again,) = locked.fetch(store, print, made, "trial").values()
+    assert again == file
+    file.write_text("damaged")
+    mirror.offer({"one": "1:2.0-1"})
+    (mended,) = locked.fetch(store, print, made, "trial").values()
+    assert file_digest(mended) == made.packages[0].sha256
+
+
+def test_what_has_left_the_mirror_is_named_with_what_to_do(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.offer({"one": "1", "two": "1", "three": "1"})
+    made = locked.resolve(store, SUITE, ["one", "two", "three"], complete=False, renewed_by=RENEW)
+    mirror.offer({"one": "2", "two": "1"})
+    forget(monkeypatch)
+    with pytest.raises(ImageError) as caught:
+        locked.fetch(store, print, made, "trial")
+    assert str(caught.value) == (
+        f"trial: the lock of {made.written} names packages that copy:/mirror no longer has in trixie: "
+        "one 1 (there is 2), three 1 (there is no other version). "
+        "Either `python -m images unpack FILE` takes images that were packed elsewhere, "
+        "or DEBIAN_MIRROR=URL names an archive that still has that day, "
+        f"or `{RENEW}` writes a lock of today, with which runs may give other bytes"
+    )
+    assert list((store.root / "downloads" / "packages").iterdir()) == []
+
+
+def test_another_file_of_a_locked_version_is_not_taken(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.offer({"one": "1"})
+    made = locked.resolve(store, SUITE, ["one"], complete=False, renewed_by=RENEW)
+    mirror.offer({"one": "1"}, content="evil")
+    forget(monkeypatch)
+    with pytest.raises(ImageError, match=r"one 1 \(there is another file of that version\)"):
+        locked.fetch(store, print, made, "trial")
+
+
+def test_a_suite_that_does_not_come_is_told(tmp_path: Path, store: Store, mirror: Mirror) -> None:
+    with pytest.raises(ImageError, match=r"No mirror has Debian trixie: copy:|Fetching the package lists"):
+        locked.resolve(store, SUITE, ["one"], complete=False)
+
+
+def test_the_kernel_is_the_locked_one_or_none(
+    tmp_path: Path, store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suite that lacks the locked version gave another kernel before, which was preferred ever after."""
+    path = tmp_path / "source.lock"
+    monkeypatch.setattr(sources, "SUITE", SUITE)
+    mirror.offer({"linux-source-7.3": "7.3.4-1", "linux-source-8.0": "8.0-1", "linux-source-6.1": "6.1.9-1"})
+    assert sources.renew(store, path).version == "7.3.4-1"
+    mirror.offer({"linux-source-6.12": "6.12.107-1"})
+    forget(monkeypatch)
+    with pytest.raises(
+        ImageError, match=r"linux-source-7.3 7.3.4-1 \(there is no other .*`python -m images lock kernel`"
+    ):
+        sources.fetch(store, print, path)
+    assert sources.renew(store, path).version == "6.12.107-1"
+    assert sources.fetch(store, print, path).name == f"{sources.locked_source(path).sha256}.deb"
+
+
+def test_two_first_builds_at_once_do_not_disturb_each_other(tmp_path: Path, store: Store, mirror: Mirror) -> None:
+    """Both fetch the lists into one state of apt, which refuses the second while the first is at it."""
+    mirror.offer({f"package-{index}": "1" for index in range(5)})
+    made = locked.resolve(store, SUITE, [f"package-{index}" for index in range(5)], complete=False, renewed_by=RENEW)
+    made.write(tmp_path / "lock")
+    code = f"""
+import sys
+from pathlib import Path
+from images import debian, locked
+from images.cache import Store
+debian.source_lines = lambda suite: f"deb [trusted=yes] copy:{mirror.root} {{suite}} main\\n"
+lock = locked.read_any(Path({str(tmp_path / "lock")!r}), "")
+locked.fetch(Store(Path({str(tmp_path / "new")!r})), print, lock, "trial")
+"""
+    both = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0), ("", 0)]
+    assert len(list((tmp_path / "new" / "downloads" / "packages").glob("*.deb"))) == 5
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"suite": "trixie"}', '{"packages": [{"name": 1}]}'])
+def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lock").write_text(text)
+    with pytest.raises(ImageError, match=r"lock is not a lock \(.*: `python -m images lock trial` writes it"):
+        locked.read(tmp_path / "lock", SUITE, [], RENEW)
+
+
+def test_a_lock_of_other_packages_is_refused(tmp_path: Path) -> None:
+    package = Package("a", "1", "0" * 64, 1)
+    locked.Lock(SUITE, ["a", "b"], "2026-11-22", [package], RENEW).write(tmp_path / "lock")
+    with pytest.raises(ImageError, match=r"lock is the lock of other packages \(b, c\): `python -m images lock trial`"):
+        locked.read(tmp_path / "lock", SUITE, ["c", "a"], RENEW)
+    with pytest.raises(ImageError, match=r"missing does not exist: `python -m images lock trial` writes it"):
+        locked.read(tmp_path / "missing", SUITE, [], RENEW)
+
+
+def test_every_lock_fits_what_it_is_of(tmp_path: Path) -> None:
+    assert "gcc" in {package.name for package in build_root.base_lock().packages}
+    assert "mininet" in {package.name for package in rootfs.root_lock().packages}
+    assert sources.version(sources.LOWEST) <= sources.version(sources.locked_source().version)
+    for name in lock.programs.locked_names():
+        for path, suite, wanted, _ in lock.programs.locks(name):
+            assert locked.read(path, suite, wanted, RENEW).packages, name
+
+
+def test_only_what_has_a_lock_can_be_locked(store: Store) -> None:
+    with pytest.raises(ImageError, match="libutp has no lock; those that have one are: kernel, build-root, rootfs"):
+        lock.renew(store, print, ["libutp"])
+
+
+def test_verbs_are_no_programs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "images", "lock", "nosuch"]
+    done = subprocess.run(
+        command, env={**os.environ, "TESTBED_CACHE": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr[:27]) == (1, "error: nosuch has no lock; ")
+
+
+def test_package_data_is_kept_a_line_each(tmp_path: Path) -> None:
+    packages = [Package(name, "1", "0" * 64, 1) for name in "abc"]
+    locked.Lock(SUITE, ["a"], "2026-11-22", packages, RENEW).write(tmp_path / "lock")
+    text = (tmp_path / "lock").read_text()
+    assert len(text.splitlines()) == 10
+    assert [package["name"] for package in json.loads(text)["packages"]] == ["a", "b", "c"]

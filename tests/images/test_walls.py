@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""What a program's `build` may do: use what was fetched before, and nothing of the host or the network."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.scenario import implementations
+from images import programs, walls
+from images.errors import ImageError
+from tests.images.building import build_root, store_with_build_root
+
+ABOUT = """\
+title: trial
+kind: program
+roles: [sender]
+transport: udp
+licence: MIT
+source: here
+version_command: [x]
+"""
+Describe = Callable[..., Path]
+
+
+@pytest.fixture
+def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
+    """Makes the only implementation there is, `trial`, with this `build`; returns the files it has in the end."""
+    home = tmp_path / "implementations" / "trial"
+    home.mkdir(parents=True)
+    monkeypatch.setattr(implementations, "IMPLEMENTATIONS", home.parent)
+    (home / "endpoint").touch(mode=0o755)
+    store = store_with_build_root(tmp_path / "store")
+
+    def describe(build: str, more: str = "") -> Path:
+        (home / "implementation.yaml").write_text(ABOUT + more)
+        (home / "build").write_text(f"#!/bin/sh\nset -eu\n{build}\n")
+        (home / "build").chmod(0o755)
+        return Path(store.root / json.loads(programs.build(store, print, "trial").read_text())["files"])
+
+    return describe
+
+
+def test_a_build_makes_files_with_the_compiler_of_the_build_root(described: Describe) -> None:
+    files = described('gcc --version >"$OUT/version"; . /etc/os-release; echo "$VERSION_CODENAME" >"$OUT/release"')
+    assert "14." in (files / "version").read_text()
+    assert (files / "release").read_text() == "trixie\n"
+    assert sorted(path.name for path in files.iterdir()) == ["build", "endpoint", "release", "version"]
+
+
+def test_a_build_sees_no_file_of_the_host_and_changes_none(described: Describe, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    seen = f"""
+for path in {secret} "$HOME/../{secret}" /work /root/.cargo /proc/1/root{secret}; do
+	if [ -e "$path" ]; then echo "$path" >>"$OUT/seen"; fi
+done
+for path in /usr/bin/gcc /usr/bin /etc; do
+	if (echo evil >>"$path/x" || echo evil >>"$path") 2>/dev/null; then echo "$path" >>"$OUT/seen"; fi
+done
+env >"$OUT/environment"
+ps=$(ls -d /proc/[0-9]* | wc -l)
+[ "$ps" -lt 10 ]
+"""
+    files = described(seen)
+    assert not (files / "seen").exists()
+    assert not {"TESTBED_CACHE", "SSH_AUTH_SOCK"} & {
+        line.partition("=")[0] for line in (files / "environment").read_text().splitlines()
+    }
+
+
+def test_a_build_reaches_no_network(described: Describe) -> None:
+    """Not even the host's own: something listens there, which the same words reach from outside."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connect = f"if bash -c 'echo >/dev/tcp/127.0.0.1/{port}'; then echo reached >>\"$OUT/reached\"; fi"
+        assert os.system(f"bash -c 'echo >/dev/tcp/127.0.0.1/{port}'") == 0  # noqa: S605
+        files = described(f'{connect}\ngrep -c : /proc/net/dev >"$OUT/interfaces"')
+    assert not (files / "reached").exists()
+    assert (files / "interfaces").read_text() == "1\n", "lo alone"
+
+
+def test_what_a_build_needs_beyond_compilers_is_locked(described: Describe) -> None:
+    with pytest.raises(ImageError, match=r"trial/build.lock does not exist: `python -m images lock trial` writes it"):
+        described("true", "build_packages: [cargo]\n")
+
+
+@pytest.mark.parametrize("lock", ["Cargo.lock", "go.sum"])
+def test_a_lock_file_that_is_not_there_is_named(described: Describe, lock: str) -> None:
+    with pytest.raises(
+        ImageError, match=f"trial/{lock} does not exist, and .*implementation.yaml fetches what it names"
+    ):
+        described("true", f"fetch:\n  - lock: {lock}\n")
+
+
+def test_without_walls_no_program_is_built(described: Describe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(walls.UNCONFINED, "1")
+    with pytest.raises(ImageError, match="trial: `build` of a program never runs without walls"):
+        described("true")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")
+def test_where_namespaces_are_forbidden_root_builds_the_same_with_chroot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.c"
+    source.write_text("#include <assert.h>\nint main(int count, char **words) { assert(words); return count; }\n")
+    walled = _compiled(source, tmp_path / "one")
+    monkeypatch.setenv(walls.UNCONFINED, "1")
+    assert _compiled(source, tmp_path / "two") == walled
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["program"]
+    assert {path.name for path in tmp_path.iterdir()} == {"log", "one", "source.c", "two"}
+
+
+def _compiled(source: Path, work: Path) -> bytes:
+    work.mkdir()
+    command = ["gcc", "-static", "-o", "program", "/seen/source.c"]
+    build_root().run(command, work.parent / "log", "Compiling", work=work, see={"/seen/source.c": source})
+    return (work / "program").read_bytes()

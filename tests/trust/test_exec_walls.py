@@ -1,0 +1,69 @@
+"""`testbed exec` and `testbed shell` show a guest folders of the user's: what it can reach through them."""
+
+import errno
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.trust.canary import Canary
+from tests.trust.test_faults import TESTBED
+
+KINDS = {"ssh-agent": socket.SOCK_STREAM, "docker": socket.SOCK_STREAM, "dbus": socket.SOCK_SEQPACKET}
+KINDS |= {"journal": socket.SOCK_DGRAM}
+SCRIPT = """\
+import os, subprocess, sys
+canary, *sockets = sys.argv[1:]
+for number, target in enumerate(("", "/secret", "/inner", "/inner/secret")):
+    for place in ("/results/zzz", "/results/logs/zzz", "/results/files/zzz", "/work/zzz"):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.symlink(canary + target, f"{place}-{number}")
+os.rename("/results/logs", "/results/away")
+os.symlink(canary, "/results/logs")
+module = next(f"{place}/hostile.ko" for place in ("/work", "/script") if os.path.exists(f"{place}/hostile.ko"))
+subprocess.run(["insmod", module, "attack=sockets", "sockets=" + ",".join(sockets)], check=True)
+subprocess.run(["dmesg"])
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, hostile_module: Path) -> Iterator[Path]:
+    """A user's folder with sockets of programs that run for the user, a hostile script beside them and a canary."""
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(hostile_module, home)
+    (home / "script.py").write_text(SCRIPT)
+    with ExitStack() as stack:
+        listening = []
+        for name, kind in KINDS.items():
+            one = stack.enter_context(socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK))
+            one.bind(str(home / name))
+            if kind != socket.SOCK_DGRAM:
+                one.listen()
+            listening.append(one)
+        yield home
+        for one in listening:
+            with pytest.raises(BlockingIOError):  # nobody called
+                one.recv(1) if one.type == socket.SOCK_DGRAM else one.accept()
+
+
+@pytest.mark.parametrize("folder", ["beside the script, as in $HOME", "/"])
+def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Path, folder: str) -> None:
+    canary = Canary(home / "canary")
+    started_in = home if folder != "/" else Path("/")
+    seen = Path("/guest/work") / home.relative_to(started_in)
+    words = ["exec", "--into", str(tmp_path / "results"), str(home / "script.py")]
+    words += [str(canary.folder), *(str(seen / name) for name in KINDS)]
+    done = subprocess.run([TESTBED, *words], cwd=started_in, capture_output=True, text=True, check=False, timeout=300)
+    assert re.search(r"what the guest left was refused: '.*' is no file that a run leaves", done.stderr), done.stderr
+    told = [int(result) for result in re.findall(r"attack \S+: (-?\d+)", done.stdout)]
+    assert len(told) == len(KINDS) * 3 * 3
+    # a stream takes no address: EOPNOTSUPP alone, EISCONN when connected
+    assert set(told) <= {-errno.EPERM, -errno.EOPNOTSUPP, -errno.EISCONN}
+    canary.assert_intact()
+    assert not [path for path in tmp_path.joinpath("results").rglob("*") if path.is_symlink()]

@@ -1,0 +1,138 @@
+"""Guests that do not get on are ended and named; those that are only slow, or stopped for a while, are not."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import images, progress, usage, watch
+from engine.errors import EngineError
+from engine.execute import execute, run_folder
+from engine.scenario import Cell, expand
+from tests.trust.conftest import SHORT, Sabotage
+
+BULK, WORDS = "engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]"
+
+
+@pytest.fixture
+def undisturbed(cell: Cell, tmp_path: Path) -> dict[str, str]:
+    digests: dict[str, str] = execute(cell, 1, tmp_path / "undisturbed")["digests"]
+    return digests
+
+
+def test_a_client_that_creeps_is_ended_and_named(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both sides of the flow poll something that never blocks."""
+    monkeypatch.setattr(progress, "STANDSTILL_S", 6.0)
+    polls = "import select\nwhile True: select.select([], [], [], 0)"
+    sabotage(BULK, WORDS, f'["python3", "-c", {polls!r}]')
+    with pytest.raises(
+        EngineError, match=r"hardly any progress for 6 s .*: python3 \(process \d+\) keeps calling what"
+    ):
+        execute(cell, 1, tmp_path)
+
+
+def test_asking_who_runs_disturbs_nothing(
+    cell: Cell, tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # a fast machine carries the run out in half a second
+    monkeypatch.setattr(progress, "STANDSTILL_S", 0.1)
+    monkeypatch.setattr(progress, "CREEP", 1e9)
+    monkeypatch.setattr(progress.Progress, "_judged", lambda *_: None)
+    summary = execute(cell, 1, tmp_path)
+    assert (run_folder(tmp_path, cell, 1) / "logs" / "console.log").read_text().count("running: ") > 1
+    assert summary["digests"] == undisturbed
+
+
+class Disturbance(threading.Thread):
+    """Lowers the bounds once the scenario's time passes, then does something to the guest's kernel, a host process."""
+
+    def __init__(self, standstill_s: float, act: Callable[[int], None]) -> None:
+        super().__init__()
+        self._standstill_s, self._act = standstill_s, act
+        self.kernel = 0
+
+    def run(self) -> None:
+        """Wait for the guest that this process starts."""
+        deadline = time.monotonic() + 120
+        while not self.kernel and time.monotonic() < deadline:
+            time.sleep(0.02)
+            with suppress(OSError):
+                for process in usage.processes(os.getpid()):
+                    if "linux" in Path(f"/proc/{process}/comm").read_text():
+                        at = progress.Progress._instant(self.reader, process)
+                        self.kernel = process if (at.now_ns or 0) > 31e9 else 0
+        progress.STANDSTILL_S = self._standstill_s
+        self._act(self.kernel)
+
+    @property
+    def reader(self) -> progress.Progress:
+        """Somebody who can read a guest's clock."""
+        reader = object.__new__(progress.Progress)
+        kernel = images.load().kernel
+        reader._clock_at = progress.address_of(kernel, progress._CLOCK)
+        reader._idle_at = progress.address_of(kernel, progress._IDLE)
+        return reader
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """What became of each suspicion; bounds are put back after the test."""
+    found: list[str | None] = []
+    judge = progress.Progress._judged
+
+    def noted(self: progress.Progress, *words: Any) -> str | None:
+        found.append(judge(self, *words))
+        return found[-1]
+
+    monkeypatch.setattr(progress.Progress, "_judged", noted)
+    monkeypatch.setattr(progress, "STANDSTILL_S", 60.0)
+    return found
+
+
+def test_a_slow_guest_that_idles_goes_on(
+    scenario: Path, tmp_path: Path, judged: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a link of 10 Gbit/s: virtual time passes slower than the bound, here one that no guest keeps."""
+    monkeypatch.setattr(progress, "CREEP", 1e9)
+    scenario.write_text(SHORT.replace("10mbit", "50mbit").replace("1s", "60s"))
+    Disturbance(1.0, lambda _: None).start()
+    execute(expand(scenario, "full")[0], 1, tmp_path)
+    assert judged and not any(judged)
+
+
+def test_a_guest_that_was_stopped_goes_on(scenario: Path, tmp_path: Path, judged: list[str | None]) -> None:
+    def stop(kernel: int) -> None:
+        os.kill(kernel, signal.SIGSTOP)
+        time.sleep(4)
+        progress.STANDSTILL_S = 60.0
+        os.kill(kernel, signal.SIGCONT)
+
+    scenario.write_text(SHORT.replace("1s", "60s"))
+    disturbance = Disturbance(1.0, stop)
+    disturbance.start()
+    assert execute(expand(scenario, "full")[0], 1, tmp_path)["wall_s"] > 4
+    assert disturbance.kernel and not judged
+
+
+def test_the_guests_clock_is_read_from_outside(cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Virtual time and when the guest last began to idle, which it does all the time."""
+    seen = []
+    read = progress.Progress._instant
+
+    def noted(self: progress.Progress, kernel: int | None) -> progress.Instant:
+        seen.append(read(self, kernel))
+        return seen[-1]
+
+    monkeypatch.setattr(progress.Progress, "_instant", noted)
+    execute(cell, 1, tmp_path)
+    told = [at for at in seen if at.now_ns and at.idle_ns]
+    assert told, seen
+    assert all(0 <= at.now_ns - at.idle_ns < 5e9 for at in told)

@@ -1,0 +1,14 @@
+# Seeds beyond the first batch, for cells whose claims are undecided. `snakemake more-seeds` measures what there is and writes
+# which cells need more; the next call runs those, measures again, and asks again, until no cell needs more.
+rule:
+    name:
+        "more-seeds"
+    input:
+        report_of("all", config["size"]),
+    log:
+        f"{ROOTS[config['size']]}/logs/more-seeds.log",
+    params:
+        seeds=Path(seeds_file(config["size"])).name,
+    shell:
+        "python -m analysis seeds --results $(dirname $(dirname {input:q})) "
+        "--out $(dirname $(dirname {input:q}))/{params.seeds} 2>&1 | tee {log:q}"
