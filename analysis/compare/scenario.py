@@ -14,7 +14,7 @@ from analysis.compare.metrics import CLIENT, METRICS, Metric
 from analysis.documents import Document, read_yaml
 from analysis.errors import BadInputError
 from analysis.figures import style
-from analysis.figures.timeseries import TimeSeries
+from analysis.figures.kinds.time_series import TimeSeries
 from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Runs

@@ -5,35 +5,18 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import vl_convert
 
-from analysis.claims.question import Question
-from analysis.documents import Document, read_json
+from analysis.documents import read_json
 from analysis.errors import BadInputError
-from analysis.figures import page, style
-from analysis.figures.curves import Curves
-from analysis.figures.style import Specification
-from analysis.figures.table import Table
-from analysis.figures.timeseries import TimeSeries
-from analysis.figures.values import ValuesBySeed
+from analysis.figures import kinds, page, style
 from analysis.files import whole, write_text
-from analysis.runs import Runs
 
 PNG_SCALE: Final = 2.0
 MEASURED: Final = "verdicts.json"
 CAPTION: Final = "figure.txt"
-
-
-class Figure(Protocol):
-    """What each kind of figure can do."""
-
-    def caption(self) -> str:
-        """Say what the reader has to know to read the figure."""
-
-    def specify(self, width: int, *, interactive: bool) -> Specification:
-        """Give the Vega-Lite specification for a page of `width` pixels."""
 
 
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) -> None:
@@ -75,9 +58,7 @@ def _draw(experiment: str, runs: Path, out: Path) -> None:
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
     document = read_json(measured)
-    if document.maybe("figure", dict) is None:
-        raise document.error("figure", None, "a figure, declared with the experiment's claims")
-    figure = _figure(document, runs)
+    figure = kinds.make(document, runs)
     caption = figure.caption()
     svg = vl_convert.vegalite_to_svg(figure.specify(style.WIDE, interactive=False))
     write_text(folder / "figure.svg", svg)
@@ -89,18 +70,3 @@ def _draw(experiment: str, runs: Path, out: Path) -> None:
     interactive = figure.specify(style.WIDE, interactive=True)
     write_text(folder / "figure.html", page.interactive(interactive, title, caption))
     write_text(folder / CAPTION, caption + "\n")
-
-
-def _figure(document: Document, runs: Path) -> Figure:
-    figure = document.child("figure")
-    kind = figure.get("kind", str)
-    if kind == "time-series":
-        entry = document.child("experiment")
-        return TimeSeries(figure, Question(Runs(runs), entry.get("runs_of", str), entry.maybe("words", dict) or {}))
-    if kind == "curves":
-        return Curves(figure)
-    if kind == "table":
-        return Table(figure, document.children("claims"))
-    if kind == "values-by-seed":
-        return ValuesBySeed(figure)
-    raise figure.error(figure.name("kind"), kind, "time-series, curves, table or values-by-seed")

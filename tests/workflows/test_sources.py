@@ -88,7 +88,7 @@ def test_measuring_does_not_depend_on_how_figures_and_pages_look() -> None:
     covered = {file.parent.relative_to(ROOT).as_posix() for file in digests.sources(["analysis.measure"])}
     assert not covered & {"analysis/report", "analysis/report/templates", "analysis/compare"}
     names = {file.name for file in digests.sources(["analysis.measure"])}
-    assert not names & {"draw.py", "timeseries.py", "page.py"}
+    assert not names & {"draw.py", "time_series.py", "page.py"}
 
 
 def test_an_unknown_module_is_named() -> None:

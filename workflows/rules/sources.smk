@@ -11,7 +11,7 @@ STAGES = {
     "kunit": "engine.kunit",
     "columns": "analysis.capture.columns",
     "measure": "analysis.measure",
-    "figures": "analysis.figures.draw",
+    "figures": "analysis.figures",
     "report": "analysis.report",
     "compare": "analysis.compare.scenario",
     "comparison": "analysis.compare.pages",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from analysis.figures.panels import Panel
 from analysis.figures.style import Specification
 from analysis.figures.thin import thin
 from analysis.run import Run
+from analysis.runs import Runs
 
 COARSE: Final = 100  # buckets for the lines of the other seeds; faint lines need no detail, and the file stays small
 OTHERS: Final = 9  # seeds drawn faint at most; more of them only make a grey band
@@ -29,6 +31,13 @@ class Column:
     title: str | None
     runs: list[Run]
     shown: Run  # the one drawn bold
+
+
+def make(measured: Document, runs: Path) -> "TimeSeries":
+    """Make the figure of an experiment."""
+    entry = measured.child("experiment")
+    ask = Question(Runs(runs), entry.get("runs_of", str), entry.maybe("words", dict) or {})
+    return TimeSeries(measured.child("figure"), ask)
 
 
 class TimeSeries:

@@ -1,10 +1,16 @@
 """A figure of numbers: what was measured in each case, a dot a seed and a stroke at the mean."""
 
 import math
+from pathlib import Path
 
 from analysis.documents import Document
 from analysis.figures import style
 from analysis.figures.style import Specification
+
+
+def make(measured: Document, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
+    """Make the figure of an experiment."""
+    return ValuesBySeed(measured.child("figure"))
 
 
 class ValuesBySeed:

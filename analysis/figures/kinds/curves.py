@@ -1,6 +1,7 @@
 """Curves over a value of the matrix, with the spread over seeds and what the paper has."""
 
 import math
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,11 @@ from analysis.figures import style
 from analysis.figures.style import Specification
 
 HEIGHT: Final = 230
+
+
+def make(measured: Document, runs: Path) -> "Curves":  # noqa: ARG001 (its numbers are in the declaration)
+    """Make the figure of an experiment."""
+    return Curves(measured.child("figure"))
 
 
 class Curves:
