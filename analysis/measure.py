@@ -7,9 +7,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from analysis import host
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
@@ -24,7 +26,7 @@ from analysis.verdicts import rules
 from analysis.verdicts.of_claim import expected
 from analysis.verdicts.spread import spread
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
 
@@ -179,6 +181,7 @@ def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
         "rule_reason": verdict.reason,
         "measured_interval": verdict.interval,
         "seeds_wanted": verdict.seeds_wanted,
+        "zones": asdict(verdict.zones) if verdict.zones else None,
     }
 
 
@@ -197,6 +200,7 @@ def _result(
             "size": run.settings.size,
             "virtual_s": run.summary.get("virtual_s", float),
             "wall_s": run.summary.get("wall_s", float),
+            "ended": _date(run.summary.path),
             "probe": run.summary.maybe("probe", dict),
             "audit": run.summary.data.get("audit"),
         }
@@ -221,11 +225,16 @@ def _result(
             "claims_file": str(experiment.file),
             "ambiguities": [*experiment.data.get("ambiguities", []), *study.ambiguities],
         },
+        "host": host.describe(),
         "runs": described,
         "settings": _settings(runs),
         "provenance": _common([run.settings.provenance for run in runs]),
         "claims": judged,
     }
+
+
+def _date(file: Path) -> str:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
 def _settings(runs: list[Run]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from analysis.errors import BadInputError
 from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
 
-FORMAT: Final = 2  # of verdicts.json
+FORMAT: Final = 3  # of verdicts.json
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
 
 

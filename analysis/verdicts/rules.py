@@ -40,6 +40,7 @@ class Verdict:
     """An outcome, the sentence that says why, and the rule that decided with its reason.
 
     `interval` is the 95 % interval that decided, in the claim's unit, or of the fraction of seeds; None without one.
+    `zones` are what the rule allows around the printed value, in the claim's unit; None where no number is compared.
     `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more seeds do not help.
     """
 
@@ -49,6 +50,7 @@ class Verdict:
     reason: str
     interval: Interval | None = None
     seeds_wanted: int = 0
+    zones: Zones | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool
 
     `of_means`: the number is made of means over all seeds, so it is one number however many seeds give it.
     """
+    verdict = _judge_number(expected, values, of_means)
+    return replace(verdict, zones=tolerances().zones(expected, expected.readings()[0]))
+
+
+def _judge_number(expected: Expected, values: Mapping[int, float], of_means: bool) -> Verdict:
     rule = tolerances().rule(expected)
     if of_means:
         values = dict([next(iter(values.items()))])
