@@ -43,7 +43,7 @@ test-reach: host images  ## backends, containers, provisioning and clusters, as 
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
 	$(BIN)/python -m images libutp
 	$(BIN)/python -m images.stock
-	$(BIN)/python -m engine.backends.crosscheck
+	$(BIN)/python -m engine.crosscheck
 
 lint: env  ## style and types
 	$(BIN)/ruff check .

@@ -16,9 +16,9 @@ from rocrate.model import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from engine.errors import EngineError
-from engine.files import file_digest
 from engine.images import PROJECT
 from engine.provenance import commit
+from images.cache import file_digest
 from scenarios import STUDY
 
 RUNS = "runs"

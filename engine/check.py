@@ -12,10 +12,11 @@ from typing import Any
 
 from engine import images
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
 from engine.guest.programs import PAYLOAD
-from engine.scenario import Cell, expand, implementations
+from engine.run import execute, run_folder
+from scenarios import implementations
 from scenarios.errors import choices
+from scenarios.resolve import Cell, expand
 
 TRANSFER_BYTES = 1_000_000
 NOT_SUPPORTED = 127

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine import backends, check, doctor, interrupt, kunit, script
+from engine import backends, check, doctor, exec_script, interrupt, kunit
 from engine.compare import compare
 from engine.errors import EngineError, printable
-from engine.execute import execute, run_folder
 from engine.finished import is_finished
-from engine.scenario import SIZES, Cell, ScenarioError, expand, plan
+from engine.run import execute, run_folder
 from engine.shell import shell
+from scenarios.errors import ScenarioError
+from scenarios.plan import plan
+from scenarios.resolve import SIZES, Cell, expand
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -144,9 +146,9 @@ def _shell(options: argparse.Namespace) -> int:
 
 
 def _exec(options: argparse.Namespace) -> int:
-    order = script.Order(options.script, tuple(options.arguments), Path.cwd(), options.seed)
+    order = exec_script.Order(options.script, tuple(options.arguments), Path.cwd(), options.seed)
     into = options.into or Path("results/exec", options.script.stem)
-    status = script.run(order, into, options.real_time)
+    status = exec_script.run(order, into, options.real_time)
     print(f"exit status {status}; results in {into}", file=sys.stderr)
     return status
 

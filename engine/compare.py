@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import yaml
 
 from engine.errors import EngineError
-from engine.scenario import expand, implementations
-from scenarios import load
+from scenarios import implementations, load
 from scenarios.errors import Problem, ScenarioError, choices
+from scenarios.resolve import expand
 
 ROOT = Path(__file__).parents[1]
 PANEL = ROOT / "workflows" / "compare"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from engine import backends
-from engine.execute import describe, run_folder
-from engine.scenario import Cell
+from engine.run import describe, run_folder
+from scenarios.resolve import Cell
 
 _CHANGES = ("origin_ns",)
 _OF_PROVENANCE = ("commit", "host")

@@ -1,18 +1,18 @@
 """What boots: what ``python -m images`` has built from the sources of this checkout (images/index.py)."""
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from engine.errors import EngineError
-from engine.files import file_digest
+from images import guest_code as code
 from images import index
+from images.cache import MANIFEST, Store, default_root, file_digest, project_root
+from images.errors import ImageError
 
-_MANIFEST = "manifest.json"  # of each entry of the cache: SHA-256 of its files
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = project_root()
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def program(name: str) -> Program:
     entry = _listed(name, f"python -m images {name}")
     try:
         root = entry.get("root")
-        files = cache_folder() / entry["files"]
+        files = default_root() / entry["files"]
         environment = entry.get("environment", {})
-        return Program(files, cache_folder() / root if root else None, environment, _without_paths(entry))
+        return Program(files, default_root() / root if root else None, environment, _without_paths(entry))
     except (KeyError, TypeError) as error:
         raise _not_written(name, f"python -m images {name}", error) from None
 
@@ -71,11 +71,11 @@ def load(debug: bool = False) -> Images:
     entries = _listed(name, command)
     try:
         images = Images(
-            kernel=cache_folder() / entries["kernel"]["path"],
-            rootfs=cache_folder() / entries["rootfs"]["path"],
-            tools=cache_folder() / entries["tools"]["path"],
+            kernel=default_root() / entries["kernel"]["path"],
+            rootfs=default_root() / entries["rootfs"]["path"],
+            tools=default_root() / entries["tools"]["path"],
             modules={
-                name.removeprefix("module:"): cache_folder() / entry["path"]
+                name.removeprefix("module:"): default_root() / entry["path"]
                 for name, entry in entries.items()
                 if name.startswith("module:")
             },
@@ -83,16 +83,28 @@ def load(debug: bool = False) -> Images:
             provenance={name: _without_paths(entry) for name, entry in entries.items()},
         )
         for file in (images.kernel, *images.modules.values(), *images.tools.iterdir()):
-            if file.is_file() and file.name != _MANIFEST:
+            if file.is_file() and file.name != MANIFEST:
                 _check_unchanged(file)
         return images
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise _not_written(name, command, error) from None
 
 
+def guest_code(rootfs: Path, digest: str) -> Path:
+    """What guests with a root file system run of this checkout, compiled: see `images.guest_code`.
+
+    Raises:
+        EngineError: it does not compile, or is missing from a cache that cannot be written.
+    """
+    try:
+        return code.compiled(Store(default_root()), PROJECT, rootfs, digest)
+    except ImageError as error:
+        raise EngineError(str(error)) from None
+
+
 def index_of(name: str) -> Path:
     """The file that lists program `name`, or what boots (`images.index.BOOT`, `DEBUG`), for the sources of today."""
-    return index.path(cache_folder().resolve(), name)
+    return index.path(default_root(), name)
 
 
 def _listed(name: str, command: str) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def _not_written(name: str, command: str, error: Exception) -> EngineError:
 
 
 def _check_unchanged(file: Path) -> None:
-    built = json.loads((file.parent / _MANIFEST).read_text())[file.name].split()[0]
+    built = json.loads((file.parent / MANIFEST).read_text())[file.name].split()[0]
     if file_digest(file) != built:
         raise EngineError(f"{file} has changed since it was built: `make images` builds it again")
 
@@ -123,8 +135,3 @@ def _check_unchanged(file: Path) -> None:
 def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:
     left_out = ("path", "packages", "files", "root", "environment")
     return {name: value for name, value in entry.items() if name not in left_out}
-
-
-def cache_folder() -> Path:
-    """Where built images are: `cache/` of this checkout, or $TESTBED_CACHE."""
-    return Path(os.environ.get("TESTBED_CACHE", PROJECT / "cache"))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from engine import handover, images, launch, watch
+from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
-from engine.pin import free_cpu
 from engine.sandbox import Limits
 
 PROGRAM = "engine.guest.kunit"

@@ -65,7 +65,7 @@ SCRIPT: dict[str, Any] = {
         "virtual_ns": _WHOLE,
     },
 }
-"""Of what runs a user's script (engine/guest/script.py)."""
+"""Of what runs a user's script (engine/guest/exec_script.py)."""
 
 
 def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:

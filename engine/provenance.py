@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from engine import digests
+from engine import sources
 from engine.images import PROJECT, Images, Program
 
 
@@ -24,7 +24,7 @@ def commit() -> str:
 @cache
 def code(backend: str) -> str:
     """Digest of the sources that carry out a run on a backend; unlike the commit it leaves out all others."""
-    return digests.runs(backend)
+    return sources.runs(backend)
 
 
 def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
-from engine.guest_code import compiled
-from engine.images import PROJECT, Images, Program
+from engine.images import Images, Program, guest_code
 from engine.sizes import MEMORY_MIB
 
 UNCONFINED = "TESTBED_UNCONFINED"
@@ -108,7 +107,7 @@ def command(
         FOLDERS["TESTBED_ROOTFS"]: images.rootfs,
         FOLDERS["TESTBED_TOOLS"]: images.tools,
         **{f"{FOLDERS['TESTBED_MODULES']}/{name}.ko": path for name, path in images.modules.items()},
-        FOLDERS["TESTBED_CODE"]: compiled(images, PROJECT),
+        FOLDERS["TESTBED_CODE"]: guest_code(images.rootfs, images.provenance["rootfs"]["digest"]),
         **see,
     }
     address_space_bytes = limits.address_space_bytes + (limits.guest_memory_mib << 20)

@@ -3,10 +3,11 @@
 import json
 
 from engine import handover, images, launch, watch
-from engine.pin import free_cpu
+from engine.cpu_claims import free_cpu
 from engine.sandbox import Limits
-from engine.scenario import Cell, implementations, resolve
 from engine.sizes import sizes
+from scenarios import implementations
+from scenarios.resolve import Cell, resolve
 
 
 def shell(cell: Cell) -> int:

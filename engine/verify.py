@@ -14,10 +14,10 @@ import yaml
 from engine import images
 from engine.archive import RUNS, STUDIES
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.files import file_digest
-from engine.scenario import Cell, expand, resolve
+from engine.run import execute, run_folder
+from images.cache import file_digest
 from scenarios import scenario_files
+from scenarios.resolve import Cell, expand, resolve
 
 _METADATA = "ro-crate-metadata.json"
 _OF_THE_ENGINE = (

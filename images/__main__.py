@@ -12,20 +12,16 @@ import sys
 import time
 from pathlib import Path
 
-from engine import guest_code
-from engine import images as boot
-from engine.errors import EngineError
-from engine.scenario import ScenarioError
-from images import index, lock, module, pack, programs
+from images import guest_code, guest_tools, index, lock, module, pack, programs
 from images.build_root import BuildRoot
-from images.cache import Store, default_root
+from images.cache import Store, default_root, project_root
 from images.errors import ImageError
 from images.kernel import build as kernel
 from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
 from images.rootfs import build as rootfs
 from images.run import Say
-from images.tools import build as tools
+from scenarios.errors import ScenarioError
 
 
 def main() -> int:
@@ -78,7 +74,8 @@ def main() -> int:
             boots = build_all(store, say, debug=True)
         for name in dict.fromkeys(wanted):
             programs.build(store, say, name)
-        guest_code.compiled(boot.load(), boot.PROJECT)
+        root = index.read(boots)["rootfs"]
+        guest_code.compiled(store, project_root(), store.root / root["path"], root["digest"])
         index.register(store.root)
         if options.prune:
             prune(store)
@@ -87,7 +84,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
-    except (ImageError, EngineError, ScenarioError, OSError) as error:
+    except (ImageError, ScenarioError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     say(f"all images are ready: {boots}")
@@ -98,7 +95,7 @@ def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
     """Build into the store, with the plain or the debug kernel, and return the index."""
     found: dict[str, dict[str, object]] = {}
     inside = BuildRoot(store, say)
-    folder, digest = tools.build(store, say, inside)
+    folder, digest = guest_tools.build(store, say, inside)
     found["tools"] = {"path": str(folder), "digest": digest}
     root = rootfs.build(store, say)
     found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}

@@ -15,14 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.scenario import implementations
 from images import build_root, index, locked, roots, walls
 from images.build_root import BuildRoot
 from images.cache import Store, digest_of, file_digest, remove
 from images.errors import ImageError
 from images.locked import Lock, requested
 from images.run import Say, logged
-from scenarios import load
+from scenarios import implementations, load
 from scenarios.errors import choices
 
 DESCRIPTION = "implementation.yaml"

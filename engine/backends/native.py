@@ -21,7 +21,7 @@ from engine.guest.timeline import REAL_TIME_BUILD_NS
 from engine.images import PROJECT, Images
 from engine.sandbox import Limits
 
-_TRIAL = "engine.guest.parts"
+_TRIAL = "engine.guest.kernel_trial"
 _OWN = ("dev", "proc", "sys", "run", "tmp", "opt")  # not from the root file system
 _NEEDED = {"bwrap": "bubblewrap", "unshare": "util-linux", "setpriv": "util-linux", "modprobe": "kmod"}
 _ENVIRONMENT = {

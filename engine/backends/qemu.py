@@ -26,6 +26,7 @@ from engine.guest.programs import PROGRAMS
 from engine.guest.timeline import BOOT_NS, BUILD_NS
 from engine.images import PROJECT, Program
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
+from images.cache import default_root
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY = "1536M"
@@ -104,7 +105,7 @@ def prepare(run: dict[str, Any]) -> Guest:
         raise EngineError(f"{', '.join(rooted)}: programs with a root of their own run on the virtual backend only")
     if names and not _walled():
         raise EngineError(f"{', '.join(names)}: foreign programs never run without a sandbox ({UNCONFINED} is set)")
-    index = images.cache_folder() / "stock.json"
+    index = default_root() / "stock.json"
     try:
         stock: dict[str, str] = json.loads(index.read_text())
     except FileNotFoundError:

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.bench import ns3
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 FLOW = Path(__file__).with_name("flow.yaml")
 STEADY = Path(__file__).with_name("steady.yaml")

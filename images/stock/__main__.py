@@ -6,19 +6,19 @@ from __future__ import annotations
 import json
 import sys
 
+from images import guest_tools
 from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.rootfs import build as rootfs
 from images.stock.build import build
-from images.tools import build as tools
 
 
 def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     try:
         store = Store(default_root())
-        tool_folder, _ = tools.build(store, print, BuildRoot(store, print))
+        tool_folder, _ = guest_tools.build(store, print, BuildRoot(store, print))
         built = build(store, print, rootfs.build(store, print), tool_folder)
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -8,10 +8,10 @@ from analysis.capture.columns import write_columns
 from analysis.observer.flight import Cause
 from analysis.run import Run
 from engine import images
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
 from images import programs
 from images.cache import Store, default_root
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: observed

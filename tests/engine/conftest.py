@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import images, sandbox
+from engine import images
 from engine.images import PROJECT
-from engine.scenario import implementations
 from images import index, programs
 from images.cache import Store, default_root
+from scenarios import implementations
 
 SHORT = """\
 experiment: short
@@ -52,7 +52,7 @@ def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
         source = (copy / file).read_text()
         assert text in source
         (copy / file).write_text(source.replace(text, by))
-        monkeypatch.setattr(sandbox, "PROJECT", copy)
+        monkeypatch.setattr(images, "PROJECT", copy)
 
     return replace
 

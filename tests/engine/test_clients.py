@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from analysis.capture import pcap
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 SCENARIO = """\
 experiment: client

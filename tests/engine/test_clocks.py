@@ -12,8 +12,8 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 TWO_FLOWS = """\
 experiment: wire

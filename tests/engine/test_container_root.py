@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine import images as built
-from engine.execute import execute, run_folder
 from engine.images import PROJECT
-from engine.scenario import expand
+from engine.run import execute, run_folder
 from images.cache import file_digest
+from scenarios.resolve import expand
 from tests.images.saved import configuration, docker, entry, folder, tar
 
 IMPLEMENTATION = """\

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from analysis.capture import pcap
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: window

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import images, pin
+from engine import cpu_claims, images
 
 TESTBED = str(Path(sys.executable).parent / "testbed")
 PATIENCE_S = 60
@@ -123,7 +123,7 @@ def test_ended_while_it_waits_for_a_cpu_it_says_what_is_kept(tmp_path: Path, end
     (earlier / "exec.json").write_text("{}")
     command = [TESTBED, "exec", "short.py"]
     with (
-        pin.all_cpus(),
+        cpu_claims.all_cpus(),
         subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process,
     ):
         assert process.stderr

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from analysis.capture import pcap
-from engine.backends import crosscheck
+from engine import crosscheck
 from engine.errors import EngineError
-from engine.execute import _check_space, execute, run_folder
 from engine.guest.timeline import lead
-from engine.scenario import Cell, expand, resolve
+from engine.run import _check_space, execute, run_folder
 from engine.sizes import sizes
+from scenarios.resolve import Cell, expand, resolve
 from topologies.shaping import LATENESS_NS
 
 Sabotage = Callable[[str, str, str], None]

@@ -8,9 +8,9 @@ import pytest
 from engine import provenance
 from engine.cli import main
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
 from engine.finished import is_finished
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.trust.conftest import AGENT, SHORT, Sabotage
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import guest_code, images
+from engine import images
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 Sabotage = Callable[[str, str, str], None]
 
@@ -47,4 +47,4 @@ def test_a_cache_that_lacks_it_and_cannot_be_written_is_named(tmp_path: Path, mo
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
     (tmp_path / "code").touch()
     with pytest.raises(EngineError, match=f"not compiled in {tmp_path}, which cannot be written"):
-        guest_code.compiled(boots, images.PROJECT)
+        images.guest_code(boots.rootfs, boots.provenance["rootfs"]["digest"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 from tests.trust.identity import busy_host
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 SCENARIO = """\
 experiment: utp

@@ -18,10 +18,10 @@ from engine import check, progress
 from engine import images as built
 from engine.cli import main
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
 from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 TOY = Path(__file__).with_name("toy")
 SCENARIO = """\

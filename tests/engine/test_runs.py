@@ -17,8 +17,8 @@ from analysis.run import Run
 from engine import progress
 from engine.cli import main
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 Sabotage = Callable[[str, str, str], None]
 SCENARIO = 'outcome["latest_event_ns"] = _scenario(net, run, running)\n'

@@ -12,8 +12,8 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 MS = 1_000_000
 RULE_MS = 5  # Open vSwitch acts on a new rule within so much

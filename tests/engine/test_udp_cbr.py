@@ -7,8 +7,8 @@ import polars as pl
 
 from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: cbr

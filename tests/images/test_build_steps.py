@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from images import __main__ as command
+from images import guest_tools
 from images.cache import Store
 from images.errors import ImageError
 from images.kernel import trial
 from images.locked import requested
 from images.rootfs.build import PACKAGES
 from images.run import logged
-from images.tools import build as tools
 from tests.images.building import build_root
 
 
@@ -64,10 +64,10 @@ def test_tools_become_static_binaries(tmp_path: Path) -> None:
     guest.mkdir()
     (guest / "hello.c").write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
     store = Store(tmp_path / "store")
-    folder, digest = tools.build(store, print, build_root(), guest)
+    folder, digest = guest_tools.build(store, print, build_root(), guest)
     assert subprocess.run([folder / "hello"], capture_output=True, text=True, check=True).stdout == "hello\n"
     (guest / "hello.c").write_text("int main(void) { return 0; }\n")
-    assert tools.build(store, print, build_root(), guest)[1] != digest
+    assert guest_tools.build(store, print, build_root(), guest)[1] != digest
 
 
 def test_a_warning_in_a_tool_stops_the_build(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_warning_in_a_tool_stops_the_build(tmp_path: Path) -> None:
     (guest / "bad.c").write_text("int main(int unused, char **names) { return 0; }\n")
     store = Store(tmp_path / "store")
     with pytest.raises(ImageError, match=r"Compiling the guest tools failed(.|\n)*bad.c:1:14: error: unused parameter"):
-        tools.build(store, print, build_root(), guest)
+        guest_tools.build(store, print, build_root(), guest)
 
 
 def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.scenario import ScenarioError, implementations
 from images import container, programs
 from images.cache import Store
 from images.errors import ImageError
+from scenarios import implementations
+from scenarios.errors import ScenarioError
 from tests.images.saved import LAYOUTS, MTIME, configuration, docker, entry, folder, symlink, tar
 
 LOWER = tar(

@@ -34,9 +34,9 @@ def work_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     def change(name: str) -> Path:
         folder = tmp_path / name
         if not folder.exists():
-            for part in ("engine/guest", "topologies", "images/tools", "images/tcp_ledbat", "images/implementations"):
+            for part in ("engine/guest", "topologies", "images/tcp_ledbat", "images/implementations"):
                 shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-            shutil.copy(ROOT / "engine/guest_code.py", folder / "engine")
+            shutil.copy(ROOT / "images/guest_tools.py", folder / "images")
         monkeypatch.setattr(index, "project_root", lambda: folder)
         return folder
 

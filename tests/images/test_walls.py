@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.scenario import implementations
 from images import programs, walls
 from images.errors import ImageError
+from scenarios import implementations
 from tests.images.building import build_root, store_with_build_root
 
 ABOUT = """\

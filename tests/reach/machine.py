@@ -9,11 +9,11 @@ from typing import Any
 
 from engine import images
 from engine.backends.qemu import EMULATOR
-from engine.execute import execute
-from engine.scenario import Cell
+from engine.run import execute
 from images import index, locked
-from images.cache import Store
+from images.cache import Store, default_root
 from images.rootfs.build import SUITE, install_debian
+from scenarios.resolve import Cell
 
 # without this instruction: QEMU 7.2 damages the flags after it now and then, and the kernel crashes
 _PROCESSOR = "max,cx16=off"
@@ -29,7 +29,7 @@ def missing() -> str | None:
 
 def debian(packages: Sequence[str], into: Path) -> None:
     """A Debian with these packages; kept in the cache."""
-    store = Store(images.cache_folder())
+    store = Store(default_root())
 
     def make(folder: Path) -> None:
         hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
@@ -43,7 +43,7 @@ def debian(packages: Sequence[str], into: Path) -> None:
 
 def copy_images(root: Path, project: str) -> None:
     """Put what boots into the checkout that the machine with this root sees as `project`."""
-    cache = images.cache_folder()
+    cache = default_root()
     listing = images.index_of(index.BOOT)
     copies = root / project.strip("/") / "cache"
     for entry in index.read(listing).values():

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from engine.images import PROJECT
-from engine.scenario import expand
+from scenarios.resolve import expand
 from tests.reach import machine
 
 FOLDER = PROJECT / "images" / "ansible"

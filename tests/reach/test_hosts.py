@@ -12,7 +12,7 @@ import pytest
 from engine import images
 from images import locked, programs
 from images.build_root import BuildRoot
-from images.cache import Store, tree_digest
+from images.cache import Store, default_root, tree_digest
 from images.rootfs.build import install_debian
 
 # what `python -m images` needs of a host, but for mmdebstrap; and what it imports
@@ -23,12 +23,12 @@ from images import module, programs
 from images.build_root import BuildRoot
 from images.cache import Store
 from images.kernel import build as kernel
-from images.tools import build as tools
+from images import guest_tools
 def say(step):
     print(step, flush=True)
 store = Store(Path("/store"), say)
 inside = BuildRoot(store, say)
-print("tools", tools.build(store, say, inside)[0], file=open("/store/made", "a"))
+print("tools", guest_tools.build(store, say, inside)[0], file=open("/store/made", "a"))
 programs.build(store, say, "udp-cbr")
 built = kernel.build(store, say, inside)
 print("kernel", built.folder, file=open("/store/made", "a"))
@@ -47,7 +47,7 @@ def other_release() -> str:
 @pytest.fixture(scope="module")
 def host(other_release: str) -> Path:
     """The root of such a host, kept in the cache."""
-    store = Store(images.cache_folder().resolve())
+    store = Store(default_root())
 
     def make(folder: Path) -> None:
         hooks = ['chroot "$1" dpkg-query --show >"$1/packages.txt"', 'mkdir "$1/project" "$1/store"']
@@ -66,7 +66,7 @@ def _digests(folder: Path) -> dict[str, str]:
 def test_another_host_builds_the_same_bytes(host: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
-    here = Store(images.cache_folder().resolve())
+    here = Store(default_root())
     BuildRoot(here, print).root  # noqa: B018 - its packages are downloaded, and used there too
     # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
     command = ["bwrap", "--unshare-user", "--unshare-net", "--die-with-parent", "--ro-bind", host, "/"]

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import backends, images
+from engine import backends
 from engine.errors import EngineError
-from engine.execute import execute
 from engine.images import PROJECT
-from engine.scenario import Cell, expand, implementations
+from engine.run import execute
+from images.cache import default_root
+from scenarios import implementations
+from scenarios.resolve import Cell, expand
 from tests.reach import machine
 
 SCENARIO = """\
@@ -78,7 +80,7 @@ def test_foreign_programs_are_not_let_in() -> None:
 
 
 def _stock() -> dict[str, str]:
-    index = images.cache_folder() / "stock.json"
+    index = default_root() / "stock.json"
     stock: dict[str, str] = json.loads(index.read_text()) if index.exists() else {}
     return stock if "module:tcp_ledbat" in stock else {}
 

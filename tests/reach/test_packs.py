@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from engine import images
-from engine.execute import execute
-from engine.scenario import expand
+from engine.run import execute
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: short

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import backends, images
-from engine.backends import crosscheck
+from engine import backends, crosscheck, images
 from engine.backends.qemu import EMULATOR
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import expand, implementations
+from engine.run import execute, run_folder
+from images.cache import default_root
+from scenarios import implementations
+from scenarios.resolve import expand
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
     pytest.mark.skipif(
-        not (images.cache_folder() / "stock.json").exists(), reason="`python -m images.stock` has not been run"
+        not (default_root() / "stock.json").exists(), reason="`python -m images.stock` has not been run"
     ),
 ]
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import PROJECT, cache_folder
+from engine.images import PROJECT
+from images.cache import default_root
 from tests.reach import slurm
 
 EXPERIMENT = "icccn-fig2a-ledbat-vs-tcp"
@@ -77,12 +78,12 @@ def _jobs() -> str:
 def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
     local, cluster = _checkout(tmp_path / "local"), _checkout(tmp_path / "cluster")
     command = [*_command("--cores", "all"), "--", EXPERIMENT]
-    subprocess.run(command, cwd=local, env=_environment(cache_folder()), check=True)
+    subprocess.run(command, cwd=local, env=_environment(default_root()), check=True)
     # a cache that does not know these sources: its index is written before the first job, and not by one
     cache = tmp_path / "cache"
     cache.mkdir()
     for kind in BUILT:
-        (cache / kind).symlink_to(cache_folder() / kind)
+        (cache / kind).symlink_to(default_root() / kind)
     (tmp_path / "short-jobs.yaml").write_text("jobs: {runs: 1, virtual_seconds: 20000}\n")
     command = [*_command(*ON_SLURM, "--configfile", str(tmp_path / "short-jobs.yaml")), "--", EXPERIMENT]
     before = _jobs().count("JobId=")
@@ -98,7 +99,7 @@ def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
 def test_a_job_that_is_ended_keeps_what_it_had_finished(tmp_path: Path) -> None:
     folder = _checkout(tmp_path / "checkout")
     command = [*_command(*ON_SLURM), "--", EXPERIMENT]
-    with subprocess.Popen(command, cwd=folder, env=_environment(cache_folder())) as snakemake:
+    with subprocess.Popen(command, cwd=folder, env=_environment(default_root())) as snakemake:
         first = None
         while first is None and snakemake.poll() is None:
             time.sleep(0.2)  # the cluster's time is that of the host

@@ -9,8 +9,8 @@ import pytest
 
 from engine import images
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: {name}

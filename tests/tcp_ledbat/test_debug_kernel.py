@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import images, kunit, launch, sandbox, watch
-from engine.pin import free_cpu
+from engine import images, kunit, launch, watch
+from engine.cpu_claims import free_cpu
 
 SPLAT = re.compile(r"^.*(?:BUG:|WARNING:|KASAN|INFO: |suspicious|unreferenced object|Call Trace).*$", re.MULTILINE)
 TRAFFIC = Path(__file__).with_name("traffic.py")
@@ -27,9 +27,9 @@ def test_load_and_unload_under_traffic(
 ) -> None:
     code = tmp_path / "code"
     for package in ("engine", "topologies"):
-        shutil.copytree(sandbox.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(TRAFFIC, code / "engine" / "guest" / "traffic.py")
-    monkeypatch.setattr(sandbox, "PROJECT", code)
+    monkeypatch.setattr(images, "PROJECT", code)
     results = tmp_path / "results"
     (results / "logs").mkdir(parents=True)
     arguments = launch.boot_arguments(debug_images, 1, "engine.guest.traffic")

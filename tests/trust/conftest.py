@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import images, sandbox
-from engine.scenario import Cell, expand
+from engine import images
+from scenarios.resolve import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.images.building import build_root
 
@@ -70,6 +70,5 @@ def attack(hostile_module: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(images, "load", lambda: more)
         words = ["insmod", "/opt/modules/hostile.ko", *(f"{name}={value}" for name, value in parameters.items())]
         sabotage(*at_the_end(f"subprocess.run({words}, check=True)"))
-        assert sandbox.PROJECT != images.PROJECT
 
     return prepare

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from engine import images
 from engine.errors import EngineError
-from engine.execute import execute
-from engine.scenario import Cell, expand, implementations
+from engine.run import execute
 from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
-from scenarios import scenario_files
+from scenarios import implementations, scenario_files
+from scenarios.resolve import Cell, expand
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1

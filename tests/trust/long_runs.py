@@ -11,9 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from engine import handover, pin
-from engine.execute import execute, run_folder
-from engine.scenario import expand
+from engine import cpu_claims, handover
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 SCENARIO = """\
 experiment: short
@@ -40,8 +40,8 @@ def left_behind() -> dict[str, int]:
 
 
 def _claimed() -> int:
-    with pin._holders([pin._name(cpu) for cpu in pin._online()]) as holders:
-        return sum(pin._who(holder).startswith(f"{os.getpid()} ") for holder in holders)
+    with cpu_claims._holders([cpu_claims._name(cpu) for cpu in cpu_claims._online()]) as holders:
+        return sum(cpu_claims._who(holder).startswith(f"{os.getpid()} ") for holder in holders)
 
 
 def memory_kib() -> int:

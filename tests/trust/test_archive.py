@@ -17,10 +17,10 @@ from engine import images
 from engine.archive import archive
 from engine.cli import main
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
 from engine.images import PROJECT
-from engine.scenario import expand
+from engine.run import execute, run_folder
 from engine.verify import verify
+from scenarios.resolve import expand
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"

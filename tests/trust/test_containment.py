@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import execute as execution
+from engine import run as execution
 from engine import sandbox
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import Cell
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell
 from tests.trust.conftest import AGENT, Sabotage, at_the_end
 
 Attack = Callable[..., None]

@@ -16,9 +16,9 @@ import pytest
 
 from engine import images
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
 from images import index
+from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
@@ -187,14 +187,14 @@ import os
 UNSEEN = """\
 import sys
 from pathlib import Path
-from engine import execute, sandbox, usage
+from engine import images, run, usage
 from engine.errors import EngineError
-from engine.scenario import expand
-sandbox.PROJECT = Path(sys.argv[1])
+from scenarios.resolve import expand
+images.PROJECT = Path(sys.argv[1])
 usage.FREE_BYTES = 0
-execute._check_space = lambda folder, run: 1 << 30
+run._check_space = lambda folder, run: 1 << 30
 try:
-    execute.execute(expand(Path(sys.argv[2]), "full")[0], 1, Path(sys.argv[3]))
+    run.execute(expand(Path(sys.argv[2]), "full")[0], 1, Path(sys.argv[3]))
 except EngineError as error:
     sys.exit(str(error))
 """

@@ -14,7 +14,8 @@ from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.figures import page
 from engine.cli import main
-from engine.scenario import ScenarioError, expand
+from scenarios.errors import ScenarioError
+from scenarios.resolve import expand
 from tests.trust.conftest import SHORT
 from tests.trust.fuzz import loaders
 from tests.workflows.conftest import pipeline, small  # noqa: F401  fixtures

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.scenario import implementations
+from scenarios import implementations
 from tests.trust import identity
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from engine import images, progress, usage, watch
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage
 
 BULK, WORDS = "engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]"

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from engine import images, launch, sandbox
-from engine.execute import execute
-from engine.scenario import Cell, expand, implementations
-from images import module
+from engine.run import execute
+from images import guest_tools, module
 from images.cache import Store, file_digest
 from images.kernel.build import Kernel
-from images.tools import build as tools
+from scenarios import implementations
+from scenarios.resolve import Cell, expand
 from tests.images.building import build_root
 from tests.trust.conftest import Sabotage
 from tests.trust.identity import on_cpus
@@ -172,7 +172,7 @@ def test_tools_and_a_module_built_again(tmp_path: Path) -> None:
     """In an empty cache in another folder: the same bytes, so the same runs."""
     built = images.load()
     store = Store(tmp_path / "elsewhere" / "cache")
-    again, _ = tools.build(store, print, build_root())
+    again, _ = guest_tools.build(store, print, build_root())
     names = sorted(file.name for file in built.tools.iterdir() if file.is_file() and file.name != "manifest.json")
     assert [file_digest(again / name) for name in names] == [file_digest(built.tools / name) for name in names]
     kernel = Kernel(built.kernel.parent, built.provenance["kernel"]["digest"], built.provenance["kernel"]["source"])

@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 
 TESTBED = """\
 import argparse, itertools, json, os, pathlib, shutil, signal, sys
-from engine.scenario import ScenarioError, expand, plan, resolve
+from scenarios.errors import ScenarioError
+from scenarios.plan import plan
+from scenarios.resolve import expand, resolve
 
 def main():
     parser = argparse.ArgumentParser()

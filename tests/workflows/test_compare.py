@@ -14,9 +14,11 @@ import pytest
 
 from engine.cli import main
 from engine.compare import filled, panel
-from engine.scenario import ScenarioError, expand, plan
 from images.cache import default_root
+from scenarios.errors import ScenarioError
 from scenarios.load import read
+from scenarios.plan import plan
+from scenarios.resolve import expand
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "compare.md").read_text()

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.scenario import expand, plan
 from scenarios import scenario_files
+from scenarios.plan import plan
+from scenarios.resolve import expand
 from scenarios.schema import load_schema
 from scenarios.units import QUANTITIES
 

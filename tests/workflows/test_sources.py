@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine import digests
+from engine import sources
 
 ROOT = Path(__file__).parents[2]
 RUNS = {"runs toy-one", "runs toy-two"}
@@ -70,7 +70,7 @@ def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
         "analysis.measure": {"analysis/verdicts/tolerances.yaml"},
         "analysis.report": {"analysis/report/templates/index.html"},
         "analysis.figures.draw": set(),
-        "engine.execute": {"engine/guest/confine.c"},
+        "engine.run": {"engine/guest/confine.c"},
     }
     for module, data in stages.items():
         code = f"import sys, {module}; print(*(getattr(m, '__file__', None) or '' for m in list(sys.modules.values())))"
@@ -79,18 +79,18 @@ def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
         own = {
             str(file) for file in files if file.suffix == ".py" and file.parts[0] in ("analysis", "engine", "images")
         }
-        covered = {str(file.relative_to(ROOT)) for file in digests.sources([module])}
+        covered = {str(file.relative_to(ROOT)) for file in sources.sources([module])}
         assert own
         assert (own | data) - covered == set(), module
 
 
 def test_measuring_does_not_depend_on_how_figures_and_pages_look() -> None:
-    covered = {file.parent.relative_to(ROOT).as_posix() for file in digests.sources(["analysis.measure"])}
+    covered = {file.parent.relative_to(ROOT).as_posix() for file in sources.sources(["analysis.measure"])}
     assert not covered & {"analysis/report", "analysis/report/templates", "analysis/compare"}
-    names = {file.name for file in digests.sources(["analysis.measure"])}
+    names = {file.name for file in sources.sources(["analysis.measure"])}
     assert not names & {"draw.py", "time_series.py", "page.py"}
 
 
 def test_an_unknown_module_is_named() -> None:
     with pytest.raises(ValueError, match=r"analysis\.nothing: found no such module"):
-        digests.sources(["analysis.nothing"])
+        sources.sources(["analysis.nothing"])

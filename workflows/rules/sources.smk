@@ -6,7 +6,7 @@ NOTES = Path(config["folders"]["results"]) / "sources"
 
 # What each stage executes, with all that it imports.
 STAGES = {
-    "plan": "engine.scenario",
+    "plan": "scenarios.plan",
     "claims": "analysis.claims.plan",
     "kunit": "engine.kunit",
     "columns": "analysis.capture.columns",
@@ -22,7 +22,7 @@ STAGES = {
 def sources():
     """Digests of this checkout's code, and where the cache lists what its sources boot."""
     stages = [f"{stage}={module}" for stage, module in STAGES.items()]
-    return json.loads(shell("python -m engine.digests {config[backend]} {stages:q}", read=True))
+    return json.loads(shell("python -m engine.sources {config[backend]} {stages:q}", read=True))
 
 
 def note(name, text):

@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 from engine.images import PROJECT
-from engine.scenario import SIZES, ScenarioError, expand
 from scenarios import scenario_files
+from scenarios.errors import ScenarioError
+from scenarios.resolve import SIZES, expand
 
 TELLING = [
     *(

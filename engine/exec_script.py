@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine import handover, images, interrupt, launch, outcome, provenance, watch
+from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
 from engine.images import Images
 from engine.interrupt import Terminated
-from engine.pin import free_cpu
 from engine.progress import sign_of_life
 from engine.sandbox import STAGE, Limits
 
-PROGRAM = "engine.guest.script"
+PROGRAM = "engine.guest.exec_script"
 SUMMARY = "exec.json"
 _FOLDERS = {"TESTBED_WORK": "/guest/work", "TESTBED_SCRIPT": "/guest/script"}
 _LEFT_FOLDERS = {"files", "logs"}

@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 
-from engine.scenario import checks, enough, implementations
-from engine.scenario.implementations import Implementation
-from scenarios import load, schema
+from scenarios import checks, enough, implementations, load, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.implementations import Implementation
 from scenarios.load import Document
 
 MOST_VALUES = 1_000_000

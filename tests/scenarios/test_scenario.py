@@ -7,8 +7,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from engine.scenario import ScenarioError, expand, implementations, plan, resolve
-from scenarios import load, scenario_files
+from scenarios import implementations, load, scenario_files
+from scenarios.errors import ScenarioError
+from scenarios.plan import plan
+from scenarios.resolve import expand, resolve
 from scenarios.schema import SCHEMAS
 
 STUDIES = Path(__file__).parents[2] / "workflows" / "studies"

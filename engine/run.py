@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from engine import backends, handover, outcome
+from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
-from engine.files import digests
 from engine.guest.timeline import lead
-from engine.pin import all_cpus, free_cpu
 from engine.sandbox import STAGE, Limits
-from engine.scenario import Cell, resolve
 from engine.sizes import sizes
+from images.cache import file_digest
+from scenarios.resolve import Cell, resolve
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
@@ -163,7 +163,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
         # before anybody throws the captures away: what a repeated run must give
-        "digests": digests(folder, "pcap", "traces"),
+        "digests": _digests(folder),
         **{
             name: said.get(name)
             for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters", "latest_event_ns")
@@ -173,6 +173,12 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     if summary["status"] != "ok":
         raise EngineError(summary["error"])
     return summary
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of each capture and trace, by its path in the run folder."""
+    files = sorted(path for part in ("pcap", "traces") for path in (folder / part).rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Digests of this checkout's sources, so that nothing made from older ones passes for up to date.
 
-``python -m engine.digests BACKEND STAGE=MODULE ...`` prints JSON: `code`, a digest for `runs` and for each stage, and
+``python -m engine.sources BACKEND STAGE=MODULE ...`` prints JSON: `code`, a digest for `runs` and for each stage, and
 `images`, where the cache lists what these sources boot (`images.index`), by name.
 """
 
@@ -16,7 +16,7 @@ from images import index
 from images.cache import digest_of, file_digest
 
 PROJECT = Path(__file__).resolve().parents[1]
-_RUNS = ("engine.execute", "engine.guest", "topologies")
+_RUNS = ("engine.run", "engine.guest", "topologies")
 # what a module may use of its own folder beside other modules: C sources, tables, page templates
 _DATA = ("*.[ch]", "*.yaml", "templates/*")
 

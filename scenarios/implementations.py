@@ -12,7 +12,7 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.units import QUANTITIES, UnitError
 
-IMPLEMENTATIONS = Path(__file__).parents[2] / "images" / "implementations"
+IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 
 Implementation = dict[str, Any]
 

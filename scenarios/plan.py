@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
-from engine.scenario import implementations
-from engine.scenario.resolve import expand
+from scenarios import implementations
 from scenarios.errors import Problem, ScenarioError
+from scenarios.resolve import expand
 
 
 class PlannedCell(TypedDict):

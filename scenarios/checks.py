@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.scenario import implementations
-from engine.scenario.implementations import Implementation
+from scenarios import implementations
 from scenarios.errors import FieldPath, Problem, choices
+from scenarios.implementations import Implementation
 from scenarios.load import Document
 from scenarios.units import parse
 from topologies.shaping import Bottleneck

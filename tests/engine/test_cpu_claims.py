@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import pin, quota
+from engine import cpu_claims, quota
 from engine.errors import EngineError
 
 HOLD = """
 import sys, time
-from engine import pin
-pin._NAMES = sys.argv[1]
-with pin.free_cpu() as cpu:
+from engine import cpu_claims
+cpu_claims._NAMES = sys.argv[1]
+with cpu_claims.free_cpu() as cpu:
     print(cpu, flush=True)
     time.sleep(1000)
 """
@@ -31,8 +31,8 @@ with pin.free_cpu() as cpu:
 @pytest.fixture(autouse=True)
 def own_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Nothing that runs on this host meanwhile is waited for."""
-    monkeypatch.setattr(pin, "_NAMES", f"ledbat-testbed-{tmp_path}")
-    return pin._NAMES
+    monkeypatch.setattr(cpu_claims, "_NAMES", f"ledbat-testbed-{tmp_path}")
+    return cpu_claims._NAMES
 
 
 @contextmanager
@@ -51,21 +51,21 @@ def holder(names: str, *before: str) -> Iterator[tuple[subprocess.Popen[str], in
 
 
 def is_free(cpu: int) -> bool:
-    with pin._claimed(pin._name(cpu)) as claimed:
+    with cpu_claims._claimed(cpu_claims._name(cpu)) as claimed:
         return claimed
 
 
 def test_a_guest_has_one_cpu_to_itself() -> None:
-    with pin.free_cpu() as cpu:
+    with cpu_claims.free_cpu() as cpu:
         assert cpu in os.sched_getaffinity(0)
         assert not is_free(cpu)
     assert is_free(cpu)
 
 
 def test_beside_a_run_in_real_time_there_is_no_cpu_for_another() -> None:
-    with pin.all_cpus():
-        assert not any(map(is_free, pin._online()))
-    assert all(map(is_free, pin._online()))
+    with cpu_claims.all_cpus():
+        assert not any(map(is_free, cpu_claims._online()))
+    assert all(map(is_free, cpu_claims._online()))
 
 
 def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(own_names: str) -> None:
@@ -74,7 +74,7 @@ def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(o
     taken: list[int] = []
 
     def wait() -> None:
-        with pin.free_cpu() as cpu:
+        with cpu_claims.free_cpu() as cpu:
             taken.append(cpu)
 
     for ends in range(len(os.sched_getaffinity(0))):
@@ -95,7 +95,7 @@ def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(o
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait_at_once(own_names: str, end: signal.Signals) -> None:
-    with pin.all_cpus(), holder(own_names) as (waiting, cpu):
+    with cpu_claims.all_cpus(), holder(own_names) as (waiting, cpu):
         assert cpu is None
         started = time.monotonic()
         waiting.send_signal(end)
@@ -109,8 +109,10 @@ def test_users_do_not_lock_each_other_out(own_names: str) -> None:
         pytest.skip("takes root, to be two users")
     with holder(own_names, "setpriv", "--reuid=65534", "--clear-groups") as (_, cpu):
         assert cpu is not None
-        with pin._first_free([pin._name(one) for one in os.sched_getaffinity(0) if one != cpu], "") as other:
-            assert other != pin._name(cpu)
+        with cpu_claims._first_free(
+            [cpu_claims._name(one) for one in os.sched_getaffinity(0) if one != cpu], ""
+        ) as other:
+            assert other != cpu_claims._name(cpu)
         assert not is_free(cpu)
 
 
@@ -118,10 +120,10 @@ def test_a_run_in_real_time_waits_for_the_guests_before_it() -> None:
     order = []
 
     def alone() -> None:
-        with pin.all_cpus():
+        with cpu_claims.all_cpus():
             order.append("alone")
 
-    with pin.free_cpu():
+    with cpu_claims.free_cpu():
         waiting = threading.Thread(target=alone)
         waiting.start()
         order.append("guest")
@@ -136,17 +138,17 @@ def test_a_busy_cpu_is_not_chosen_though_nobody_holds_it() -> None:
         pytest.skip("takes two CPUs")
     ticks = iter([dict.fromkeys(allowed, 100), dict.fromkeys(allowed, 100) | {allowed[-1]: 102}])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pin, "_idle_ticks", lambda: next(ticks))
-        patch.setattr(pin, "_had", None)
-        assert pin._best_first()[0] == allowed[-1]
-        patch.setattr(pin, "_had", allowed[0])
-        assert pin._best_first()[0] == allowed[0]
-    assert pin._idle_ticks().keys() >= set(allowed)
+        patch.setattr(cpu_claims, "_idle_ticks", lambda: next(ticks))
+        patch.setattr(cpu_claims, "_had", None)
+        assert cpu_claims._best_first()[0] == allowed[-1]
+        patch.setattr(cpu_claims, "_had", allowed[0])
+        assert cpu_claims._best_first()[0] == allowed[0]
+    assert cpu_claims._idle_ticks().keys() >= set(allowed)
 
 
 def test_offline_cpus_leave_gaps(tmp_path: Path) -> None:
     (tmp_path / "online").write_text("0-2,5,8-9\n")
-    assert pin._online(tmp_path / "online") == [0, 1, 2, 5, 8, 9]
+    assert cpu_claims._online(tmp_path / "online") == [0, 1, 2, 5, 8, 9]
 
 
 def host(folder: Path, *, version: int, cpus: str = "", memory: str = "", available_mib: int = 4096) -> Path:
@@ -191,8 +193,8 @@ def test_a_quota_of_one_cpu_lets_one_guest_run(tmp_path: Path, own_names: str, m
     monkeypatch.setattr(quota, "groups", partial(quota.groups, proc))
     reading, writing = os.pipe()
     with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
-        with pin.free_cpu():
-            second = threading.Thread(target=lambda: pin.free_cpu().__enter__())
+        with cpu_claims.free_cpu():
+            second = threading.Thread(target=lambda: cpu_claims.free_cpu().__enter__())
             second.start()
             assert told.readline().startswith(f"waiting for a CPU: {tmp_path}/a group/job allows 1 at once; at work: ")
         second.join(timeout=10)
@@ -203,17 +205,20 @@ def test_too_little_memory_is_waited_for_or_refused(tmp_path: Path, monkeypatch:
     small = host(tmp_path / "small", version=2, memory=str(300 << 20))
     groups, free_bytes = quota.groups, quota.free_bytes
     monkeypatch.setattr(quota, "groups", lambda: groups(small))
-    with pytest.raises(EngineError, match=r"job limits memory to 300 MiB; a guest takes up to 512 MiB"), pin.free_cpu():
+    with (
+        pytest.raises(EngineError, match=r"job limits memory to 300 MiB; a guest takes up to 512 MiB"),
+        cpu_claims.free_cpu(),
+    ):
         pass
     full = host(tmp_path / "full", version=2, available_mib=200)
     monkeypatch.setattr(quota, "groups", lambda: groups(full))
     monkeypatch.setattr(quota, "free_bytes", lambda limited: free_bytes(limited, full))
-    with pytest.raises(EngineError, match=r"too little memory: 200 MiB are free"), pin.free_cpu():
+    with pytest.raises(EngineError, match=r"too little memory: 200 MiB are free"), cpu_claims.free_cpu():
         pass
     reading, writing = os.pipe()
     with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
-        with pin._claimed(pin._name(0)):  # a guest at work
-            second = threading.Thread(target=lambda: pin.free_cpu().__enter__())
+        with cpu_claims._claimed(cpu_claims._name(0)):  # a guest at work
+            second = threading.Thread(target=lambda: cpu_claims.free_cpu().__enter__())
             second.start()
             assert told.readline().startswith("waiting for memory: 200 MiB are free")
             (full / "meminfo").write_text("MemAvailable: 4000000 kB\n")

@@ -1,6 +1,6 @@
 """The evidence that virtual time is faithful: the same scenarios on User-Mode Linux and on a distribution's own kernel.
 
-``python -m engine.backends.crosscheck``: runs workflows/crosscheck.yaml on the backends `virtual` and `qemu`, prints a
+``python -m engine.crosscheck``: runs workflows/crosscheck.yaml on the backends `virtual` and `qemu`, prints a
 table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
 """
 
@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.errors import EngineError
-from engine.execute import execute, run_folder
 from engine.images import PROJECT
-from engine.scenario import Cell, expand
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell, expand
 
 SCENARIO = PROJECT / "workflows" / "crosscheck.yaml"
 BACKENDS = ("virtual", "qemu")
@@ -82,7 +82,7 @@ def compare(cell: Cell, into: Path) -> dict[str, Any]:
 
 def main() -> int:
     """Compare all cells; 0 when all agree, 1 when some do not, 2 when a run failed."""
-    parser = argparse.ArgumentParser(prog="python -m engine.backends.crosscheck", description="Compare two backends.")
+    parser = argparse.ArgumentParser(prog="python -m engine.crosscheck", description="Compare two backends.")
     parser.add_argument("--into", type=Path, default=Path("results/crosscheck"), help="default: %(default)s")
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
     options = parser.parse_args()

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""The static programs that run inside the guest."""
