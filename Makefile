@@ -45,11 +45,13 @@ crosscheck: host images  ## virtual time against a distribution's kernel in QEMU
 	$(BIN)/python -m images.stock
 	$(BIN)/python -m engine.crosscheck
 
-lint: env  ## style and types
+lint: env  ## style, types and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflows/rules workflows/compare
+	$(BIN)/codespell $$(git ls-files)
+	$(BIN)/proselint check --config .proselint.json $$(git ls-files '*.md' '*.py' '*.smk' '*.yaml' '*.yml')
 
 bench: host images  ## speed of guests and of the capture reader, into results/bench.json
 	$(BIN)/python -m images libutp transmission-4 libtorrent-2.0

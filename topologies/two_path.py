@@ -11,7 +11,7 @@ r"""Two paths between the routers of a dumbbell, and OpenFlow rules that say whi
 Queue and rate are where the dumbbell has them, on r1 and r2. The delays are on the paths: forward on the interfaces of
 core1, backward on those of core2. Each switch decides for the packets that leave it, so the two directions can take
 different paths. What is under way on the old path when a rule changes still arrives, as packets on a wire do. The rules
-are all that forwards: by learning, the loop of the two paths would send floods round for ever.
+are all that forwards: by learning, the loop of the two paths would send floods round forever.
 """
 
 from typing import Any
