@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.words import word
+
 Floats = NDArray[np.float64]
 
 TOLERANCE_S: Final = 1e-9  # instants are whole nanoseconds; sums of them as floats are not
@@ -43,6 +45,7 @@ class Series:
         """The instant of the first value."""
         return float(self.times[0])
 
+    @word
     def at(self, t: float) -> float:
         """Value at an instant."""
         if not math.isfinite(t):
@@ -62,6 +65,7 @@ class Series:
         times[0] = t0
         return Series(times, self.values[first:last], t1)
 
+    @word
     def mean(self, t0: float | None = None, t1: float | None = None) -> float:
         """Mean over time."""
         part = self.window(t0, t1)
@@ -69,6 +73,7 @@ class Series:
         total = weights.sum()
         return float((part.values * weights).sum() / total) if total > 0 else float(part.values[0])
 
+    @word
     def std(self, t0: float | None = None, t1: float | None = None) -> float:
         """Give the standard deviation over time."""
         part = self.window(t0, t1)
@@ -79,14 +84,17 @@ class Series:
         mean = (part.values * weights).sum() / total
         return float(math.sqrt((((part.values - mean) ** 2) * weights).sum() / total))
 
+    @word
     def min(self, t0: float | None = None, t1: float | None = None) -> float:
         """Smallest value."""
         return float(self.window(t0, t1).values.min())
 
+    @word
     def max(self, t0: float | None = None, t1: float | None = None) -> float:
         """Largest value."""
         return float(self.window(t0, t1).values.max())
 
+    @word
     def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
         """Middle of the first stretch at the largest value.
 
@@ -98,19 +106,23 @@ class Series:
         left = part.times[first + lower[0]] if len(lower) else part.end
         return float(part.times[first] + left) / 2
 
+    @word
     def first_time_above(self, level: float, after: float | None = None) -> float:
         """First instant with a value of at least `level`; infinity when it never comes."""
         return self._first(self.values >= level, after)
 
+    @word
     def first_time_below(self, level: float, after: float | None = None) -> float:
         """First instant with a value of at most `level`; infinity when it never comes."""
         return self._first(self.values <= level, after)
 
+    @word
     def cuts(self, part: float) -> "Instants":
         """Instants at which the value falls by at least a part of itself from one sample to the next."""
         fallen = self.values[1:] <= (1 - part) * self.values[:-1]
         return Instants(self.times[1:][fallen & (self.values[:-1] > 0)], self.end)
 
+    @word
     def slope(self, t0: float | None = None, t1: float | None = None) -> float:
         """Slope of the straight line closest to the values (least squares), in units a second."""
         part = self.window(t0, t1)
@@ -118,6 +130,7 @@ class Series:
             return 0.0
         return float(np.polyfit(part.times - part.times[0], part.values, 1)[0])
 
+    @word
     def peaks(self, instants: Sequence[float]) -> list[float]:
         """Largest value of each whole interval between successive instants, the first from the start of the series."""
         edges = [self.start, *instants]
@@ -172,9 +185,16 @@ class Instants:
     """Instants at which something happened, ascending, within a run that ends at `end`."""
 
     def __init__(self, times: Floats, end: float) -> None:
-        self.times: list[float] = [float(t) for t in times]
+        self._times = [float(t) for t in times]
         self.end = end
 
+    @property
+    @word
+    def times(self) -> list[float]:
+        """All of them, s."""
+        return self._times
+
+    @word
     def count(self, t0: float = 0.0, t1: float | None = None) -> int:
         """How many in [t0, t1), by default in the whole run."""
         t1 = self.end if t1 is None else t1
@@ -182,10 +202,12 @@ class Instants:
             raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
         return sum(t0 <= t < t1 for t in self.times)
 
+    @word
     def first(self, after: float = 0.0) -> float:
         """Give the first instant at or after `after`; infinity when there is none."""
         return next((t for t in self.times if t >= after), math.inf)
 
+    @word
     def episodes(self, gap: float = 1.0, until: float | None = None) -> list[float]:
         """Beginnings of the bunches that are more than `gap` seconds apart, those before `until` only."""
         begins: list[float] = []

@@ -1,19 +1,21 @@
 """Evaluates the expressions of claims, with nothing in reach but the vocabulary.
 
-simpleeval walks the syntax tree and knows no statements, imports or lambdas; here it is given no built-ins but the few
-below, and attributes only of the types listed in `METHODS`.
+simpleeval walks the syntax tree and knows no statements, imports or lambdas. It is given the few built-in functions
+below, and of runs, series and instants the attributes that `analysis.words` marks.
 """
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import simpleeval
 
-from analysis.claims.vocabulary import OF_A_RUN, Vocabulary, Words
+from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
+from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
+from analysis.words import words
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "abs": abs,
@@ -26,13 +28,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 }
 NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
-SERIES_METHODS: Final = frozenset(
-    (
-        *("at", "cuts", "end", "first_time_above", "first_time_below", "max", "mean"),
-        *("min", "peaks", "slope", "start", "std", "time_of_max"),
-    )
-)
-INSTANTS_METHODS: Final = frozenset(("count", "episodes", "first", "times"))
+ATTRIBUTES: Final[dict[type, Iterable[str]]] = {kind: frozenset(words(kind)) for kind in (Run, Series, Instants)}
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
@@ -56,7 +52,7 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
 
     evaluator = simpleeval.EvalWithCompoundTypes(
         names=name,
-        allowed_attrs={Series: SERIES_METHODS, Instants: INSTANTS_METHODS, Words: OF_A_RUN},
+        allowed_attrs=ATTRIBUTES,
     )
     evaluator.functions = FUNCTIONS | vocabulary.functions  # the library's own would come on top of these
     evaluator.ATTR_INDEX_FALLBACK = False

@@ -50,7 +50,7 @@ def _time_to_yield(run: Run) -> float:
     joined = [flow.start_s for flow in run.settings.flows if flow.name == TCP and flow.start_s > _begin(run)]
     if not joined:
         raise NotMeasuredError(f"no flow called {TCP} joins")
-    share = run.share_series(CLIENT, BIN_S)
+    share = run.share_over_time(CLIENT, BIN_S)
     later = share.times >= joined[0]
     low = share.values[later] < YIELDED
     if len(low) < YIELDED_FOR_S:

@@ -90,7 +90,7 @@ def _each(run: Run, series: Callable[[str], Series]) -> Lines:
 
 
 def _rate(run: Run, flow: str, step_s: float) -> Series:
-    return run.throughput_series(flow, step_s).scaled(1e-6)
+    return run.rate(flow, step_s).scaled(1e-6)
 
 
 def _windows(run: Run) -> Lines:

@@ -19,7 +19,7 @@ def picture(run: Run) -> str:
     """Give the SVG. What a run does not tell stays empty."""
     names = [flow.name for flow in run.settings.flows]
     panels: dict[str, dict[str, Series]] = {
-        "throughput [Mbit/s]": _each(names, lambda name: run.throughput_series(name, RATE_BIN_S).scaled(1e-6)),
+        "throughput [Mbit/s]": _each(names, lambda name: run.rate(name, RATE_BIN_S).scaled(1e-6)),
         "queuing delay seen [ms]": _each(names, run.seen_delay_ms),
         "in flight [packets]": _each(names, run.in_flight),
         "queue [packets]": {QUEUE: run.queue_pkts},

@@ -92,7 +92,7 @@ def test_what_cannot_be_measured_has_a_reason(runs: Runs) -> None:
         "queue_pkts.values",
         "queue_pkts.times.tofile('/tmp/x')",
         "drops().times.clear()",
-        "run('another', 'case=a')._run",
+        "run('another', 'case=a').settings",
         "run('another', 'case=a').run",
         "cwnd.__func__",
         "().__class__.__base__.__subclasses__()",

@@ -27,7 +27,7 @@ def test_shares_and_fairness(run: Run) -> None:
 
 
 def test_throughput_over_time(run: Run) -> None:
-    assert run.throughput_series("tcp", 0.5).at(2) == pytest.approx(500 * 12000)
+    assert run.rate("tcp", 0.5).at(2) == pytest.approx(500 * 12000)
 
 
 def test_utilization_counts_ip_bytes(run: Run) -> None:
@@ -64,7 +64,7 @@ def test_intervals_side_by_side_count_every_packet_once(tmp_path: Path) -> None:
     assert [run.loss_rate(*half) for half in halves] == pytest.approx([4 / offered[0], 3 / offered[1]])
     # at 5 s a packet of flow 0 leaves: it belongs to the second half
     assert [run.queue_share("tcp", *half) for half in halves] == pytest.approx([2 / 4, 3 / 5])
-    assert run.throughput_series("tcp", 5.0).values * 5 / 8 == pytest.approx([2 * 1500, 3 * 1500])
+    assert run.rate("tcp", 5.0).values * 5 / 8 == pytest.approx([2 * 1500, 3 * 1500])
 
 
 def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> None:

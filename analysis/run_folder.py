@@ -1,0 +1,87 @@
+"""The folder of a finished run: its settings, its counters, and its tables, read as far as a question needs them."""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+import polars as pl
+
+from analysis import settings
+from analysis.documents import Document, read_json
+from analysis.errors import BadInputError
+from analysis.kept import Kept
+from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError
+from analysis.settings import NS, Flow
+
+WHERE: Final = {"bottleneck-in": "before", "bottleneck-out": "behind"}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R", bound="RunFolder")
+
+
+def keep(make: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """Keep what a method returns, by its arguments."""
+
+    @wraps(make)
+    def keeping(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.kept.get((self.folder, make.__name__, args), lambda: make(self, *args, **kwargs))
+
+    return keeping
+
+
+class RunFolder:
+    """The folder of a finished run.
+
+    What is made of its tables goes to `kept`, which many runs may share.
+    """
+
+    def __init__(self, folder: Path, kept: Kept | None = None) -> None:
+        self.folder = folder
+        self.kept = kept or Kept()
+        self.settings = settings.load(folder)
+        self.summary: Document = read_json(folder / "summary.json")
+
+    @property
+    def ends_s(self) -> float:
+        """End of the run: as planned, or earlier when all flows had delivered their bytes."""
+        ended_ns = self.summary.maybe("ended_ns", int)
+        return self.settings.duration_s if ended_ns is None else ended_ns / NS
+
+    def flow(self, name: str) -> Flow:
+        """Find the settings of a flow."""
+        for flow in self.settings.flows:
+            if flow.name == name:
+                return flow
+        names = ", ".join(flow.name for flow in self.settings.flows)
+        raise BadInputError(f"{self.folder}: there is no flow {name!r}; its flows are {names}")
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """Scan a table."""
+        path = self.folder / "columns" / f"{name}.parquet"
+        if not path.exists():
+            raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
+        return pl.scan_parquet(path)
+
+    def captured(self, tap: str) -> pl.LazyFrame:
+        """Scan the packets of a run that was captured at a tap of the bottleneck."""
+        if tap not in self.settings.captures:
+            raise NotMeasuredError(f"this needs a capture {WHERE[tap]} the bottleneck ({tap})")
+        return self.table("packets")
+
+    def until(self, t1: float | None) -> float:
+        """Give the end of an interval, which is by default that of the run."""
+        return self.ends_s if t1 is None else t1
+
+    def interval_ns(self, t0: float, t1: float | None) -> tuple[int, int]:
+        """Check an interval of the run; t1 is by default its end."""
+        t1 = self.until(t1)
+        if not (math.isfinite(t0) and math.isfinite(t1)):
+            raise NeverHappenedError
+        if t1 > self.ends_s + TOLERANCE_S:
+            raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.ends_s:g} s")
+        if not 0 <= t0 < t1:
+            raise NotMeasuredError(f"the interval from {t0:g} s to {t1:g} s is empty")
+        return round(t0 * NS), round(t1 * NS)
