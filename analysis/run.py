@@ -297,12 +297,12 @@ class Run(RunFolder):
 
     @word
     def base_delay_ms(self, flow: str) -> Series:
-        """The controller's estimate of the base delay, ms; off by an unknown constant, the clock offset."""
+        """Controller's estimate of the base delay, ms; off by an unknown constant, the clock offset."""
         return self._traced(flow, "base_delay_us", 1e-3)
 
     @word
     def queuing_delay_ms(self, flow: str) -> Series:
-        """The controller's estimate of the queuing delay, ms."""
+        """Controller's estimate of the queuing delay, ms."""
         return self._traced(flow, "queuing_delay_us", 1e-3)
 
     @word
@@ -345,12 +345,12 @@ class Run(RunFolder):
 
     @word
     def packet_sizes(self, flow: str, t0: float = 0.0, t1: float | None = None) -> list[int]:
-        """The distinct IP lengths of packets with new data, ascending."""
+        """Distinct IP lengths of packets with new data, ascending."""
         return list(self._size_counts(flow, t0, t1))
 
     @word
     def size_share(self, flow: str, at_least: float, t0: float = 0.0, t1: float | None = None) -> float:
-        """Fraction of the packets with new data whose IP length is `at_least` so many bytes."""
+        """Fraction of the packets with new data whose IP length is `at_least` that many bytes."""
         counts = self._size_counts(flow, t0, t1)
         if not counts:
             raise self._nothing(f"flow {flow} sent no data", t0, t1)
@@ -376,7 +376,10 @@ class Run(RunFolder):
 
     @word
     def limited_by(self, flow: str, limit: str, t0: float = 0.0, t1: float | None = None) -> float:
-        """Fraction of the time in which `"receive-window"`, `"congestion-window"` or `"application"` was the limit."""
+        """Fraction of the time in which `limit` held the sender back.
+
+        `limit` is `"receive-window"`, `"congestion-window"` or `"application"`.
+        """
         self.interval_ns(t0, t1)
         return limits(self.flight(flow)).share(Limit(limit), t0, self.until(t1))
 

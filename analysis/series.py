@@ -17,19 +17,19 @@ TOLERANCE_S: Final = 1e-9  # instants are whole nanoseconds; sums of them as flo
 
 
 class NotMeasuredError(Exception):
-    """A question that this data cannot answer, such as one about a time after the run ended; says why."""
+    """The data cannot answer a question, such as one about a time after the end of the run; says why."""
 
 
 class NeverHappenedError(Exception):
-    """A question about an interval that is bounded by something that did not happen."""
+    """A question is about an interval bounded by something that did not happen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
     """A step function of time: `values[i]` holds from `times[i]` until `times[i+1]`, the last one until `end`.
 
-    Times in seconds, ascending; at least one point. An instant that never comes is infinity; the value at such an
-    instant is not a number, and no comparison with it holds.
+    Times are seconds, ascending; there is at least one point. An instant that never comes is infinity; the value at
+    such an instant is NaN, so no comparison with it holds.
     """
 
     times: Floats
@@ -42,7 +42,7 @@ class Series:
 
     @property
     def start(self) -> float:
-        """The instant of the first value."""
+        """Instant of the first value."""
         return float(self.times[0])
 
     @word
@@ -54,9 +54,9 @@ class Series:
         return float(self.values[np.searchsorted(self.times, t, side="right") - 1])
 
     def window(self, t0: float | None = None, t1: float | None = None) -> "Series":
-        """Give the part between two instants, by default all; the value before t0 is carried to t0.
+        """Return the part between two instants, by default all. The value before t0 holds from t0 on.
 
-        What began only inside the interval (the window of a late flow) is taken from its beginning.
+        A series that begins inside the interval (the window of a late flow) counts from its beginning.
         """
         t0, t1 = self._span(t0, t1)
         first = int(np.searchsorted(self.times, t0, side="right")) - 1
@@ -67,7 +67,7 @@ class Series:
 
     @word
     def mean(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Mean over time."""
+        """Mean over time. Without `t0` and `t1`, here and below: of the whole series."""
         part = self.window(t0, t1)
         weights = part._durations()
         total = weights.sum()
@@ -75,7 +75,7 @@ class Series:
 
     @word
     def std(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Give the standard deviation over time."""
+        """Standard deviation over time."""
         part = self.window(t0, t1)
         weights = part._durations()
         total = weights.sum()
@@ -96,10 +96,7 @@ class Series:
 
     @word
     def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Middle of the first stretch at the largest value.
-
-        What is counted in whole packets stays at its largest value for a while; its peak is somewhere on that stretch.
-        """
+        """Middle of the first stretch at the largest value, since what counts whole packets stays there for a while."""
         part = self.window(t0, t1)
         first = int(part.values.argmax())
         lower = np.flatnonzero(part.values[first:] < part.values[first])
@@ -108,23 +105,23 @@ class Series:
 
     @word
     def first_time_above(self, level: float, after: float | None = None) -> float:
-        """First instant with a value of at least `level`; infinity when it never comes."""
+        """First instant with a value of at least `level`; `never` if there is none."""
         return self._first(self.values >= level, after)
 
     @word
     def first_time_below(self, level: float, after: float | None = None) -> float:
-        """First instant with a value of at most `level`; infinity when it never comes."""
+        """First instant with a value of at most `level`; `never` if there is none."""
         return self._first(self.values <= level, after)
 
     @word
     def cuts(self, part: float) -> "Instants":
-        """Instants at which the value falls by at least a part of itself from one sample to the next."""
+        """Instants at which the value falls by at least that part of itself from one sample to the next."""
         fallen = self.values[1:] <= (1 - part) * self.values[:-1]
         return Instants(self.times[1:][fallen & (self.values[:-1] > 0)], self.end)
 
     @word
     def slope(self, t0: float | None = None, t1: float | None = None) -> float:
-        """Slope of the straight line closest to the values (least squares), in units a second."""
+        """Slope of the straight line that fits the values best (least squares), in units per second."""
         part = self.window(t0, t1)
         if len(part.times) < 2:
             return 0.0
@@ -132,16 +129,16 @@ class Series:
 
     @word
     def peaks(self, instants: Sequence[float]) -> list[float]:
-        """Largest value of each whole interval between successive instants, the first from the start of the series."""
+        """Largest value in each interval between successive instants; the first begins with the series."""
         edges = [self.start, *instants]
         return [self.max(a, b) for a, b in itertools.pairwise(edges)]
 
     def scaled(self, factor: float) -> "Series":
-        """Multiply the values by a factor."""
+        """Multiply all values by a factor."""
         return Series(self.times, self.values * factor, self.end)
 
     def plus(self, other: "Series") -> "Series":
-        """Add another series; where only one of the two has begun, it alone counts."""
+        """Add another series; a series counts as 0 before it begins."""
         times = np.union1d(self.times, other.times)
         return Series(times, self.sampled(times) + other.sampled(times), max(self.end, other.end))
 
@@ -191,12 +188,12 @@ class Instants:
     @property
     @word
     def times(self) -> list[float]:
-        """All of them, s."""
+        """All instants, s."""
         return self._times
 
     @word
     def count(self, t0: float = 0.0, t1: float | None = None) -> int:
-        """How many in [t0, t1), by default in the whole run."""
+        """Number of instants in [t0, t1), by default in the whole run."""
         t1 = self.end if t1 is None else t1
         if t1 > self.end + TOLERANCE_S:
             raise NotMeasuredError(f"asked for {t1:g} s, but the run ends at {self.end:g} s")
@@ -204,12 +201,12 @@ class Instants:
 
     @word
     def first(self, after: float = 0.0) -> float:
-        """Give the first instant at or after `after`; infinity when there is none."""
+        """First instant at or after `after`; `never` if there is none."""
         return next((t for t in self.times if t >= after), math.inf)
 
     @word
     def episodes(self, gap: float = 1.0, until: float | None = None) -> list[float]:
-        """Beginnings of the bunches that are more than `gap` seconds apart, those before `until` only."""
+        """Beginnings of the groups that are more than `gap` seconds apart, up to `until`."""
         begins: list[float] = []
         last = -math.inf
         for t in self.times:

@@ -1,12 +1,19 @@
-"""The words that the expressions of one cell and seed may use. Documented for writers in docs/claims.md."""
+"""The words that the expressions of one cell and seed may use.
 
+`python -m analysis.claims.vocabulary` prints the tables of docs/claims.md, made from the words' docstrings.
+"""
+
+import inspect
 import itertools
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, Final
 
 from analysis.run import Run
+from analysis.series import Instants, Series
 from analysis.words import properties, words
+
+GIVES: Final[dict[Any, str]] = {Series: "series", Instants: "instants", list[int]: "list", list[float]: "list"}
 
 FindRun = Callable[[str, str], Run]  # (experiment, cell) -> the run with the seed at hand
 
@@ -39,3 +46,19 @@ class Vocabulary:
         earlier = copy(self)
         earlier.definitions = dict(itertools.takewhile(lambda item: item[0] != name, self.definitions.items()))
         return earlier
+
+
+def table(kind: type) -> str:
+    """List the words of a class in Markdown."""
+    rows = ["| word | gives | meaning |", "|---|---|---|"]
+    for name, function in words(kind).items():
+        signature = inspect.signature(function)
+        arguments = ", ".join(one for one in signature.parameters if one != "self")
+        shown = name if name in properties(kind) else f"{name}({arguments})"
+        meaning = " ".join((inspect.getdoc(function) or "").partition("\n\nRaises")[0].split())
+        rows.append(f"| `{shown}` | {GIVES.get(signature.return_annotation, 'number')} | {meaning} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print("\n\n".join(table(kind) for kind in (Run, Series, Instants)))

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from analysis.claims import vocabulary
+from analysis.run import Run
+from analysis.series import Instants, Series
 from scenarios import scenario_files
 from scenarios.plan import plan
 from scenarios.resolve import expand
@@ -71,6 +74,11 @@ def test_every_field_of_studies_is_on_the_page(name: str) -> None:
     listed = re.search(pattern, CLAIMS.read_text(), re.DOTALL)
     assert listed
     assert listed[1] == table(name)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a run", Run), ("a series", Series), ("instants", Instants)])
+def test_every_word_is_on_the_page(name: str, kind: type) -> None:
+    assert f"<!-- words of {name} -->\n{vocabulary.table(kind)}\n<!-- end of words of {name} -->" in CLAIMS.read_text()
 
 
 def test_every_unit_is_on_the_page() -> None:
