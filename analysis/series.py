@@ -95,6 +95,15 @@ class Series:
         return float(self.window(t0, t1).values.max())
 
     @word
+    def percentile(self, percent: float, t0: float | None = None, t1: float | None = None) -> float:
+        """Smallest value that the series does not exceed for `percent` of the time."""
+        part = self.window(t0, t1)
+        order = np.argsort(part.values, kind="stable")
+        passed = np.cumsum(part._durations()[order])
+        index = np.searchsorted(passed, percent / 100 * passed[-1] - TOLERANCE_S)
+        return float(part.values[order[min(index, len(order) - 1)]])
+
+    @word
     def time_of_max(self, t0: float | None = None, t1: float | None = None) -> float:
         """Middle of the first stretch at the largest value, since what counts whole packets stays there for a while."""
         part = self.window(t0, t1)

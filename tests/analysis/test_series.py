@@ -15,6 +15,12 @@ def test_means_are_weighted_by_time() -> None:
     assert (STEPS.min(0, 3), STEPS.max(4, 5)) == (2, 1)
 
 
+def test_percentiles_are_weighted_by_time() -> None:
+    # ascending: 1 for 1 s, 2 for 1 s, 6 for 3 s
+    assert [STEPS.percentile(percent) for percent in (0, 20, 40, 41, 95, 100)] == [1, 1, 2, 6, 6, 6]
+    assert STEPS.percentile(95, 0, 1) == 2
+
+
 def test_the_value_holds_until_the_next_sample() -> None:
     assert [STEPS.at(t) for t in (0, 0.99, 1, 3.99, 5)] == [2, 2, 6, 6, 1]
     assert STEPS.window(2, 3).times.tolist() == [2]
