@@ -67,6 +67,7 @@ def _figure(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     from analysis.report import write_report
+    from analysis.report.beside import reference_set, results_of
 
     if options.draw:
         from analysis.figures.draw import draw, outdated
@@ -78,7 +79,8 @@ def _report(options: argparse.Namespace) -> None:
             experiments,
             options.processes,
         )
-    write_report(options.results, options.out)
+    reference = reference_set(options.reference) if options.reference else None
+    write_report(options.results, options.out, reference, [results_of(*one) for one in options.beside])
 
 
 def _summary(options: argparse.Namespace) -> None:
@@ -169,6 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--draw", metavar="EXPERIMENT_ID", nargs="+", default=[], help=drawn)
     older = "a file; figures older than it are drawn again, too"
     report.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
+    report.add_argument("--reference", type=Path, metavar="FOLDER", help="a reference set, shown beside each claim")
+    other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
+    report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="how many draw at a time")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
@@ -196,6 +201,13 @@ def _parser() -> argparse.ArgumentParser:
     comparison = commands.add_parser("comparison", help="the pages of a comparison")
     comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")
     return parser
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, equals, place = text.partition("=")
+    if not (name and equals and place):
+        raise argparse.ArgumentTypeError(f"found {text!r}, allowed is NAME=PATH")
+    return name, Path(place)
 
 
 def _runs_and_out(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,20 +13,24 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
-from analysis.report import words
-from analysis.report.results import Result, collect, findings
+from analysis.report import overview, words
+from analysis.report.beside import Beside
+from analysis.report.cards import cards, page_of
+from analysis.report.results import STATES, Result, collect, state_of
+from analysis.report.tables import table
 from analysis.verdicts.rules import Outcome
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
+SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
 FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "../viewer.js")
 CAPTION: Final = "figure.txt"
 
 
-def write_report(results: Path, out: Path) -> Path:
-    """Write the report on everything under `results`; returns its index."""
+def write_report(results: Path, out: Path, reference: Beside | None = None, others: Sequence[Beside] = ()) -> Path:
+    """Write the report on everything under `results`, with other results beside them; returns its index."""
     out.mkdir(parents=True, exist_ok=True)
     with _alone(out):
-        return _write(results, out)
+        return _write(results, out, reference, others)
 
 
 @contextmanager
@@ -40,32 +44,50 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _write(results: Path, out: Path) -> Path:
+def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside]) -> Path:
     experiments = [_if_drawn(experiment) for experiment in collect(results)]
+    beside = [*([reference] if reference else []), *others]
+    views = overview.studies(experiments, reference)
     environment = pages(TEMPLATES)
-    environment.globals["outcomes"] = list(Outcome)
-    for experiment in experiments:
-        if experiment.folder:
-            _copy_figure(experiment, out)
-            render(environment, "experiment.html", out / f"{experiment.id}.html", _page(experiment))
-    studies: dict[str, list[Result]] = {}
-    for experiment in experiments:
-        studies.setdefault(experiment.study, []).append(experiment)
-    virtual_s: dict[Any, float] = {}  # of each run once, however many experiments look at it
-    for experiment in experiments:
-        virtual_s |= experiment.virtual_s
-    totals = {name: _counts(of_study) for name, of_study in studies.items()}
-    values = {
-        "studies": studies,
-        "findings": findings(experiments),
-        "totals": totals,
-        "total": _counts(experiments),
-        "virtual_s": sum(virtual_s.values()),
-        "runs": len(virtual_s),
-        "crosscheck": _crosscheck(results),
+    shown = [one for one in experiments if one.folder]
+    common = {
+        "studies": views,
+        "reference": reference,
+        "others": others,
+        "made": overview.banner(experiments),
+        "drawn": {one.id for one in shown},
     }
-    render(environment, "index.html", out / "index.html", values)
+    for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
+        _copy_figure(experiment, out)
+        values = _page(experiment, beside) | {"before": before, "after": after}
+        render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
+    write_shared(out)
+    write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
+    values = {"total": overview.totals(views), "crosscheck": _crosscheck(results)}
+    render(environment, "index.html", out / "index.html", common | values)
     return out / "index.html"
+
+
+def write_shared(out: Path) -> None:
+    """Write the style sheet and the script that all pages of a folder share."""
+    for name in SHARED:
+        with whole(out / name) as temporary:
+            shutil.copyfile(TEMPLATES / name, temporary)
+
+
+def _searched(experiments: Sequence[Result]) -> list[list[str]]:
+    """Give what the search looks through: for each claim its page, finding, state, place, and text."""
+    return [
+        [
+            page_of(claim["id"]),
+            f"{one.study}/{claim.get('finding') or claim['id']}",
+            state_of(claim),
+            f"{one.study.upper()}, {one.artefact}",
+            claim["title"],
+        ]
+        for one in experiments
+        for claim in one.claims
+    ]
 
 
 def _crosscheck(results: Path) -> list[dict[str, Any]]:
@@ -73,10 +95,6 @@ def _crosscheck(results: Path) -> list[dict[str, Any]]:
     file = results / "crosscheck" / "crosscheck.json"
     entries: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
     return entries
-
-
-def _counts(experiments: list[Result]) -> dict[Outcome, int]:
-    return {outcome: sum(one.counts[outcome] for one in experiments) for outcome in Outcome}
 
 
 def pages(*templates: Path) -> Environment:
@@ -88,7 +106,13 @@ def pages(*templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= words.FILTERS
+    environment.filters |= words.FILTERS | {"ordered": overview.ordered, "page": page_of}
+    environment.globals |= {
+        "outcomes": list(Outcome),
+        "states": STATES,
+        "state_words": overview.STATE_WORDS,
+        "state_of": state_of,
+    }
     return environment
 
 
@@ -111,14 +135,16 @@ def _copy_figure(experiment: Result, out: Path) -> None:
             shutil.copyfile(experiment.folder / name, temporary)
 
 
-def _page(experiment: Result) -> dict[str, Any]:
+def _page(experiment: Result, beside: Sequence[Beside]) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],
-        "claims": experiment.data["claims"],
+        "cards": cards(experiment.claims, beside),
+        "table": table(experiment.data["figure"], experiment.claims),
         "caption": (experiment.folder / CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),
+        "again": overview.command([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }
 
 

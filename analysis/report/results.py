@@ -1,6 +1,7 @@
 """Finds what has been measured and drawn, in whatever folder of the results it lies."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,10 @@ from analysis.verdicts.rules import Outcome
 
 FORMAT: Final = 3  # of verdicts.json
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
+# what a page tells apart: the verdicts, and what another run of the same programs could test
+STATES: Final = (*Outcome, NOT_RUN)
+# reasons that a run at another size, or of the module's tests, takes away
+_FOR_NOW: Final = ("not run at this size", "tests not run")
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,7 @@ class Result:
     study: str
     paper: dict[str, Any]
     conclusions: dict[str, list[str]]
+    findings: dict[str, str]
     folder: Path | None
     data: dict[str, Any]
 
@@ -33,6 +39,18 @@ class Result:
         claims = self.data.get("claims", [])
         verdicts = [one["verdict"] for one in claims if one.get("role") != "echo" and "same_as" not in one]
         return {outcome: verdicts.count(outcome) for outcome in Outcome}
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """The entries of its claims."""
+        entries: list[dict[str, Any]] = self.data.get("claims", [])
+        return entries
+
+    @property
+    def implementations(self) -> list[str]:
+        """What sent or answered in its runs, in the order of their names."""
+        cells = self.data.get("settings", [])
+        return sorted({flow["implementation"] for cell in cells for flow in cell["flows"]})
 
     @property
     def wall_s(self) -> float:
@@ -45,6 +63,13 @@ class Result:
         simulated_by = self.data.get("experiment", {}).get("runs_of", self.id)
         runs = self.data.get("runs", [])
         return {(simulated_by, run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
+
+
+def state_of(claim: Mapping[str, Any]) -> str:
+    """Give the verdict of a claim's entry, or NOT_RUN where only this run has nothing to test it by."""
+    reason = (claim.get("not_testable") or {}).get("reason")
+    is_for_now = claim["verdict"] == Outcome.NOT_TESTABLE and reason in _FOR_NOW
+    return NOT_RUN if is_for_now else str(claim["verdict"])
 
 
 def collect(results: Path) -> list[Result]:
@@ -74,6 +99,7 @@ def collect(results: Path) -> list[Result]:
                     study=document.get("study", str),
                     paper=document.get("paper", dict),
                     conclusions=document.get("conclusions", dict),
+                    findings=document.get("findings", dict),
                     folder=own.path.parent if own else None,
                     data=own.data if own else {},
                 ),

@@ -1,28 +1,58 @@
 """How numbers and data of verdicts.json read on a page."""
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+DASH: Final = "\N{EN DASH}"
+MINUS: Final = "\N{MINUS SIGN}"
+DIGITS: Final = 3
+NARROW: Final = "\N{NO-BREAK SPACE}"
+_SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# units of the registry as they read behind a number; an index or a ratio has none
+_UNITS: Final = {
+    "percent": "%",
+    "kbps": "kbit/s",
+    "Mbps": "Mbit/s",
+    "fraction of total throughput": "of the throughput",
+}
+_BARE: Final = (None, "", "1", "ratio", "fraction", "true")
 
-def number(value: float | None, digits: int = 4) -> str:
-    """Some significant digits, without a power of ten where a plain number is as short."""
+
+def number(value: float | None, digits: int = DIGITS) -> str:
+    """Give a number with some significant digits, with commas; tiny and huge ones as powers of ten."""
     if value is None:
-        return "\N{EN DASH}"
-    text = f"{value:.{digits}g}"
-    if "e" in text and 1 <= abs(value) < 1e7:
-        text = f"{value:.0f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+        return DASH
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return "never"
+    size = abs(value)
+    if size >= 1e7 or float(f"{size:.{digits}g}") < 1e-3:
+        mantissa, _, exponent = f"{size:.{max(digits - 2, 0)}e}".partition("e")
+        text = mantissa + _times_ten(int(exponent))
+    elif value == int(value):
+        text = f"{size:,.0f}"
+    else:
+        rounded = float(f"{size:.{digits}g}")
+        decimals = max(0, digits - 1 - _power(rounded))
+        text = f"{rounded:,.{decimals}f}"
+    return (MINUS if value < 0 else "") + text
 
 
-def with_unit(value: float | None, unit: str | None) -> str:
+def unit_of(unit: str | None) -> str:
+    """Give what stands behind a number: nothing for an index."""
+    return "" if unit in _BARE else _UNITS.get(str(unit), str(unit))
+
+
+def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> str:
     """Give a number and its unit; indices and counts of nothing have none."""
-    if unit == "percent":
-        return number(value) + " %"
-    return number(value) if unit in (None, "", "1", "ratio") else f"{number(value)} {unit}"
+    text = number(value, digits)
+    return f"{text}{NARROW}{unit_of(unit)}" if unit_of(unit) else text
 
 
-def paper_value(claim: dict[str, Any]) -> str:
+def paper_value(claim: Mapping[str, Any]) -> str:
     """Say what the paper prints, digit by digit; nothing where it prints no number."""
     printed: str | None = claim.get("paper")
     interval: str | list[str] | None = claim.get("interval")
@@ -32,9 +62,83 @@ def paper_value(claim: dict[str, Any]) -> str:
         printed += f" ± {interval}"
     if printed is None:
         return ""
-    unit = claim.get("unit")
+    if printed == "-":
+        return "a dash, for none"
+    unit = unit_of(claim.get("unit"))
     about = "about " if claim.get("approximate") else ""
-    return about + printed + (" %" if unit == "percent" else "" if unit in (None, "1", "ratio") else f" {unit}")
+    powers = re.sub(r"e(-?\d+)", lambda found: _times_ten(int(found[1])), printed)
+    return about + powers.replace("-", MINUS) + (f"{NARROW}{unit}" if unit else "")
+
+
+def measured_value(claim: Mapping[str, Any]) -> str:
+    """Say what was measured in the statistic that the claim speaks of; nothing where no number was."""
+    measured = claim.get("measured")
+    if not measured:
+        return ""
+    if measured["mean"] is None:
+        return "never"
+    unit = claim.get("unit")
+    if claim.get("statistic") == "std":
+        return DASH if measured["std"] is None else with_unit(measured["std"], unit, 2)
+    text = _with_half(measured["mean"], measured["ci95"]) if measured["ci95"] else _mean(measured["mean"])
+    return f"{text}{NARROW}{unit_of(unit)}" if unit_of(unit) else text
+
+
+def _with_half(mean: float, half: float) -> str:
+    """Give a mean to the last digit that the half width of its interval leaves known, but no more than three digits.
+
+    A half width that these digits do not show is left out.
+    """
+    size = abs(mean)
+    if half < max(size, half) * 1e-7:
+        return _mean(mean)
+    power = _power(max(size, half))
+    if not -3 <= power < 7:
+        text = _with_half(mean / 10.0**power, half / 10.0**power)
+        return (f"({text})" if "±" in text else text) + _times_ten(power)
+    decimals = -_power(half) + (half / 10.0 ** _power(half) < 2)  # two digits from 1.0 to 1.9
+    most = DIGITS - 1 - power + (_mean(mean) != number(mean))
+    if decimals > most and half < 0.5 * 10.0**-most:
+        return _mean(mean)
+    decimals = min(decimals, most)
+    rounded = [f"{round(value, decimals):,.{max(decimals, 0)}f}" for value in (size, half)]
+    return (MINUS if mean < 0 else "") + " ± ".join(rounded)
+
+
+def _times_ten(power: int) -> str:
+    return f" \N{MULTIPLICATION SIGN} 10{str(power).translate(_SUPERSCRIPT)}"
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def _mean(mean: float) -> str:
+    """Three digits; one more where these would round away what is missing from all (99.98 %, 0.9998)."""
+    text = number(mean)
+    return number(mean, DIGITS + 1) if text in ("100", "1.00") and mean not in (1, 100) else text
+
+
+def count(held: Mapping[str, bool] | None) -> str:
+    """Say in how many seeds a predicate held."""
+    if not held:
+        return ""
+    yes = sum(held.values())
+    if len(held) == 1:
+        return "it holds in the one seed" if yes else "it does not hold in the one seed"
+    return f"it holds in {yes} of {len(held)} seeds"
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital and end with one full stop."""
+    text = text.strip()
+    return text[:1].upper() + text[1:].removesuffix(".") + "."
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """Part a text behind its first sentence: what stands on the card, and what is folded away."""
+    end = re.search(r"(?<![ .][a-z]\.)(?<!Fig\.)(?<!Figs\.)(?<!sec\.)(?<!eq\.)(?<=[.!?]) (?=[A-Z\"“])", text)
+    return (text, "") if end is None else (text[: end.start()], text[end.end() :])
 
 
 def duration(seconds: float) -> str:
@@ -57,19 +161,24 @@ def rate(bits: float) -> str:
 def reasons(unknown: dict[str, str]) -> str:
     """Say why seeds have no number, each reason once; what a reason says of its own seed is left to the first."""
     first: dict[str, str] = {}
-    count: dict[str, int] = {}
+    of_kind: dict[str, int] = {}
     for seed, why in unknown.items():
         kind = re.sub(r"seed \d+", "seed", why)
         first.setdefault(kind, f"seed {seed}, {why}")
-        count[kind] = count.get(kind, 0) + 1
+        of_kind[kind] = of_kind.get(kind, 0) + 1
     return "; ".join(
-        text + (f" (and {count[kind] - 1} more)" if count[kind] > 1 else "") for kind, text in first.items()
+        text + (f" (and {of_kind[kind] - 1} more)" if of_kind[kind] > 1 else "") for kind, text in first.items()
     )
 
 
 def slug(text: str) -> str:
     """Make a name for a style sheet."""
     return text.replace(" ", "-")
+
+
+def plural(amount: int, one: str, several: str = "") -> str:
+    """Give an amount with its noun: 1 seed, 2 seeds."""
+    return f"{amount:,} {one if amount == 1 else several or one + 's'}"
 
 
 def plain(value: Any) -> str:
@@ -90,12 +199,6 @@ def _named(name: str, value: Any) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
-    "reasons": reasons,
-    "number": number,
-    "with_unit": with_unit,
-    "paper_value": paper_value,
-    "duration": duration,
-    "rate": rate,
-    "slug": slug,
-    "plain": plain,
+    one.__name__: one
+    for one in (number, with_unit, paper_value, measured_value, sentence, duration, rate, reasons, slug, plural, plain)
 }

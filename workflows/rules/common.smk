@@ -21,6 +21,8 @@ STUDIES = Path(config["folders"]["studies"])
 # What says how scenarios are read, and how claims are.
 SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scenario", "implementation")]
 SCHEMAS_OF_CLAIMS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("study", "claims")]
+# What a complete reproduction measured.
+REFERENCE = "workflows/reference"
 # What boots, as `python -m images` builds it.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.

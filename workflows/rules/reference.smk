@@ -1,8 +1,5 @@
 # What differs between the results here and those of a complete reproduction that the repository keeps: for the same kernel,
 # root file system and modules nothing.
-REFERENCE = "workflows/reference"
-
-
 rule:
     name:
         "diff-reference"

@@ -1,0 +1,105 @@
+"""Results that are shown beside those at hand: the reference set, and what others sent from their machines."""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.errors import BadInputError
+from analysis.report.words import count, measured_value
+from analysis.verdicts.spread import spread
+
+REFERENCE: Final = "full run"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Results of elsewhere, by claim; `made` says when, on what and from which commit, as far as it is known."""
+
+    name: str
+    claims: dict[str, dict[str, Any]]
+    made: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def date(self) -> str:
+        """The day on which it was made; nothing where it does not say."""
+        return self.made.get("date", "")
+
+    def entry(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Give verdict, text, and whether the verdict is the same, of a claim; None where it was not measured there."""
+        there = self.claims.get(claim["id"])
+        if there is None:
+            return None
+        text = measured_value({**claim, "measured": there["measured"]}) or count(there["held"])
+        return {"name": self.name, "verdict": there["verdict"], "text": text, **_agreement(claim, there)}
+
+
+def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
+    same_numbers = _by_seed(claim) == _by_seed(there) and bool(_by_seed(claim))
+    return {"agrees": claim["verdict"] == there["verdict"], "same_numbers": same_numbers}
+
+
+def _by_seed(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Give numbers to nine digits: processors with other vector units add in another order."""
+    by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
+    return {seed: float(f"{one:.9g}") if isinstance(one, float) else one for seed, one in by_seed.items()}
+
+
+def reference_set(folder: Path) -> Beside:
+    """Read the files that `python -m analysis reference` wrote.
+
+    Raises BadInputError where there are none.
+    """
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise BadInputError(f"{folder}: there is no reference set (make one with: python -m analysis reference)")
+    kept = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    claims = {
+        name: {"verdict": one["verdict"], "held": one["held"], "measured": one["by_seed"] and _spread(one["by_seed"])}
+        for each in kept
+        for name, one in each["claims"].items()
+    }
+    dates = sorted(each["ended"] for each in kept if "ended" in each)
+    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {})
+
+
+def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:
+    values = {int(seed): float("inf") if one == "never" else float(one) for seed, one in by_seed.items()}
+    return vars(spread(values)) | {"by_seed": by_seed}
+
+
+def results_of(name: str, place: Path) -> Beside:
+    """Read the verdicts in a folder of results, or in an RO-Crate (a folder or a .zip) that someone sent.
+
+    Raises BadInputError where nothing was measured.
+    """
+    measured = list(_verdicts(place))
+    if not measured:
+        raise BadInputError(f"{place}: holds no experiments/*/verdicts.json")
+    ended = sorted(run["ended"] for one in measured for run in one["runs"] if "ended" in run)
+    commits = {commit for one in measured for commit in one["provenance"].get("commit", [])}
+    sizes = {run["size"] for one in measured for run in one["runs"]}
+    made = {
+        "date": ended[-1][:10] if ended else "",
+        "host": ", ".join(sorted({one["host"] for one in measured if "host" in one})),
+        "commit": ", ".join(sorted(commit[:12] for commit in commits)),
+        "size": ", ".join(sorted(sizes)),
+    }
+    claims = {claim["id"]: claim for one in measured for claim in one["claims"]}
+    return Beside(name, claims, {key: value for key, value in made.items() if value})
+
+
+def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
+    if place.is_dir():
+        for file in sorted(place.glob("experiments/*/verdicts.json")):
+            yield json.loads(file.read_text(encoding="utf-8"))
+        return
+    try:
+        with zipfile.ZipFile(place) as crate:
+            names = [one for one in crate.namelist() if Path(one).match("experiments/*/verdicts.json")]
+            for one in sorted(names):
+                yield json.loads(crate.read(one))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise BadInputError(f"{place}: neither a folder nor a .zip of results: {error}") from None

@@ -1,0 +1,120 @@
+"""What a card shows of a claim: built from its entry in verdicts.json, for the templates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.report.beside import Beside
+from analysis.report.results import state_of
+from analysis.report.strip import strip
+from analysis.report.words import count, first_sentence, measured_value, paper_value, sentence
+from analysis.verdicts.rules import Outcome
+
+# what a reader looks for first stands first
+ORDER: Final = (
+    Outcome.NOT_REPRODUCED,
+    Outcome.UNDECIDED,
+    Outcome.NEAR,
+    Outcome.REPRODUCED,
+    Outcome.NOT_TESTABLE,
+)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a claim is not reproduced. `told_at` is the card on the page that tells it already."""
+
+    first: str
+    rest: str
+    evidence: str
+    by: str | None
+    told_at: str | None
+
+
+@dataclass(frozen=True)
+class Card:
+    """A claim, ready for the page."""
+
+    name: str  # e04: its anchor
+    data: Mapping[str, Any]
+    state: str
+    sentence: str
+    paper: str
+    measured: str
+    how_many: str
+    strip: Markup
+    cause: Cause | None
+    beside: list[dict[str, Any]]
+
+
+def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside]) -> list[Card]:
+    """Give the cards of an experiment, failures first, otherwise as the paper has them."""
+    told: dict[str, str] = {}
+    made = []
+    for claim in sorted(claims, key=lambda one: ORDER.index(Outcome(one["verdict"]))):
+        card = _card(claim, others, told)
+        if card.cause and not card.cause.told_at:
+            told[claim["cause"]["text"]] = card.name
+        made.append(card)
+    return made
+
+
+def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str, str]) -> Card:
+    return Card(
+        name=name_of(claim),
+        data=claim,
+        state=state_of(claim),
+        sentence=sentence(claim["title"]),
+        paper=paper_value(claim),
+        measured=sentence(count(claim["held"])) if claim.get("held") else measured_value(claim),
+        how_many=_how_many(claim),
+        strip=strip(claim) or _held(claim),
+        cause=_cause(claim, told),
+        beside=[entry for one in others if (entry := one.entry(claim))],
+    )
+
+
+def name_of(claim: Mapping[str, Any]) -> str:
+    """Give the last part of a claim's id."""
+    return str(claim["id"]).rpartition("/")[2]
+
+
+def page_of(claim: str) -> str:
+    """Give the address of a claim's card by its id."""
+    return "{0}.html#{2}".format(*claim.rpartition("/"))
+
+
+def _how_many(claim: Mapping[str, Any]) -> str:
+    measured = claim.get("measured")
+    if not measured:
+        return ""
+    if claim.get("held"):
+        return f"the number shown beside it: {measured_value(claim)}"
+    seeds = measured["seeds"]
+    if claim.get("statistic") == "std":
+        return f"standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
+    if seeds == 1:
+        return "one seed"
+    never = f"; never in {measured['never']}" if measured["never"] else ""
+    return f"mean of {seeds} seeds, ± 95 % interval{never}" if measured["ci95"] else f"mean of {seeds} seeds{never}"
+
+
+def _held(claim: Mapping[str, Any]) -> Markup:
+    """Draw a mark for each seed of a predicate: full where it holds."""
+    held = claim.get("held")
+    if not held:
+        return Markup()
+    yes = sum(held.values())
+    marks = "".join(f'<i class="{"holds" if one else "fails"}"></i>' for one in held.values())
+    label = f"holds in {yes} of {len(held)} seeds"
+    return Markup(f'<span class="seeds" role="img" aria-label="{label}">{marks}</span>')  # noqa: S704 (numbers only)
+
+
+def _cause(claim: Mapping[str, Any], told: Mapping[str, str]) -> Cause | None:
+    cause = claim.get("cause")
+    if not cause:
+        return None
+    first, rest = first_sentence(cause["text"])
+    return Cause(first, rest, cause["evidence"], cause.get("by"), told.get(cause["text"]))

@@ -1,0 +1,109 @@
+"""A claim's numbers as one line of dots: the paper's value, what its rule allows, and every seed. Inline SVG."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from analysis.report.words import measured_value, number, paper_value
+
+WIDTH: Final = 320
+HEIGHT: Final = 50
+SIDE: Final = 14  # room for half a label
+AXIS: Final = 34  # y of the line
+DOTS: Final = 18  # y of the seeds' row
+DECADES: Final = 30  # values that differ by more than this factor stand on a logarithmic axis
+AIR: Final = 0.08
+
+
+@dataclass(frozen=True)
+class _Scale:
+    low: float
+    high: float
+    is_log: bool
+
+    def __call__(self, value: float) -> float:
+        """Give the x of a value, px; what lies outside stands at the edge."""
+        map_: Callable[[float], float] = math.log10 if self.is_log else float
+        low, high = map_(self.low), map_(self.high)
+        at = (map_(max(value, self.low)) - low) / (high - low)
+        return round(SIDE + (WIDTH - 2 * SIDE) * min(max(at, 0.0), 1.0), 1)
+
+    def ticks(self) -> list[float]:
+        if self.is_log:
+            powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
+            return [10.0**power for power in powers][:: max(1, len(powers) // 4)]
+        step = 10 ** math.floor(math.log10((self.high - self.low) / 2))
+        for factor in (1, 2, 5, 10):
+            first, last = math.ceil(self.low / (step * factor)), math.floor(self.high / (step * factor))
+            if last - first < 4:
+                return [index * step * factor for index in range(first, last + 1)]
+        return []
+
+
+def strip(claim: Mapping[str, Any]) -> Markup:
+    """Draw the strip of a claim that compares a number; nothing for others.
+
+    A standard deviation is one number of all seeds: its interval is drawn, without dots.
+    """
+    measured, zones = claim.get("measured"), claim.get("zones")
+    if not measured or measured["mean"] is None or not zones:
+        return Markup()
+    is_std = claim.get("statistic") == "std"
+    seeds = [] if is_std else [one for one in measured["by_seed"].values() if not isinstance(one, str)]
+    centre = measured["std"] if is_std else measured["mean"]
+    interval = claim.get("measured_interval")
+    if claim.get("statistic") == "fraction-in-mode" or centre is None:
+        interval = None
+    paper = _paper(claim)
+    shown = [*paper, *seeds, *zones["reproduced"], *(interval or []), *([] if centre is None else [centre])]
+    scale = _scale([one for one in shown if math.isfinite(one)])
+    said = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
+    parts = [
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(said)}">',
+        *(_zone(name, zones[name], scale) for name in ("near", "reproduced")),
+        f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
+    ]
+    for tick in scale.ticks():
+        x = scale(tick)
+        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{HEIGHT - 2}">{_tick(tick)}</text>')
+    ends = sorted({scale(one) for one in paper})
+    if len(ends) == 2:
+        parts.append(f'<path class="paper-range" d="M{ends[0]} 8H{ends[1]}"/>')
+    parts += [f'<path class="paper-value" d="M{x} 3V{AXIS}"/>' for x in ends]
+    if interval:
+        low, high = (scale(one) if math.isfinite(one) else WIDTH - SIDE for one in interval)
+        parts.append(f'<path class="interval" d="M{low} {DOTS + 9}H{high}"/>')
+    parts += [f'<circle cx="{scale(one)}" cy="{DOTS}" r="3"/>' for one in seeds]
+    if centre is not None and len(seeds) != 1:
+        parts.append(f'<path class="mean" d="M{scale(centre)} {DOTS + 5}v8"/>')
+    return Markup("".join(parts) + "</svg>")  # noqa: S704 (numbers, and text that is escaped above)
+
+
+def _paper(claim: Mapping[str, Any]) -> list[float]:
+    interval = claim.get("interval")
+    printed = interval if isinstance(interval, list) else [claim.get("paper", "")]
+    return [0.0 if one == "-" else float(one) for one in printed if one]
+
+
+def _scale(values: list[float]) -> _Scale:
+    low, high = min(values), max(values)
+    if low > 0 and high / low > DECADES:
+        return _Scale(low / 1.5, high * 1.5, True)
+    air = AIR * (high - low) or abs(high) * AIR or 1.0
+    return _Scale(low - air, high + air, False)
+
+
+def _zone(name: str, ends: tuple[float, float], scale: _Scale) -> str:
+    low, high = (scale(one) for one in ends)
+    return f'<rect class="zone-{name}" x="{low}" y="8" width="{max(high - low, 1):.1f}" height="{AXIS - 8}"/>'
+
+
+def _tick(value: float) -> str:
+    return number(value if abs(value) > 1e-12 else 0.0)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")

@@ -1,0 +1,53 @@
+"""A paper's table as a table of the page: in each field both values, and a link to the claim."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.report.cards import name_of
+from analysis.report.results import state_of
+from analysis.report.words import DASH, measured_value, paper_value
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field; `value` is what the column is sorted by."""
+
+    claim: str
+    paper: str
+    measured: str
+    state: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads of the columns, and rows of a label and fields, None for an empty one."""
+
+    columns: list[str]
+    rows: list[tuple[str, list[Field | None]]]
+
+
+def table(figure: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Give the table that a figure of kind `table` declares; None for other kinds."""
+    if figure.get("kind") != "table" or not figure["rows"]:
+        return None
+    by_name = {name_of(claim): claim for claim in claims}
+    rows = [
+        (row["label"].replace("\n", ", "), [_field(by_name[name]) if name else None for name in row["claims"]])
+        for row in figure["rows"]
+    ]
+    return Table([column.replace("\n", " ") for column in figure["columns"]], rows)
+
+
+def _field(claim: Mapping[str, Any]) -> Field:
+    measured = claim.get("measured") or {}
+    # the column's head has the unit
+    bare = {**claim, "unit": None}
+    return Field(
+        claim=name_of(claim),
+        paper=DASH if claim.get("paper") == "-" else paper_value(bare),
+        measured=measured_value(bare),
+        state=state_of(claim),
+        value=measured.get("std" if claim.get("statistic") == "std" else "mean"),
+    )

@@ -1,0 +1,180 @@
+// What the pages of the report do beside standing there; without it everything can be read all the same.
+"use strict";
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const one = (selector) => document.querySelector(selector);
+
+// A page from a disk may be refused its storage.
+const kept = {
+  get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
+  set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* the choice lasts for this page */ } },
+};
+
+function theme() {
+  const button = one("#theme");
+  const isDark = () => (document.documentElement.dataset.theme
+    ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const show = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+  const chosen = kept.get("theme");
+  if (chosen) document.documentElement.dataset.theme = chosen;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    kept.set("theme", document.documentElement.dataset.theme);
+    show();
+  });
+  show();
+}
+
+function copying() {
+  for (const button of all(".copy")) {
+    button.hidden = false;
+    const text = button.previousElementSibling.textContent;
+    button.setAttribute("aria-label", `Copy ${text}`);
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  }
+}
+
+function sorting() {
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    const text = cell?.textContent.trim() ?? "";
+    return cell?.dataset.value !== undefined ? Number(cell.dataset.value) : text;
+  };
+  const compare = (one, other) => {
+    if (typeof one === "number" && typeof other === "number") return one - other;
+    if (typeof one === "number") return -1; // fields without a number stand last
+    return typeof other === "number" ? 1 : one.localeCompare(other, "en", { numeric: true });
+  };
+  for (const table of all("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((a, b) => (up ? 1 : -1) * compare(key(a, column), key(b, column)));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+}
+
+// The matrix: words under the pointer and at the focus; arrows go from mark to mark, one tab stop a paper.
+function matrix() {
+  const tip = document.createElement("div");
+  tip.id = "tip";
+  tip.hidden = true;
+  tip.setAttribute("aria-hidden", "true"); // the marks' own labels say the same
+  document.body.append(tip);
+  const show = (cell) => {
+    tip.textContent = cell.getAttribute("aria-label");
+    tip.hidden = false;
+    const box = cell.getBoundingClientRect();
+    const left = Math.min(box.left, document.documentElement.clientWidth - tip.offsetWidth - 8);
+    const above = box.bottom + tip.offsetHeight + 12 > innerHeight;
+    tip.style.left = `${Math.max(8, left) + scrollX}px`;
+    tip.style.top = `${scrollY + (above ? box.top - tip.offsetHeight - 6 : box.bottom + 6)}px`;
+  };
+  const hide = () => { tip.hidden = true; };
+  for (const study of all("#matrix .study")) {
+    const cells = all(".cell", study);
+    cells.forEach((cell, index) => {
+      cell.tabIndex = index ? -1 : 0;
+      cell.addEventListener("mouseenter", () => show(cell));
+      cell.addEventListener("mouseleave", hide);
+      cell.addEventListener("focus", () => show(cell));
+      cell.addEventListener("blur", hide);
+      cell.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (event.key === "Escape") hide();
+        if (!step || !cells[index + step]) return;
+        event.preventDefault();
+        cell.tabIndex = -1;
+        cells[index + step].tabIndex = 0;
+        cells[index + step].focus();
+      });
+    });
+  }
+}
+
+function filter() {
+  const form = one("form.filter");
+  if (!form) return;
+  const states = all(".legend input");
+  const chosen = one("#implementation");
+  const names = new Set(all("[data-implementations]").flatMap((tile) => tile.dataset.implementations.split(" ")));
+  names.delete("");
+  chosen.append(...[...names].sort().map((name) => new Option(name, name)));
+  form.hidden = false;
+  for (const box of states) box.hidden = false;
+
+  const apply = () => {
+    const words = one("#search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const study = one("#study").value;
+    const implementation = chosen.value;
+    const wanted = new Set(states.filter((box) => box.checked).map((box) => box.value));
+    const hits = words.length ? CLAIMS.filter((claim) => words.every((word) => claim.join(" ").toLowerCase().includes(word))) : [];
+    const found = new Set(hits.map((claim) => claim[1]));
+    const fits = (finding) => !words.length || found.has(finding);
+    for (const section of all(".study")) section.hidden = Boolean(study) && section.dataset.study !== study;
+    let count = 0;
+    for (const tile of all("[data-implementations]")) {
+      const uses = !implementation || tile.dataset.implementations.split(" ").includes(implementation);
+      tile.classList.toggle("off", !uses);
+      for (const cell of all(".cell", tile)) {
+        const shown = fits(cell.dataset.finding) && [...wanted].some((state) => cell.classList.contains(state));
+        cell.classList.toggle("off", !shown);
+        count += shown && uses && !tile.closest(".study").hidden;
+      }
+    }
+    for (const row of all(".finding")) row.hidden = !(fits(row.dataset.finding) && wanted.has(row.dataset.state));
+    const list = one("#hits");
+    list.hidden = !words.length;
+    list.replaceChildren(...hits.slice(0, 60).map(([page, , state, place, title]) => {
+      const link = Object.assign(document.createElement("a"), { href: page, textContent: title });
+      const verdict = Object.assign(document.createElement("span"), { className: `verdict ${state.replaceAll(" ", "-")}`, textContent: state });
+      const item = document.createElement("li");
+      item.append(link, " ", verdict, ` ${place}`);
+      return item;
+    }));
+    const all_ = all(".cell").length;
+    const said = count === all_ ? "" : `${count} of ${all_} marks fit.`;
+    one("#shown").textContent = words.length ? `${hits.length} ${hits.length === 1 ? "claim" : "claims"} found. ${said}` : said;
+  };
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => {
+    for (const box of states) box.checked = true;
+    setTimeout(apply);
+  });
+  for (const box of states) box.addEventListener("change", apply);
+}
+
+// What is folded is printed, too.
+function printing() {
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = all("details:not([open])");
+    for (const details of opened) details.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const details of opened) details.open = false;
+  });
+}
+
+theme();
+copying();
+sorting();
+matrix();
+filter();
+printing();

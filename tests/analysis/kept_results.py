@@ -1,0 +1,103 @@
+"""Results as `measure` writes them, made from the reference set: real numbers of all experiments, without a run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from analysis import measure
+from analysis.claims import registry
+from analysis.claims.registry import Claim, Experiment, Study
+
+ROOT = Path(__file__).parents[2]
+STUDIES = ROOT / "workflows/studies"
+REFERENCE = ROOT / "workflows/reference"
+FIGURE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 240" width="680" height="240">'
+    '<path d="M40 200 L200 60 L360 180 L640 40" fill="none" stroke="#0072B2" stroke-width="2"/></svg>'
+)
+
+
+class _Kept:
+    """Answers as a Question does, with what the reference set has of one claim."""
+
+    own_cell = None
+
+    def __init__(self, kept: dict[str, Any] | None) -> None:
+        self._kept = kept or {"by_seed": None, "held": None}
+
+    def numbers(self, *_: object) -> tuple[dict[int, float], dict[str, str]]:
+        by_seed = self._kept["by_seed"] or {}
+        return {int(seed): float("inf") if one == "never" else one for seed, one in by_seed.items()}, {}
+
+    def truths(self, *_: object) -> tuple[dict[int, bool], dict[str, str]]:
+        return {int(seed): one for seed, one in (self._kept["held"] or {}).items()}, {}
+
+
+def write(folder: Path, only: str = "*", size: str = "full") -> None:
+    """Write experiments/<id>/ with verdicts.json and a stand-in for the figure, for the studies that `only` matches."""
+    for studied in sorted(STUDIES.glob(only)):
+        study = registry.load_study(studied)
+        experiments = [registry.load(file) for file in registry.claims_files(studied)]
+        by_id = {one.id: one for one in experiments}
+        for experiment in experiments:
+            file = REFERENCE / f"{experiment.id}.json"
+            if not file.exists():
+                continue
+            kept = json.loads(file.read_text())
+            judged = [_judge(claim, experiment, by_id, kept) for claim in experiment.claims]
+            result = _result(study, experiment, by_id, kept, judged, size)
+            own = folder / "experiments" / experiment.id
+            own.mkdir(parents=True)
+            (own / "verdicts.json").write_text(json.dumps(result))
+            (own / "metrics.csv").write_text("experiment,cell,seed,claim,metric,value,unit\n")
+            for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html"):
+                (own / name).write_text(FIGURE)
+            (own / "figure.txt").write_text("A stand-in for the figure.\n")
+    (folder / "experiments/viewer.js").write_text("")
+
+
+def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], kept: dict[str, Any]) -> dict[str, Any]:
+    if claim.same_as:
+        where = by_id[claim.same_as.partition("/")[0]]
+        original = where.claim(claim.same_as)
+        assert original is not None
+        claim = registry.shown_here(claim, original)
+    of_claim = kept["claims"].get(claim.id)
+    if claim.kunit and of_claim:
+        tests: Any = measure.Document(REFERENCE, {"cases": {claim.id: "passed"}})
+        return measure._judge(claim, experiment, _Kept(of_claim), tests, [])  # type: ignore[arg-type]
+    return measure._judge(claim, experiment, _Kept(of_claim), None, [])  # type: ignore[arg-type]
+
+
+def _result(
+    study: Study,
+    experiment: Experiment,
+    others: dict[str, Experiment],
+    kept: dict[str, Any],
+    judged: list[dict[str, Any]],
+    size: str,
+) -> dict[str, Any]:
+    seeds = sorted({int(seed) for one in kept["claims"].values() for seed in (one["by_seed"] or {"1": 0})})
+    result = measure._result(study, experiment, others, [], judged)
+    run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}
+    return result | {
+        "runs": [{**run, "seed": seed, "probe": None, "audit": None} for seed in seeds],
+        "settings": [
+            {"cell": "single", "rate_bps": 1e7, "buffer_pkts": 50, "rtt_ms": 50.0, "duration_s": 60.0}
+            | {"flows": _flows(others.get(experiment.runs_of, experiment).scenario)}
+        ],
+        "provenance": {"commit": ["0" * 40], "code": ["1" * 64], **kept["made_from"]},
+        "asserted": [],
+        "also_measured": [],
+        "failed": [],
+        "figure": experiment.figure,
+    }
+
+
+def _flows(scenario: Path | None) -> list[dict[str, Any]]:
+    assert scenario is not None
+    data = yaml.safe_load(scenario.read_text())
+    flows = data.get("flows") or next(iter(data["cases"].values())).get("flows", [])
+    return [{"name": one["name"], "implementation": one["implementation"], "params": {}} for one in flows]
