@@ -1,19 +1,16 @@
 """run.json: what a run was told to do, every value resolved."""
 
-import re
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Document, read_json
 
-FORMAT: Final = 1
-FIRST_PORT: Final = 5001  # the receiver of flow k listens on FIRST_PORT + k
+FORMAT: Final = 2
 NS: Final = 1_000_000_000
 PAYLOAD_BYTES: Final = 1448  # of a full packet, after the headers of IP and TCP with timestamps
 PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
-BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1: what goes there crosses the bottleneck's queue
 
 
 @dataclass(frozen=True)
@@ -27,11 +24,7 @@ class Flow:
     params: dict[str, Any]
     address: int
     port: int
-
-    @property
-    def backward(self) -> bool:
-        """Whether its data goes from the d side to the s side."""
-        return self.address >> 16 != BEHIND_BOTTLENECK
+    backward: bool  # whether its data goes from the d side to the s side
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,7 @@ class Settings:
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
     sample_s: float
+    destinations: tuple[int, int]  # first and last address that packets through the bottleneck are bound for
     captures: tuple[str, ...]
     keep_captures: bool
     origin_ns: int
@@ -91,7 +85,7 @@ def load(folder: Path) -> Settings:
         buffer_pkts=bottleneck.get("buffer_pkts", int),
         forward_s=delay.get("forward_ns", int) / NS,
         backward_s=delay.get("backward_ns", int) / NS,
-        flows=tuple(_flow(flow, index) for index, flow in enumerate(document.children("flows"))),
+        flows=tuple(map(_flow, document.children("flows"))),
         rate_steps=_rate_steps(document, "bottleneck"),
         changes_s=tuple(sorted(event.get("at_ns", int) / NS for event in document.children("events"))),
         backward_changes=any(
@@ -105,6 +99,7 @@ def load(folder: Path) -> Settings:
         backward_rate_steps=_rate_steps(document, "backward_bottleneck"),
         duration_s=document.get("duration_ns", int) / NS,
         sample_s=document.get("sample_ns", int) / NS,
+        destinations=_destinations(document),
         captures=tuple(str(name) for name in document.get("captures", list)),
         keep_captures=document.get("keep_captures", bool),
         origin_ns=document.get("origin_ns", int),
@@ -122,22 +117,32 @@ def _rate_steps(document: Document, bottleneck: str) -> tuple[tuple[float, int],
     )
 
 
-def _flow(flow: Document, index: int) -> Flow:
+def _flow(flow: Document) -> Flow:
     return Flow(
         name=flow.get("name", str),
         implementation=flow.get("implementation", str),
         start_s=flow.get("start_ns", int) / NS,
         bytes=flow.maybe("bytes", int),
         params=flow.maybe("params", dict) or {},
-        address=_address(flow, "to"),
-        port=FIRST_PORT + index,
+        address=_address(flow, "to_address"),
+        port=flow.get("port", int),
+        backward=flow.get("direction", str) == "backward",
     )
 
 
+def _destinations(document: Document) -> tuple[int, int]:
+    queue = document.child("network").child("queues").child("bottleneck")
+    text = queue.get("destinations", str)
+    try:
+        addresses = IPv4Network(text)
+    except ValueError:
+        raise queue.error(queue.name("destinations"), text, "an IPv4 network") from None
+    return int(addresses[0]), int(addresses[-1])
+
+
 def _address(flow: Document, field: str) -> int:
-    """Address of a host: s1 is 10.0.1.1, d1 is 10.1.1.1."""
-    host = flow.get(field, str)
-    match = re.fullmatch(r"([sd])([1-9]\d{0,2})", host)
-    if not match or int(match[2]) > 255:
-        raise flow.error(flow.name(field), host, "a host s1..s255 or d1..d255")
-    return int(IPv4Address(f"10.{'sd'.index(match[1])}.{match[2]}.1"))
+    text = flow.get(field, str)
+    try:
+        return int(IPv4Address(text))
+    except ValueError:
+        raise flow.error(flow.name(field), text, "an IPv4 address") from None

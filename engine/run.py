@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import backends, handover, outcome
+from engine import backends, extremes, handover, outcome
 from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
-from engine.guest.timeline import lead
+from engine.hosts import hosts
+from engine.lead import lead
 from engine.sandbox import STAGE, Limits
 from engine.sizes import sizes
 from images.cache import file_digest
@@ -74,7 +75,8 @@ def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
     run = resolve(cell, seed) | {"backend": backend}
     used = sorted({flow["implementation"] for flow in run["flows"]})
     run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
-    return run | {"lead": lead(run), "sizes": sizes(run)}
+    run |= {"lead": lead(run), "sizes": sizes(run)}
+    return run | {"hosts": hosts(run)}
 
 
 def _note_failure(partial: Path, why: str) -> None:
@@ -125,8 +127,8 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     Raises:
         EngineError: there is less.
     """
-    limited = [link for link in (run["bottleneck"], run["backward_bottleneck"]) if link]
-    fastest_bps = max([link["rate_bps"] for link in limited] + [event.get("rate_bps", 0) for event in run["events"]])
+    queues = [queue for direction in extremes.DIRECTIONS for queue in extremes.queues(run, direction)]
+    fastest_bps = max(queue.fastest_bps for queue in queues)
     packets = fastest_bps / _PACKET_BITS * run["duration_ns"] / 1e9
     samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
     needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)

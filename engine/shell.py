@@ -1,22 +1,22 @@
 """A guest in real time with Mininet's command line, for looking around in a scenario's network."""
 
 import json
+from dataclasses import replace
 
 from engine import handover, images, launch, watch
+from engine.backends import virtual
 from engine.cpu_claims import free_cpu
+from engine.run import describe
 from engine.sandbox import Limits
-from engine.sizes import sizes
-from scenarios import implementations
-from scenarios.resolve import Cell, resolve
+from scenarios.resolve import Cell
 
 
 def shell(cell: Cell) -> int:
     """Boot the network of `cell` without flows and hand over the terminal; returns the guest's exit status."""
     boot = images.load()
-    run = resolve(cell, 1) | {"backend": "virtual", "clocks": []}  # no flow that could show one
-    known = implementations.known()
-    run["implementations"] = {flow["implementation"]: known[flow["implementation"]] for flow in run["flows"]}
-    run["sizes"] = sizes(run)
+    # without clocks, which no flow would show
+    run = describe(replace(cell, settings=cell.settings | {"clocks": []}), 1, "virtual")
+    run["agent"] = virtual.agent(run)
     memory_mib = run["sizes"]["memory_mib"]
     arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True, memory_mib=memory_mib)
     limits = Limits(guest_memory_mib=memory_mib)

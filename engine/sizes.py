@@ -5,9 +5,9 @@ runs within it keep their bytes.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
+from engine import extremes
 from engine.errors import EngineError
 
 MEMORY_MIB = 512
@@ -39,10 +39,10 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     Raises:
         EngineError: no guest can hold it.
     """
-    window_bytes = max(_window_bytes(run, name) for name in ("bottleneck", "backward_bottleneck") if run[name])
+    window_bytes = max(_window_bytes(run, direction) for direction in extremes.DIRECTIONS)
     largest_bytes = _OVERSHOOT * window_bytes
     tcp_bytes = math.ceil(largest_bytes * _KEPT_SHARE * _SENT_AND_RECEIVED) + len(run["flows"]) * _FLOW_BYTES
-    captures = sum(_interfaces(run, tap) for tap in run["captures"])
+    captures = sum(len(run["network"]["taps"][tap]) for tap in run["captures"])
     ring_kib = _RING_KIB if captures * _RING_KIB <= _RINGS_KIB else _RINGS_KIB // captures
     needed_bytes = tcp_bytes + captures * ((ring_kib << 10) + _CAPTURE_PROCESS_BYTES)
     needed_bytes += len(run["flows"]) * _FLOW_PROCESSES_BYTES
@@ -66,21 +66,11 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _window_bytes(run: dict[str, Any], name: str) -> int:
-    """What can be under way and waiting over one bottleneck at most: rate x round trip + buffer."""
-    changes = [event for event in run["events"] if event["on"] == name]
-    fastest_bps = max([run[name]["rate_bps"], *(event.get("rate_bps", 0) for event in changes)])
-    most_pkts = max([run[name]["buffer_pkts"], *(event.get("buffer_pkts", 0) for event in changes)])
-    round_trip_ns = sum(max(_delays_ns(run, way)) for way in ("forward_ns", "backward_ns"))
-    return int(math.ceil(fastest_bps * round_trip_ns / 8e9) + most_pkts * _PACKET_BYTES)
-
-
-def _delays_ns(run: dict[str, Any], way: str) -> Iterator[int]:
-    for path in (run["delay"], run["delay_b"], *(event.get("delay") for event in run["events"])):
-        if path:
-            yield path.get(way, 0)
-
-
-def _interfaces(run: dict[str, Any], tap: str) -> int:
-    """How many interfaces a tap has at most."""
-    return 1 if tap == "bottleneck-out" else int(run["topology"]["pairs"])
+def _window_bytes(run: dict[str, Any], direction: str) -> int:
+    """What can be under way and waiting in one direction at most: rate x round trip + buffers."""
+    queues = extremes.queues(run, direction)
+    if not queues:
+        return 0
+    round_trip_ns = sum(extremes.most_ns(run, "delay", one) for one in extremes.DIRECTIONS)
+    fastest_bps, waiting_pkts = max(one.fastest_bps for one in queues), sum(one.buffer_pkts for one in queues)
+    return math.ceil(fastest_bps * round_trip_ns / 8e9) + waiting_pkts * _PACKET_BYTES

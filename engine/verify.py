@@ -25,6 +25,8 @@ _OF_THE_ENGINE = (
     "origin_ns",
     "implementations",
     "provenance",
+    "agent",
+    "hosts",
     "lead",
     "sizes",
 )  # what it adds to a resolved scenario

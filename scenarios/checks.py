@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios import implementations
+from scenarios import implementations, schema
 from scenarios.errors import FieldPath, Problem, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
 from scenarios.units import parse
+from topologies import by_name
+from topologies.description import Network, TopologyError
 from topologies.shaping import Bottleneck
-
-# What an event may change, by what it is on.
-_QUEUE, _PATH = ["rate", "buffer"], ["delay", "jitter", "loss"]
-EVENT_FIELDS = {"bottleneck": _QUEUE, "backward_bottleneck": _QUEUE, "path": _PATH, "route": ["path"]}
 
 MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5
@@ -27,24 +25,18 @@ MOST_DRAWN_EVENTS = 100_000
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
     """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
     end_ns = parse(filled["duration"], "time")
+    try:
+        network = by_name.describe(schema.in_base_units(filled, *[schema.load_schema("scenario")] * 2))
+    except TopologyError as error:
+        return [document.problem(error.path, error.found, error.allowed)]
     return [
-        *_topology_problems(document, filled),
         *_rate_problems(document, filled),
-        *_flow_problems(document, filled, known, end_ns),
+        *_capture_problems(document, filled, network),
+        *_flow_problems(document, filled, network, known, end_ns),
         *_clock_problems(document, filled, known),
-        *_event_problems(document, filled, end_ns),
-        *_drawn_event_problems(document, filled, end_ns),
+        *_event_problems(document, filled, network, end_ns),
+        *_drawn_event_problems(document, filled, network, end_ns),
     ]
-
-
-def _topology_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
-    two = filled["topology"]["name"] == "two-path"
-    if two and "delay_b" not in filled:
-        yield document.problem(("delay_b",), "missing", "the delay of path b, which topology two-path has")
-    if two and filled["drawn_events"]:
-        yield document.problem(("drawn_events",), "found with topology two-path", "events on route, or dumbbell")
-    if not two and "delay_b" in filled:
-        yield document.problem(("delay_b",), f"found with topology {filled['topology']['name']}", "topology two-path")
 
 
 def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
@@ -52,6 +44,7 @@ def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
     places: list[tuple[FieldPath, dict[str, Any]]] = [
         ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
     ]
+    places += [(("more_bottlenecks", index), link) for index, link in enumerate(filled.get("more_bottlenecks", []))]
     places += [(("events", index), event) for index, event in enumerate(filled["events"]) if "rate" in event]
     for path, link in places:
         buffer_pkts = parse(link["buffer"], "packets") if "buffer" in link else None
@@ -67,14 +60,16 @@ def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
             yield document.problem((*path, "buffer"), found, allowed)
 
 
-def _hosts(topology: Mapping[str, Any], side: str) -> list[str]:
-    return [f"{side}{number}" for number in range(1, topology["pairs"] + 1)]
+def _capture_problems(document: Document, filled: dict[str, Any], network: Network) -> Iterator[Problem]:
+    for index, tap in enumerate(filled["captures"]):
+        if tap not in network.taps:
+            yield document.problem(("captures", index), f"found {tap!r}", choices(list(network.taps), tap))
 
 
 def _flow_problems(
-    document: Document, filled: dict[str, Any], known: Mapping[str, Implementation], end_ns: int
+    document: Document, filled: dict[str, Any], network: Network, known: Mapping[str, Implementation], end_ns: int
 ) -> Iterator[Problem]:
-    left, right = (_hosts(filled["topology"], side) for side in "sd")
+    hosts = [name for name, node in network.nodes.items() if node.kind == "host"]
     names: set[str] = set()
     senders: dict[tuple[str, str], dict[str, Any]] = {}  # a sysctl holds for all flows of a host
     for index, flow in enumerate(filled["flows"]):
@@ -82,9 +77,9 @@ def _flow_problems(
         if flow["name"] in names:
             yield document.problem((*path, "name"), f"found {flow['name']!r} again", "a name no other flow has")
         names.add(flow["name"])
-        if flow["from"] not in left + right:
-            yield document.problem((*path, "from"), f"unknown host {flow['from']!r}", choices(left + right))
-        elif flow["to"] not in (across := right if flow["from"] in left else left):
+        if flow["from"] not in hosts:
+            yield document.problem((*path, "from"), f"unknown host {flow['from']!r}", choices(hosts))
+        elif flow["to"] not in (across := network.across(flow["from"])):
             yield document.problem(
                 (*path, "to"), f"found {flow['to']!r}, no host across from {flow['from']}", choices(across)
             )
@@ -132,14 +127,10 @@ def _clock_problems(
                 yield document.problem(path, found, "hosts all of whose flows are over TCP or uTP")
 
 
-def _paths(topology: Mapping[str, Any]) -> list[str]:
-    """What an event can be on besides the queues."""
-    if topology["name"] == "two-path":
-        return ["route"]
-    return ["path", *(f"path:s{number}-d{number}" for number in range(1, topology["pairs"] + 1))]
-
-
-def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
+def _drawn_event_problems(
+    document: Document, filled: dict[str, Any], network: Network, end_ns: int
+) -> Iterator[Problem]:
+    targets = [name for name, fields in network.targets().items() if "delay" in fields]
     for index, event in enumerate(filled["drawn_events"]):
         path: FieldPath = ("drawn_events", index)
         if ("at" in event) == ("after" in event):
@@ -151,8 +142,8 @@ def _drawn_event_problems(document: Document, filled: dict[str, Any], end_ns: in
         if count > MOST_DRAWN_EVENTS:
             found = f"found {event['mean_gap']!r}, about {count} events in {filled['duration']}"
             yield document.problem((*path, "mean_gap"), found, f"gaps for at most {MOST_DRAWN_EVENTS} events")
-        if event["on"] not in (paths := _paths(filled["topology"])):
-            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(paths, event["on"]))
+        if event["on"] not in targets:
+            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
 
 
 def _instant_problems(
@@ -165,16 +156,15 @@ def _instant_problems(
         )
 
 
-def _event_problems(document: Document, filled: dict[str, Any], end_ns: int) -> Iterator[Problem]:
+def _event_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:
+    targets = network.targets()
     for index, event in enumerate(filled["events"]):
         path: FieldPath = ("events", index)
         yield from _instant_problems(document, path, event, filled["duration"], end_ns)
-        queues = [name for name in ("bottleneck", "backward_bottleneck") if name in filled]
-        targets = [*queues, *_paths(filled["topology"])]
         if event["on"] not in targets:
-            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
+            yield document.problem((*path, "on"), f"found {event['on']!r}", choices(list(targets), event["on"]))
             continue
-        fields = EVENT_FIELDS[event["on"].partition(":")[0]]
+        fields = targets[event["on"]]
         changed = event.keys() - {"at", "on"}
         if not changed:
             yield document.problem(path, "changes nothing", f"at least one of {', '.join(fields)}")

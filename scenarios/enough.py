@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios.units import parse
+from topologies import by_name
 
 
 def defaults(flows: list[dict[str, Any]], data: Mapping[str, Any], known: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -35,11 +36,15 @@ def defaults(flows: list[dict[str, Any]], data: Mapping[str, Any], known: Mappin
 
 
 def _carried_bytes(data: Mapping[str, Any], flow: Mapping[str, Any]) -> float:
-    queue = "bottleneck" if flow["from"].startswith("s") else "backward_bottleneck"
-    if data[queue] is None:
+    network = by_name.describe(data)
+    direction = network.direction(flow["from"])
+    path = next(path for path in network.paths if flow["from"] in (path.source, path.destination))
+    limit = path.forward if direction == "forward" else path.backward
+    if limit is None:
         return math.inf
-    changes = [event["rate_bps"] for event in data["events"] if event["on"] == queue and "rate_bps" in event]
-    return float(max(data[queue]["rate_bps"], *changes, 0) * (flow["stop_ns"] - flow["start_ns"]) / 8e9)
+    queues = [name for name, queue in network.queues.items() if queue.direction == direction]
+    changes = [event["rate_bps"] for event in data["events"] if event["on"] in queues and "rate_bps" in event]
+    return float(max(limit.rate_bps, *changes, 0) * (flow["stop_ns"] - flow["start_ns"]) / 8e9)
 
 
 def _between(parameter: Mapping[str, Any], wanted: float) -> int:

@@ -18,18 +18,23 @@ from scenarios import checks, enough, implementations, load, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
+from topologies import by_name
 
 MOST_VALUES = 1_000_000
 """In the cells of a scenario together: checking so many takes about a minute."""
 MOST_RUNS = 100_000
 """Of a scenario: more than a day of one processor, as no run takes less than a second."""
 
-FORMAT = 1
+FORMAT = 2
+FIRST_PORT = 5001
+"""The receiver of flow number k (from 0) listens on this plus k."""
 SIZES = ("full", "quick")
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 # These say how cells come about; no single cell has them.
 _VARIATION = ("matrix", "cases", "quick")
+# These are resolved for a cell, or for a run, into others.
+_RESOLVED = (*_VARIATION, "experiment", "seeds", "start_jitter_ns")
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,22 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     for index, drawn in enumerate(run.pop("drawn_events")):
         run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
     run["events"].sort(key=lambda event: event["at_ns"])
+    _place(run)
     head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
     return {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run}
+
+
+def _place(run: dict[str, Any]) -> None:
+    """Put the run on its network: where flows go, and what events change where. Only paths that flows use are kept."""
+    network = by_name.describe(run)
+    senders = {flow["from"] for flow in run["flows"]}
+    network.paths = [path for path in network.paths if senders & {path.source, path.destination}]
+    for index, flow in enumerate(run["flows"]):
+        flow["from_address"], flow["to_address"] = (network.nodes[flow[end]].address for end in ("from", "to"))
+        flow |= {"port": FIRST_PORT + index, "direction": network.direction(flow["from"])}
+    for event in run["events"]:
+        event["changes"] = network.changes(event)
+    run["network"] = network.plain()
 
 
 def _random(cell: Cell, seed: int, what: str) -> random.Random:
@@ -143,21 +162,6 @@ def _cell(
     for flow, more in zip(data["flows"], enough.defaults(data["flows"], data, known), strict=True):
         declared = known[flow["implementation"]]["parameters"]
         flow["params"] = implementations.resolved_parameters(more | flow["params"], declared)
-    kept = (
-        "title",
-        "topology",
-        "bottleneck",
-        "backward_bottleneck",
-        "delay",
-        "delay_b",
-        "tcp",
-        "offload",
-        "flows",
-        "events",
-        "drawn_events",
-        "duration_ns",
-        "sample_ns",
-    )
     return Cell(
         scenario=scenario,
         study=scenario.absolute().parent.name,
@@ -167,10 +171,7 @@ def _cell(
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
         known=known,
-        settings={"cell_values": values}
-        | {name: data[name] for name in (*kept, "captures", "keep_captures")}
-        # left out where there are none: archives older than this field still mean the same
-        | ({"clocks": data["clocks"]} if data.get("clocks") else {}),
+        settings={"cell_values": values} | {name: value for name, value in data.items() if name not in _RESOLVED},
     )
 
 

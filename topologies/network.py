@@ -13,15 +13,17 @@ import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mininet.link import Intf, Link
 from mininet.net import Mininet
 from mininet.node import Node, OVSSwitch
+from mininet.topo import Topo
 from mininet.util import errRun
 
 from topologies.batch import Batch, entered
-from topologies.shaping import Parts, Shaping, read
+from topologies.shaping import Parts, Shaping, read, shaping
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
@@ -212,14 +214,14 @@ class BatchLink(Link):  # type: ignore[misc]
 
 
 class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
-    """An Open vSwitch bridge that learns addresses or, made with `rules`, forwards by nothing but OpenFlow rules."""
+    """An Open vSwitch bridge that forwards by nothing but OpenFlow rules."""
 
     _daemons_started = False
 
-    def __init__(self, name: str, rules: Sequence[str] = (), **params: Any) -> None:
+    def __init__(self, name: str, rules: Sequence[str], **params: Any) -> None:
         self._made = False
         self.rules = rules
-        super().__init__(name, failMode="secure" if rules else "standalone", reconnectms=0, **params)
+        super().__init__(name, failMode="secure", reconnectms=0, **params)
         self._made = True
 
     def add_rules(self, rules: Sequence[str]) -> None:
@@ -269,16 +271,54 @@ _OVS_START = (
 )
 
 
-class BatchMininet(Mininet):  # type: ignore[misc]
-    """Mininet over batches. `build` leaves every namespace, link, address, route and qdisc in place.
+class DescribedTopo(Topo):  # type: ignore[misc]
+    """The topology of a description (`topologies.description`, as JSON data).
 
-    `sysctls` hold in all namespaces of the network, the switches' own included.
+    `hosts` hold by name what else a host's node is made with: `route_options` (words for its route), `sysctls` and
+    `offload` (see `BatchNode`).
     """
 
-    def __init__(self, topo: Any, sysctls: Mapping[str, str]) -> None:
+    def build(self, network: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Called by Mininet's Topo with the constructor's arguments."""
+        for name, node in network["nodes"].items():
+            if node["kind"] == "switch":
+                self.addSwitch(name, cls=BatchSwitch, rules=node["rules"])
+            elif node["kind"] == "router":
+                self.addHost(name, cls=Router, routes=node["routes"])
+            elif node["kind"] == "relay":
+                self.addHost(name)
+            else:
+                how = dict(hosts[name])
+                options = how.pop("route_options")
+                self.addHost(name, routes=[f"{route} {options}".strip() for route in node["routes"]], **how)
+        for ends in network["links"]:
+            self.addLink(*(end["node"] for end in ends), **_link_options(*ends))
+
+
+def _link_options(*ends: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of ``addLink`` for a link with these ends. An end without a MAC address gets one from Mininet."""
+    options: dict[str, Any] = {}
+    for number, end in enumerate(ends, 1):
+        options[f"intfName{number}"] = end["interface"]
+        if end["mac"]:
+            options[f"addr{number}"] = end["mac"]
+        egress = shaping(end["egress"]) if end["egress"] else None
+        options[f"params{number}"] = {"addresses": end["addresses"], "neighbours": end["neighbours"], "egress": egress}
+    return options
+
+
+class BatchMininet(Mininet):  # type: ignore[misc]
+    """Mininet over batches, of a description. `build` leaves every namespace, link, address, route and qdisc in place.
+
+    `hosts` is as in `DescribedTopo`; `sysctls` hold in all namespaces, the switches' own included.
+    """
+
+    def __init__(
+        self, network: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]], sysctls: Mapping[str, str]
+    ) -> None:
         self.configuration = Batch()
         self.sysctls = sysctls
-        self.relays: dict[str, int] = {}  # by host, the processes that carry packets
+        topo = DescribedTopo(network, hosts)
         for name, value in sysctls.items():
             set_sysctl(None, name, value)
         super().__init__(topo, switch=BatchSwitch, host=BatchNode, controller=None, link=BatchLink, intf=BatchIntf)
@@ -308,5 +348,14 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         """As Mininet's, then give the switches their rules."""
         super().start()
         for switch in self.switches:
-            if switch.rules:
-                switch.add_rules(switch.rules)
+            switch.add_rules(switch.rules)
+
+    def apply(self, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Change shaping or rules of running nodes, now: what `topologies.description.Network.changes` lists."""
+        for change in changes:
+            node = self[change["node"]]
+            if "rules" in change:
+                node.add_rules(change["rules"])
+            else:
+                interface = node.nameToIntf[change["interface"]]
+                interface.reshape(replace(interface.egress, **change["set"]))

@@ -7,6 +7,7 @@ in one queue, so its limit means neither a buffer nor a bandwidth-delay product,
 import math
 import socket
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,6 +57,8 @@ class Bottleneck:
     rate_bps: int
     buffer_pkts: int
 
+    CHANGEABLE: ClassVar = ("rate", "buffer")
+    """Fields that an event may change in place, without their units."""
     ASKED: ClassVar = ((CLASS, 0x10001), (QDISC, 0x100000))  # 1:1 and 10:
 
     def add(self, interface: str) -> list[str]:
@@ -114,6 +117,7 @@ class Propagation:
     # packets under way, not a buffer: must never be what drops
     _LIMIT_PKTS = 1_000_000
 
+    CHANGEABLE: ClassVar = ("delay", "jitter", "loss")
     ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
 
     def add(self, interface: str) -> list[str]:
@@ -136,6 +140,11 @@ class Propagation:
 
 
 Shaping = Bottleneck | Propagation
+
+
+def shaping(values: Mapping[str, int]) -> Shaping:
+    """The shaping whose fields these are."""
+    return Bottleneck(**values) if "rate_bps" in values else Propagation(**values)
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:

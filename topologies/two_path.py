@@ -10,56 +10,64 @@ r"""Two paths between the routers of a dumbbell, and OpenFlow rules that say whi
 
 Queue and rate are where the dumbbell has them, on r1 and r2. The delays are on the paths: forward on the interfaces of
 core1, backward on those of core2. Each switch decides for the packets that leave it, so the two directions can take
-different paths. What is under way on the old path when a rule changes still arrives, as packets on a wire do. The rules
-are all that forwards: by learning, the loop of the two paths would send floods round forever.
+different paths. What is under way on the old path when a rule changes still arrives, as packets on a wire do. Only the
+rules forward: a learning switch would flood the loop of the two paths forever.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from topologies.dumbbell import Dumbbell
-from topologies.network import BatchMininet, BatchSwitch
+from topologies import dumbbell
+from topologies.description import End, Network, Node, Path, Plain, TopologyError
 from topologies.shaping import Propagation
+
+FIELDS = (*dumbbell.FIELDS, "delay_b")
+"""See `topologies.dumbbell.FIELDS`."""
+PATHS = {"a": "delay", "b": "delay_b"}
+"""Fields of a scenario by the name of the path whose delay they say; the first one is taken at the start."""
 
 # by direction: the switch that decides, and the router whose packets it decides about
 _DECIDES = {"forward": ("core1", "r1"), "backward": ("core2", "r2")}
 
 
-class TwoPath(Dumbbell):
-    """See the module. `paths` are their forward and backward delay by name; the first one is taken at the start."""
+def describe(scenario: Mapping[str, Any]) -> Network:
+    """Describe the network of a scenario, whose values are in base units.
 
-    # every topology builds from arguments of its own, as in Mininet
-    def build(  # type: ignore[override]
-        self, paths: dict[str, tuple[Propagation, Propagation]], **dumbbell: Any
-    ) -> None:
-        """Called by Mininet's Topo with the constructor's arguments: these and those of the dumbbell."""
-        self.paths = paths
-        super().build(forward=None, backward=None, **dumbbell)
-
-    def connect_routers(self, r1: dict[str, Any], r2: dict[str, Any]) -> None:
-        """Put two switches and both paths between the routers."""
-        first = next(iter(self.paths))
-        for index, (switch, router) in enumerate(_DECIDES.values()):
-            arriving = [_rule(switch, path, router) for path in self.paths]
-            rules = [*arriving, _rule(switch, router, first)]
-            self.addSwitch(switch, cls=BatchSwitch, dpid=f"{3 + index:x}", rules=rules)
-        self.addLink("r1", "core1", intfName2="core1-r1", **r1)
-        self.addLink("core2", "r2", intfName1="core2-r2", **r2)
-        for path, (forward, backward) in self.paths.items():
-            self.addLink(
-                "core1",
-                "core2",
-                intfName1=f"core1-{path}",
-                intfName2=f"core2-{path}",
-                params1={"egress": forward},
-                params2={"egress": backward},
+    Raises:
+        TopologyError: the delay of path b is missing.
+    """
+    if not scenario.get("delay_b"):
+        raise TopologyError(("delay_b",), "missing", "the delay of path b, which topology two-path has")
+    drawing, (left, right) = dumbbell.start(scenario)
+    network = drawing.network
+    for direction, (switch, router) in _DECIDES.items():
+        network.routes[direction] = {path: _route(switch, router, path) for path in PATHS}
+        arriving = (_rule(switch, path, router) for path in PATHS)
+        network.nodes[switch] = Node("switch", rules=(*arriving, _rule(switch, router, "a")))
+    network.links += [(left, End("core1", "core1-r1")), (End("core2", "core2-r2"), right)]
+    for path, name in PATHS.items():
+        forward, backward = (Propagation(scenario[name][f"{direction}_ns"]) for direction in _DECIDES)
+        ends = End("core1", f"core1-{path}", egress=forward), End("core2", f"core2-{path}", egress=backward)
+        network.links.append(ends)
+    dumbbell.finish(scenario, drawing, None, None)
+    for path, name in PATHS.items():
+        for pair in range(1, scenario["topology"]["pairs"] + 1):
+            ways = Path(
+                f"s{pair}-d{pair}",
+                f"s{pair}",
+                f"d{pair}",
+                scenario[name]["forward_ns"],
+                scenario[name]["backward_ns"],
+                *dumbbell.limits(scenario),
+                tuple(network.routes[direction][path] for direction in _DECIDES),
             )
+            network.paths.append(ways if path == "a" else replace(ways, name=f"{ways.name}:{path}"))
+    return network
 
 
-def route(net: BatchMininet, paths: dict[str, str]) -> None:
-    """Let packets of the directions named take the path named from now on, as ``{"forward": "b"}``."""
-    for direction, path in paths.items():
-        switch, router = _DECIDES[direction]
-        net[switch].add_rules([_rule(switch, router, path)])
+def _route(switch: str, come_from: str, path: str) -> Plain:
+    return {"node": switch, "rules": [_rule(switch, come_from, path)]}
 
 
 def _rule(switch: str, come_from: str, go_to: str) -> str:

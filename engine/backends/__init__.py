@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from engine.sandbox import Limits
 
+Run = dict[str, Any]
 NAMES = ("virtual", "qemu", "native")
 AGENT = "engine.guest.agent"
 
@@ -35,6 +36,28 @@ class Guest(Protocol):
             EngineError: it had to be ended; the sentence says why.
         """
         ...
+
+
+def modules(run: Run) -> list[str]:
+    """The kernel modules of the run's implementations."""
+    return sorted({entry["module"] for entry in run["implementations"].values() if entry.get("module")})
+
+
+def agent(run: Run, delay_tolerance_ns: int) -> Run:
+    """The `agent` of run.json, all that the agent does differently from backend to backend: here in virtual time.
+
+    It loads `modules` and sets `kernel_sysctls` of the whole kernel and `namespace_sysctls` of each namespace. A path's
+    delay may be off by `delay_tolerance_ns`, and the train of packets that measures a rate be longer or shorter by
+    `train_tolerance_ns`. Besides its signs of life at each hundredth of a run, it gives one every `sign_every_ns`.
+    """
+    return {
+        "modules": modules(run),
+        "kernel_sysctls": run["sizes"]["kernel"],
+        "namespace_sysctls": {},
+        "delay_tolerance_ns": delay_tolerance_ns,
+        "train_tolerance_ns": 0,
+        "sign_every_ns": None,
+    }
 
 
 def prepare(run: dict[str, Any]) -> Guest:

@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine import images, provenance, watch
+from engine import backends, images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
-from engine.guest.timeline import REAL_TIME_BUILD_NS
+from engine.guest.timeline import SECOND_NS
 from engine.images import PROJECT, Images
 from engine.sandbox import Limits
 
+_BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile
+_SIGN_NS = 10 * SECOND_NS  # virtual time passes no faster than the watch looks
+_TOLERANCE_NS = 1_000_000
+"""Whatever handles a packet may be kept waiting; a delay-based sender would see a packet at 10 Mbit/s (1.2 ms)."""
+_NO_IPV6 = "net/ipv6/conf/all/disable_ipv6"  # whose own messages would be captured; other backends boot without it
 _TRIAL = "engine.guest.kernel_trial"
 _OWN = ("dev", "proc", "sys", "run", "tmp", "opt")  # not from the root file system
 _NEEDED = {"bwrap": "bubblewrap", "unshare": "util-linux", "setpriv": "util-linux", "modprobe": "kmod"}
@@ -55,7 +60,7 @@ class Guest:
 
     def origin_ns(self, probe_ns: int) -> int:
         """See `engine.backends.Guest`."""
-        return time.time_ns() + REAL_TIME_BUILD_NS + probe_ns
+        return time.time_ns() + _BUILD_NS + probe_ns
 
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:  # noqa: ARG002  one CPU would delay packets
         """See `engine.backends.Guest`."""
@@ -75,10 +80,17 @@ def prepare(run: dict[str, Any]) -> Guest:
     if foreign:
         raise EngineError(f"{', '.join(foreign)}: programs under test run on the virtual backend only")
     boot = images.load()
-    modules = sorted({entry["module"] for entry in run["implementations"].values() if entry.get("module")})
+    modules = backends.modules(run)
     for module in modules:
         _load(module)
     _check_kernel(boot, run)
+    run["agent"] = backends.agent(run, _TOLERANCE_NS) | {
+        "modules": [],
+        "kernel_sysctls": {},
+        "namespace_sysctls": {_NO_IPV6: "1"} if Path("/proc/sys", _NO_IPV6).exists() else {},
+        "train_tolerance_ns": _TOLERANCE_NS,
+        "sign_every_ns": _SIGN_NS,
+    }
     return Guest(boot, modules)
 
 
@@ -93,7 +105,9 @@ def _load(module: str) -> None:
 
 def _check_kernel(boot: Images, run: dict[str, Any]) -> None:
     """Try every part of the kernel that the run needs in namespaces that are thrown away."""
-    parts = [run["topology"]["switches"], *(entry["congestion_control"] for entry in run["implementations"].values())]
+    switches = any(node["kind"] == "switch" for node in run["network"]["nodes"].values())
+    controls = [entry["congestion_control"] for entry in run["implementations"].values()]
+    parts = ["switches" if switches else "no", *controls]
     done = subprocess.run(_command(boot, _TRIAL, None, parts), capture_output=True, text=True, check=False)
     if done.returncode:
         raise EngineError(f"this kernel ({platform.release()}) lacks what the run needs: {done.stderr.strip()}")

@@ -19,17 +19,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine import images, provenance
+from engine import backends, images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
-from engine.guest.timeline import BOOT_NS, BUILD_NS
+from engine.guest.timeline import BOOT_NS
 from engine.images import PROJECT, Program
+from engine.lead import BUILD_NS
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
 from images.cache import default_root
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY = "1536M"
+_DELAY_TOLERANCE_NS = 100_000  # to handle a packet takes instructions, and so time
 _LEAST_WALL_S, _WALL_S_PER_VIRTUAL_S = 300.0, 20.0
 _KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigations=off", "ipv6.disable_ipv6=1")
 
@@ -115,6 +117,7 @@ def prepare(run: dict[str, Any]) -> Guest:
     programs = {name: images.program(name) for name in names}
     for name, program in programs.items():
         run["implementations"][name]["environment"] = program.environment
+    run["agent"] = backends.agent(run, _DELAY_TOLERANCE_NS)
     return Guest(stock, programs, run["seed"], _LEAST_WALL_S + _WALL_S_PER_VIRTUAL_S * run["duration_ns"] / 1e9)
 
 

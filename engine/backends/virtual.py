@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine import images, launch, provenance, watch
+from engine import backends, images, launch, provenance, watch
 from engine.backends import AGENT
-from engine.guest.timeline import BOOT_NS, BUILD_NS
+from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
+from engine.lead import BUILD_NS
 from engine.sandbox import Limits
 
 
@@ -35,6 +36,11 @@ class Guest:
         return watch.run(command, folder, limits, kernel=self.images.kernel)
 
 
+def agent(run: dict[str, Any]) -> dict[str, Any]:
+    """See `engine.backends.agent`."""
+    return backends.agent(run, delay_tolerance_ns=10_000)
+
+
 def prepare(run: dict[str, Any]) -> Guest:
     """See `engine.backends`; an implementation gains the `environment` that its root brings along.
 
@@ -48,5 +54,6 @@ def prepare(run: dict[str, Any]) -> Guest:
     }
     for name, program in used.items():
         run["implementations"][name]["environment"] = program.environment
+    run["agent"] = agent(run)
     arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=run["sizes"]["memory_mib"])
     return Guest(boot, used, arguments)

@@ -149,8 +149,10 @@ def _wall_s(cell: Cell, folder: Path, seed: int = 1) -> float:
 
 
 def _idle(cell: Cell, switches: str) -> Cell:
-    topology = {**cell.settings["topology"], "pairs": 2, "switches": switches}
+    topology = {"name": "two-path" if switches == "ovs" else "dumbbell", "pairs": 2}
     settings = {"topology": topology, "flows": [], "captures": [], "duration_ns": _ONE_S_NS}
+    if switches == "ovs":
+        settings["delay_b"] = cell.settings["delay"]
     return dataclasses.replace(cell, settings={**cell.settings, **settings}, name=f"idle-{switches}")
 
 

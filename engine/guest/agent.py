@@ -8,9 +8,8 @@ import subprocess
 import traceback
 from typing import Any
 
-from engine.guest import audit, captures, flows, probe, programs, queue_trace, topology
+from engine.guest import audit, captures, flows, network, probe, programs, queue_trace
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import REAL_TIME_SIGN_NS
 
 RESULTS = "/results"
 HEARTBEATS = 100
@@ -36,23 +35,26 @@ def main() -> None:
 
 def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     origin_ns, lead = run["origin_ns"], run["lead"]
-    topology.load_modules(run)
+    network.load_modules(run)
     outcome["versions"] = {
         name: _version(name, implementation) for name, implementation in run["implementations"].items()
     }
-    net = topology.build(run)
+    net = network.build(run)
+    relays = network.Relays(net, run)
     unexpected = None
     # switches have just been told their rules, and what they do next depends on who else runs: there, at the end only
     if not any(switch.rules for switch in net.switches):
         audit.check_qdiscs(net)
-        unexpected = audit.Strangers(net)
+        unexpected = audit.Strangers(net, run["network"]["entrances"])
 
     _begin("the fidelity probe", origin_ns - lead["probe_ns"])
     outcome["probe"] = probe.probe(net, run, origin_ns - lead["probe_ns"])
 
     _begin("captures", origin_ns - lead["endpoints_ns"])
-    queues_before, counters_before = queue_trace.read(net, RESULTS), audit.read_counters(net)
-    capturing = captures.start(net, run["captures"], run["sizes"]["capture_buffer_kib"], RESULTS)
+    queues = run["network"]["queues"]
+    queued_before, counters_before = queue_trace.read(net, queues, RESULTS), audit.read_counters(net)
+    taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
+    capturing = captures.start(net, taps, run["sizes"]["capture_buffer_kib"], RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
     running = flows.Flows(net, run, RESULTS)
     _check_time("the scenario", origin_ns)
@@ -68,24 +70,31 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(net), counters_before)
-    queues = {
-        name: queue_trace.difference(after, queues_before[name])
-        for name, after in queue_trace.read(net, RESULTS).items()
+    queued = {
+        name: queue_trace.difference(after, queued_before[name])
+        for name, after in queue_trace.read(net, queues, RESULTS).items()
     }
-    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queues}
+    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queued}
     if running.failure:
         raise RuntimeError(running.failure)
-    topology.check_relays(net)
+    relays.check()
     audit.check_losses(counters)
     audit.check_captures(capturing, written, counters)
-    audit.check_bottlenecks(net.topo, queues, counters, unexpected)
+    audit.check_relays(run["network"]["relays"].values(), counters)
+    audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
     audit.check_qdiscs(net)
-    audit.check_paths(net, topology.lossy_interfaces(net, run))
+    audit.check_paths(net, _lossy(run))
     outcome["audit"] = (
         "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
         "the kernel's queueing disciplines are the scenario's"
     )
+
+
+def _lossy(run: dict[str, Any]) -> set[str]:
+    """Names of the interfaces at which an event lets packets be lost at random."""
+    changes = [change for event in run["events"] for change in event["changes"]]
+    return {change["interface"] for change in changes if change.get("set", {}).get("loss_ppm")}
 
 
 def _begin(what: str, at_ns: int) -> None:
@@ -115,17 +124,17 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
     moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
     moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
     moments += [(index * run["duration_ns"] // HEARTBEATS, "sign", None) for index in range(1, HEARTBEATS + 1)]
-    if run["backend"] == "native":
-        moments += [(at_ns, "sign", None) for at_ns in range(0, run["duration_ns"], REAL_TIME_SIGN_NS)]
+    if sign_every_ns := run["agent"]["sign_every_ns"]:
+        moments += [(at_ns, "sign", None) for at_ns in range(0, run["duration_ns"], sign_every_ns)]
     with open(f"{RESULTS}/traces/events.csv", "w") as log, open(f"{RESULTS}/heartbeat", "w") as heartbeat:
         print("time_ns,what", file=log)
         for at_ns, kind, what in sorted(moments, key=lambda moment: (moment[0], moment[1] == "sign")):
             if not running.wait_until(run["origin_ns"] + at_ns):
                 break
             if kind == "event":
-                topology.reshape(net, what)
+                net.apply(what["changes"])
                 latest_ns = max(latest_ns, now_ns() - run["origin_ns"] - at_ns)
-                words = " ".join(f"{name}={value}" for name, value in what.items() if name != "at_ns")
+                words = " ".join(f"{name}={value}" for name, value in what.items() if name not in ("at_ns", "changes"))
                 print(f"{at_ns},{words}", file=log, flush=True)
             elif kind == "stop":
                 running.end("sender", what)

@@ -10,19 +10,19 @@ from typing import Any
 
 from engine.guest.captures import Capture
 from topologies.batch import entered
-from topologies.dumbbell import relay
+from topologies.pairs import HOST_ADDRESS, HOST_MASK
 
 Counters = dict[str, dict[str, int]]
 
 _ETH_P_ALL, _ETH_P_IP, _HEADERS_BYTES = 3, 0x800, 14 + 60 + 4
 _SO_ATTACH_FILTER, _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 26, 263, 23
-# classic BPF (linux/bpf_common.h): all but IPv4 to 10.0.x.1 and 10.1.x.1, the addresses of hosts
+# classic BPF (linux/bpf_common.h): all but IPv4 to the addresses of hosts
 _FILTER = (
     (0x28, 0, 0, 12),  # ldh [12]: EtherType
     (0x15, 0, 3, _ETH_P_IP),  # jeq, else accept
     (0x20, 0, 0, 30),  # ld [30]: destination
-    (0x54, 0, 0, 0xFFFE00FF),  # and
-    (0x15, 1, 0, 0x0A000001),  # jeq: drop
+    (0x54, 0, 0, HOST_MASK),  # and
+    (0x15, 1, 0, HOST_ADDRESS),  # jeq: drop
     (0x06, 0, 0, 0xFFFF),  # ret: accept
     (0x06, 0, 0, 0),  # ret: drop
 )
@@ -84,17 +84,23 @@ def check_losses(counters: Counters) -> None:
         raise AuditError(f"audit: {dropped} packets were lost in softnet, where those that have arrived wait")
 
 
-def check_bottlenecks(
-    topo: Any, queues: dict[str, dict[str, int]], counters: Counters, strangers: "Strangers | None"
+def check_queues(
+    net: Any,
+    queues: dict[str, Any],
+    counted: dict[str, dict[str, int]],
+    counters: Counters,
+    strangers: "Strangers | None",
 ) -> None:
-    """Offered to each bottleneck = delivered + dropped, with an empty queue at the end; relays have kept nothing.
+    """Offered to each queue of the description = delivered + dropped, with an empty queue at the end.
 
-    `strangers` are packets that may have come and not left.
+    `counted` are the queues' own counters, `strangers` packets that may have come and not left.
     """
-    _check_relays(topo.relayed, counters)
-    for name, queue in queues.items():
-        router, interface = topo.bottlenecks[name]
-        offered = sum(counters[access]["received_pkts"] for _, access in topo.access[router])
+    for name, place in queues.items():
+        router, interface, queue = net[place["node"]], place["interface"], counted[name]
+        offered = sum(counters[arrival]["received_pkts"] for arrival in place["arrivals"])
+        for departure in place["departures"]:
+            shaping = router.nameToIntf[departure].read_shaping()
+            offered -= counters[departure]["sent_pkts"] + shaping.get("lost_pkts", 0)
         sent, dropped, waiting = queue["sent_pkts"], queue["dropped_pkts"], queue["backlog_pkts"]
         where = name.replace("_", " ")
         if waiting or offered != sent + dropped:
@@ -107,19 +113,19 @@ def check_bottlenecks(
 
 
 def check_switches(switches: list[Any], counters: Counters) -> None:
-    """Whatever came to a switch that forwards by rules left it, once."""
+    """Whatever came to a switch left it, once."""
     for switch in switches:
         ports = [counters[name] for name in switch.nameToIntf if name != "lo"]
         received, sent = (sum(port[what] for port in ports) for what in ("received_pkts", "sent_pkts"))
-        if switch.rules and received != sent:
+        if received != sent:
             raise AuditError(f"audit: {received} packets came to the switch {switch.name}, {sent} left it")
 
 
-def _check_relays(hosts: Iterable[str], counters: Counters) -> None:
+def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
     """Whatever came to one side of a relay left it on the other."""
-    for host in hosts:
-        name, *sides = relay(host)
-        for one, other in (sides, reversed(sides)):
+    for relay in relays:
+        name, sides = relay["node"], (relay["inner"], relay["outer"])
+        for one, other in (sides, sides[::-1]):
             received, sent = counters[one]["received_pkts"], counters[other]["sent_pkts"]
             if received != sent:
                 raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")
@@ -167,19 +173,19 @@ class Strangers:
     comes in and leaves nowhere: who sent what is told when the audit finds one.
     """
 
-    def __init__(self, net: Any) -> None:
+    def __init__(self, net: Any, entrances: Iterable[dict[str, str]]) -> None:
         self._sockets = []
         code = array.array("B", b"".join(struct.pack("HBBI", *instruction) for instruction in _FILTER))
         program = struct.pack("HP", len(_FILTER), code.buffer_info()[0])
-        for node, interface in [place for places in net.topo.access.values() for place in places]:
-            with entered(net[node].namespace):
+        for entrance in entrances:
+            with entered(net[entrance["node"]].namespace):
                 # protocol 0: nothing comes in before filter and interface are set
                 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
                 packets.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
                 packets.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-                packets.bind((interface, _ETH_P_ALL))
+                packets.bind((entrance["interface"], _ETH_P_ALL))
                 packets.setblocking(False)
-            self._sockets.append((interface, packets))
+            self._sockets.append((entrance["interface"], packets))
 
     def words(self) -> str:
         """A sentence's end that names them, or nothing when there were none."""

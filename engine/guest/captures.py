@@ -31,12 +31,12 @@ class Capture:
     log: str
 
 
-def start(net: Any, taps: list[str], buffer_kib: int, results: str) -> list[Capture]:
-    """Start the captures of `taps`; files are ``pcap/<tap>.pcap``, or with the interface in the name if several."""
+def start(net: Any, taps: dict[str, list[dict[str, str]]], buffer_kib: int, results: str) -> list[Capture]:
+    """Start captures at taps; files are ``pcap/<tap>.pcap``, or with the interface in the name if several."""
     captures = []
-    for tap in taps:
-        places = net.topo.taps()[tap]
-        for node, interface, direction in places:
+    for tap, places in taps.items():
+        for place in places:
+            node, interface, direction = place["node"], place["interface"], place["direction"]
             name = tap if len(places) == 1 else f"{tap}.{interface}"
             path, log = f"{results}/pcap/{name}.pcap", f"{results}/logs/tcpdump.{name}"
             command = [*_TCPDUMP, str(buffer_kib), "-i", interface, "-Q", direction, *_OPTIONS]

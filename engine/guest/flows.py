@@ -11,7 +11,6 @@ from engine.guest.clock import now_ns, wait_for
 from engine.guest.timeline import GRACE_NS
 from topologies.batch import entered
 
-FIRST_PORT = 5001
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 
 
@@ -60,12 +59,12 @@ class Flows:
         """Start every receiver and sender; senders wait for their flow's own instant."""
         self._net, self._results, self._origin_ns = net, results, run["origin_ns"]
         self._endpoints: list[Endpoint] = []
-        for index, flow in enumerate(run["flows"]):
+        for flow in run["flows"]:
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
                 log = f"{results}/logs/{flow['name']}.{role}"
                 kind = run["implementations"][flow["implementation"]]["kind"]
-                peer = net[flow[other]].IP()
-                process = _KINDS[kind].start(role, net[flow[place]], peer, FIRST_PORT + index, run, flow, log)
+                peer = flow[f"{other}_address"]
+                process = _KINDS[kind].start(role, net[flow[place]], peer, flow["port"], run, flow, log)
                 self._endpoints.append(Endpoint(flow, role, kind, process, log))
         self._running = {os.pidfd_open(endpoint.process): endpoint for endpoint in self._endpoints}
         self._completed_ns: dict[str, int | None] = {flow["name"]: None for flow in run["flows"] if flow["bytes"]}

@@ -1,4 +1,4 @@
-"""Tries what a run needs of a kernel that is not the project's own: ``parts SWITCHES CONGESTION_CONTROL...``.
+"""Tries what a run needs of a kernel that is not the project's own: ``kernel_trial no|switches CONGESTION_CONTROL...``.
 
 In namespaces that are thrown away; the kernel loads its modules by itself when somebody asks for what they bring.
 """
@@ -15,9 +15,9 @@ _TRIALS = {
 _SWITCH_TRIALS = {"openvswitch": ["ovs-dpctl", "dump-dps"]}
 
 
-def missing(switches: str, controls: list[str]) -> list[str]:
+def missing(switches: bool, controls: list[str]) -> list[str]:
     """Modules that the kernel has neither built in nor loadable."""
-    trials = _TRIALS | (_SWITCH_TRIALS if switches == "ovs" else {})
+    trials = _TRIALS | (_SWITCH_TRIALS if switches else {})
     found = [
         module
         for module, command in trials.items()
@@ -36,6 +36,6 @@ def _has_control(control: str) -> bool:
 
 
 if __name__ == "__main__":
-    lacking = missing(sys.argv[2], sys.argv[3:])
+    lacking = missing(sys.argv[2] == "switches", sys.argv[3:])
     if lacking:
         sys.exit(f"module {', '.join(lacking)}")

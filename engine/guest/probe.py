@@ -9,20 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, probed_pairs, train_pkts
+from engine.guest.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, train_pkts
 from topologies.batch import entered
-from topologies.dumbbell import destination_ip, source_ip
-from topologies.two_path import route
 
 _PORT = 9
+_ENDS = ("source", "destination")
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
 _KEPT_BYTES = 4096  # that a packet takes of a receive buffer
 _ROUNDING_NS = 1_000
 
 RELATIVE_TOLERANCE = 0.001
-DELAY_TOLERANCE_NS = {"virtual": 10_000, "qemu": 100_000, "native": 1_000_000}
-"""By backend: where a processor is emulated, handling a packet takes time; in real time whoever is to handle it may be
-kept waiting, and what is off by a packet at 10 Mbit/s (1.2 ms) would be seen by a delay-based sender."""
 
 
 class ProbeError(Exception):
@@ -40,38 +36,35 @@ class Path:
 
 
 def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
-    """Measure every pair that a flow uses, one after the other, and over both paths if there are two.
-
-    Returns what goes into the summary: a `Path` by pair, such as ``s1-d1`` and, over the second path, ``s1-d1:b``.
+    """Measure every path that flows use, one after the other; returns what goes into the summary, a `Path` by name.
 
     Raises:
-        ProbeError: off by more than 0.1 % and, for delays, more than `DELAY_TOLERANCE_NS`; in real time that holds for
-            the duration of the train of packets from which a capacity comes.
+        ProbeError: off by more than 0.1 % and, for delays, more than the backend's `delay_tolerance_ns`; with
+            `train_tolerance_ns` the train of packets from which a capacity comes may be longer or shorter.
     """
-    delays = {"a": run["delay"]} | ({"b": run["delay_b"]} if run["delay_b"] else {})
-    slots = [(path, pair) for path in delays for pair in probed_pairs(run)]
+    delay_tolerance_ns, train_tolerance_ns = (run["agent"][f"{what}_tolerance_ns"] for what in ("delay", "train"))
     measured = {}
-    for index, (path, pair) in enumerate(slots):
+    paths = run["network"]["paths"]
+    for index, path in enumerate(paths):
         sleep_until(start_ns + index * run["lead"]["slot_every_ns"])
-        if len(delays) > 1:
-            route(net, {"forward": path, "backward": path})
+        if path["changes"]:
+            net.apply(path["changes"])
             sleep_until(now_ns() + RULE_NS)
-        over = "" if path == "a" else f":{path}"
-        found = _measure(net, pair, run)
-        measured[f"s{pair}-d{pair}{over}"] = asdict(found)
-        there, back = f"s{pair} to d{pair}{over}", f"d{pair} to s{pair}{over}"
-        slack_ns = DELAY_TOLERANCE_NS[run["backend"]]
-        _compare(there, "forward delay", found.forward_ns, delays[path]["forward_ns"], slack_ns)
-        _compare(back, "backward delay", found.backward_ns, delays[path]["backward_ns"], slack_ns)
-        for where, capacity_bps, bottleneck in (
-            (there, found.capacity_bps, run["bottleneck"]),
-            (back, found.backward_capacity_bps, run["backward_bottleneck"]),
+        found = _measure(net, path, run)
+        measured[path["name"]] = asdict(found)
+        over = path["name"].removeprefix(f"{path['source']}-{path['destination']}")
+        there, back = (f"{path[one]} to {path[other]}{over}" for one, other in (_ENDS, _ENDS[::-1]))
+        _compare(there, "forward delay", found.forward_ns, path["forward_ns"], delay_tolerance_ns)
+        _compare(back, "backward delay", found.backward_ns, path["backward_ns"], delay_tolerance_ns)
+        for where, capacity_bps, limit in (
+            (there, found.capacity_bps, path["forward"]),
+            (back, found.backward_capacity_bps, path["backward"]),
         ):
             if capacity_bps is not None:
-                slack = _capacity_slack(bottleneck, slack_ns) if run["backend"] == "native" else 0
-                _compare(where, "capacity", capacity_bps, bottleneck["rate_bps"], slack)
-    if len(delays) > 1:
-        route(net, {"forward": "a", "backward": "a"})
+                slack = _capacity_slack(limit, train_tolerance_ns)
+                _compare(where, "capacity", capacity_bps, limit["rate_bps"], slack)
+    if paths and paths[0]["changes"]:
+        net.apply(paths[0]["changes"])
     return measured
 
 
@@ -87,25 +80,27 @@ def _compare(where: str, what: str, measured: float, expected: float, slack: flo
         raise ProbeError(f"fidelity probe: {what} from {where} is {measured:.0f} {unit}, the scenario says {expected}")
 
 
-def _measure(net: Any, pair: int, run: dict[str, Any]) -> Path:
-    source, destination = net[f"s{pair}"].namespace, net[f"d{pair}"].namespace
-    forward, backward = run["bottleneck"], run["backward_bottleneck"]
+def _measure(net: Any, path: dict[str, Any], run: dict[str, Any]) -> Path:
+    nodes = run["network"]["nodes"]
+    source, destination = path["source"], path["destination"]
+    there, back = nodes[destination]["address"], nodes[source]["address"]
+    forward, backward = path["forward"], path["backward"]
     backward_bps = None
     timeout_s = 1 + run["lead"]["slot_ns"] / 1e9
-    with _udp(source, timeout_s) as sender, _udp(destination, timeout_s) as receiver:
+    with _udp(net[source].namespace, timeout_s) as sender, _udp(net[destination].namespace, timeout_s) as receiver:
         # one packet each way first: a switch asks its slow path about the first packet of a flow
         begun_ns = now_ns()
-        for end, other, address in ((sender, receiver, destination_ip(pair)), (receiver, sender, source_ip(pair))):
+        for end, other, address in ((sender, receiver, there), (receiver, sender, back)):
             end.sendto(b"", (address, _PORT))
             _arrival_ns(other)
         _wait_until_sent(begun_ns, forward)
-        forward_ns, capacity_bps = _train(sender, receiver, destination_ip(pair), forward)
+        forward_ns, capacity_bps = _train(sender, receiver, there, forward)
         sent_ns = now_ns()
-        receiver.sendto(b"", (source_ip(pair), _PORT))
+        receiver.sendto(b"", (back, _PORT))
         backward_ns = _arrival_ns(sender) - sent_ns
         if backward:
             _wait_until_sent(sent_ns, backward)
-            _, backward_bps = _train(receiver, sender, source_ip(pair), backward)
+            _, backward_bps = _train(receiver, sender, back, backward)
     return Path(forward_ns, backward_ns, capacity_bps, backward_bps)
 
 

@@ -7,9 +7,6 @@ from typing import Any
 from engine.guest.clock import now_ns
 from topologies.shaping import FIFO_HANDLE
 
-# by the bottleneck's name: what its trace is called
-_TRACES = {"bottleneck": "queue", "backward_bottleneck": "queue-backward"}
-
 
 class SamplerError(Exception):
     """The trace of a queue is not whole."""
@@ -20,8 +17,8 @@ def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
     first_ns, period_ns = run["origin_ns"], run["sample_ns"]
     instants = (first_ns, first_ns + run["duration_ns"], period_ns, first_ns)
     return [
-        _spawn(net, place, f"{results}/traces/{_TRACES[name]}.csv", instants, results)
-        for name, place in net.topo.bottlenecks.items()
+        _spawn(net, queue, f"{results}/traces/{queue['trace']}.csv", instants, results)
+        for queue in run["network"]["queues"].values()
     ]
 
 
@@ -36,13 +33,13 @@ def stop(samplers: list[int], results: str) -> None:
         _wait(process, results)
 
 
-def read(net: Any, results: str) -> dict[str, dict[str, int]]:
+def read(net: Any, queues: dict[str, Any], results: str) -> dict[str, dict[str, int]]:
     """Every queue's counters now, by the bottleneck's name and the names of the trace's columns."""
     path = "/tmp/queue.csv"  # noqa: S108  the guest's own
     counters = {}
-    for name, place in net.topo.bottlenecks.items():
+    for name, queue in queues.items():
         at_ns = now_ns()
-        _wait(_spawn(net, place, path, (at_ns, at_ns + 1, 1, 0), results), results)
+        _wait(_spawn(net, queue, path, (at_ns, at_ns + 1, 1, 0), results), results)
         with open(path) as file:
             names, values = (line.strip().split(",") for line in file)
         counters[name] = dict(zip(names, (int(value) for value in values), strict=True))
@@ -63,9 +60,8 @@ def _wait(process: int, results: str) -> None:
             )
 
 
-def _spawn(net: Any, place: tuple[str, str], path: str, instants: tuple[int, int, int, int], results: str) -> int:
+def _spawn(net: Any, queue: dict[str, Any], path: str, instants: tuple[int, int, int, int], results: str) -> int:
     """Start the sampler; `instants`: first and last sample, period, zero of the times written (ns)."""
-    node, interface = place
-    words = ["/opt/tools/queue", interface, FIFO_HANDLE, *map(str, instants)]
+    words = ["/opt/tools/queue", queue["interface"], FIFO_HANDLE, *map(str, instants)]
     with open(path, "w") as output, open(f"{results}/logs/queue.err", "a") as errors:
-        return int(net[node].spawn(words, output.fileno(), errors.fileno()))
+        return int(net[queue["node"]].spawn(words, output.fileno(), errors.fileno()))

@@ -7,7 +7,7 @@ import sys
 from mininet.cli import CLI
 from mininet.log import setLogLevel
 
-from engine.guest import topology
+from engine.guest import network
 
 _TERMINAL = "/dev/tty0"
 
@@ -20,8 +20,8 @@ def main() -> None:
         os.dup2(terminal, descriptor)
     with open("/results/run.json") as file:
         run = json.load(file)
-    topology.load_modules(run)
-    net = topology.build(run)
+    network.load_modules(run)
+    net = network.build(run)
     setLogLevel("output")
     print(f"{run['experiment']}: {', '.join(node.name for node in net.hosts)}; flows are not started")
     CLI(net)

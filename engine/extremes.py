@@ -1,0 +1,38 @@
+"""The most that the network of a run asks for, at its start and after each of its events."""
+
+from dataclasses import dataclass
+from typing import Any
+
+DIRECTIONS = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Rates of one queue and the most packets that may ever wait in it."""
+
+    fastest_bps: int
+    slowest_bps: int
+    buffer_pkts: int
+
+
+def queues(run: dict[str, Any], direction: str) -> list[Queue]:
+    """The queues that packets of a direction pass."""
+    network = run["network"]
+    shaped = {end["interface"]: end["egress"] for link in network["links"] for end in link}
+    changed = [change for event in run["events"] for change in event["changes"] if "set" in change]
+    found = []
+    for queue in network["queues"].values():
+        if queue["direction"] == direction:
+            interface = queue["interface"]
+            values = [shaped[interface], *(one["set"] for one in changed if one["interface"] == interface)]
+            rates = [one["rate_bps"] for one in values if "rate_bps" in one]
+            buffers = [one["buffer_pkts"] for one in values if "buffer_pkts" in one]
+            found.append(Queue(max(rates), min(rates), max(buffers)))
+    return found
+
+
+def most_ns(run: dict[str, Any], what: str, direction: str) -> int:
+    """The longest `delay` or `jitter` of a direction, over all paths."""
+    name = f"{direction}_ns"
+    first = [path[name] for path in run["network"]["paths"]] if what == "delay" else [0]
+    return max(first + [event.get(what, {}).get(name, 0) for event in run["events"]])

@@ -1,0 +1,46 @@
+"""The network of a run: built as run.json describes it, with the processes that belong to it."""
+
+import os
+import subprocess
+from typing import Any
+
+from topologies.network import BatchMininet, set_sysctl
+
+_RELAY_LOG = "/results/logs/relay.err"
+
+
+def load_modules(run: dict[str, Any]) -> None:
+    """Load the kernel modules that the agent is told to load."""
+    for module in run["agent"]["modules"]:
+        subprocess.run(["insmod", f"/opt/modules/{module}.ko"], check=True)
+
+
+def build(run: dict[str, Any]) -> BatchMininet:
+    """A built and started network."""
+    for name, value in run["agent"]["kernel_sysctls"].items():
+        set_sysctl(None, name, value)
+    net = BatchMininet(run["network"], run["hosts"], run["agent"]["namespace_sysctls"])
+    net.start()
+    return net
+
+
+class Relays:
+    """The processes that give hosts clocks of their own; without them, those hosts are cut off."""
+
+    def __init__(self, net: BatchMininet, run: dict[str, Any]) -> None:
+        self._processes: dict[str, int] = {}
+        for clock in run.get("clocks", []):
+            relay = run["network"]["relays"][clock["host"]]
+            words = [relay["inner"], relay["outer"], clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
+            with open(_RELAY_LOG, "a") as log:
+                process = net[relay["node"]].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
+            self._processes[clock["host"]] = process
+
+    def check(self) -> None:
+        """Raise RuntimeError when one has ended."""
+        for host, process in self._processes.items():
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                with open(_RELAY_LOG) as log:
+                    words = log.read().strip()
+                raise RuntimeError(f"the relay of {host} ended with {os.waitstatus_to_exitcode(status)}: {words}")

@@ -1,0 +1,69 @@
+"""How each host's kernel behaves in a run: what the scenario says of TCP and what its implementations need."""
+
+from typing import Any
+
+from scenarios.units import QUANTITIES
+
+# Mechanisms that none of the papers' models has.
+_TCP_SYSCTLS = {
+    "net/ipv4/tcp_slow_start_after_idle": "0",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_backlog_ack_defer": "0",
+    "net/ipv4/tcp_comp_sack_nr": "0",
+}
+
+
+def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The `hosts` of run.json: for each host the options of its route, its sysctls, and whether it has offloads."""
+    options, sysctls = _route_options(run), _sysctls(run)
+    return {
+        name: {
+            "route_options": options.get(name, ""),
+            "sysctls": sysctls.get(name, {}),
+            "offload": run["offload"],
+        }
+        for name, node in run["network"]["nodes"].items()
+        if node["kind"] == "host"
+    }
+
+
+def _route_options(run: dict[str, Any]) -> dict[str, str]:
+    options: dict[str, list[str]] = {}
+    for flow in run["flows"]:
+        for host, timestamps in ((flow["from"], "timestamps"), (flow["to"], "receiver_timestamps")):
+            own = run["implementations"][flow["implementation"]].get("tcp", {})
+            window_pkts = own.get("initial_window", run["tcp"]["initial_window_pkts"])
+            # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
+            options[host] = ["features tcp_usec_ts"] if run["tcp"][timestamps] == "1us" else []
+            options[host].append(f"initcwnd {window_pkts}")
+            if run["tcp"]["ack"] == "every-packet":
+                options[host].append("quickack 1")
+    return {host: " ".join(words) for host, words in options.items()}
+
+
+def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
+    hosts = {host: None for flow in run["flows"] for host in (flow["from"], flow["to"])}
+    limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
+    common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
+    sysctls = {host: dict(common) for host in hosts}
+    for flow in run["flows"]:
+        own = run["implementations"][flow["implementation"]].get("tcp", {})
+        for side, host, timestamps in (
+            ("sender", flow["from"], "timestamps"),
+            ("receiver", flow["to"], "receiver_timestamps"),
+        ):
+            if run["tcp"][timestamps] == "none":
+                sysctls[host]["net/ipv4/tcp_timestamps"] = "0"
+            sysctls[host] |= own.get(side, {})
+    for flow in run["flows"]:
+        for name, parameter in run["implementations"][flow["implementation"]]["parameters"].items():
+            if "sysctl" in parameter:
+                sysctls[flow["from"]][parameter["sysctl"]] = str(_sysctl_value(flow["params"], name, parameter))
+    return sysctls
+
+
+def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
+    """A sysctl takes a quantity in its base unit, except times whose sysctl is in microseconds."""
+    kind = parameter["type"]
+    value = int(params[f"{name}_{QUANTITIES[kind].suffix}" if kind in QUANTITIES else name])
+    return value // 1000 if kind == "time" and parameter["sysctl"].endswith("_us") else value

@@ -1,0 +1,59 @@
+"""When things happen in a run. In virtual time waiting is free: everything has room, and more where it needs more."""
+
+import math
+from typing import Any
+
+from engine import extremes
+from engine.guest.timeline import HELLO_BYTES, RULE_NS, SECOND_NS, packet_ns, train_pkts
+
+BUILD_NS = 20 * SECOND_NS
+"""Between boot and the fidelity probe in virtual time; Open vSwitch needs 12 s before it can be started at all."""
+
+_PROBE_NS, _PROBE_SPREAD_NS, _ENDPOINTS_NS = 5 * SECOND_NS, 4 * SECOND_NS, 5 * SECOND_NS
+_SPARE_NS = 20_000_000
+_PROCESS_NS = 10_000_000  # of virtual time, which its system calls take: more than any program's start
+_RECEIVERS_NS, _DRAIN_NS, _LAST_NS = 7 * SECOND_NS, 10 * SECOND_NS, 3 * SECOND_NS
+
+
+def lead(run: dict[str, Any]) -> dict[str, int]:
+    """How long what a scenario needs besides its own time takes; becomes `lead` of run.json, all in ns.
+
+    Before the zero of the scenario's clock: `probe_ns` the probe starts, `endpoints_ns` captures and receivers do. Each
+    path is probed for `slot_ns` at most, every `slot_every_ns`. After the end of the flows: `receivers_ns` receivers
+    are told to end, `drain_ns` all is counted, when no packet is under way.
+    """
+    paths = run["network"]["paths"]
+    slots, slot_ns = max(1, len(paths)), max(map(_slot_ns, paths), default=0)
+    probing_ns, every_ns = _PROBE_NS, _PROBE_SPREAD_NS // slots
+    if slots * slot_ns > _PROBE_NS:
+        probing_ns, every_ns = slots * slot_ns, slot_ns
+    captured = sum(len(run["network"]["taps"][tap]) for tap in run["captures"])
+    processes = 2 * len(run["flows"]) + 2 * captured
+    endpoints_ns = max(_ENDPOINTS_NS, processes * _PROCESS_NS)
+    drain_ns = max(_DRAIN_NS, _drain_ns(run))
+    return {
+        "slot_ns": slot_ns,
+        "slot_every_ns": every_ns,
+        "probe_ns": probing_ns + endpoints_ns,
+        "endpoints_ns": endpoints_ns,
+        "receivers_ns": max(_RECEIVERS_NS, drain_ns - _LAST_NS),
+        "drain_ns": drain_ns,
+    }
+
+
+def _slot_ns(path: dict[str, Any]) -> int:
+    """How long the probe of a path takes: a first packet, a train and a packet back, or a train back."""
+    limited = [link for link in (path["forward"], path["backward"]) if link]
+    sending_ns = sum(train_pkts(link) * packet_ns(link) + packet_ns(link, HELLO_BYTES) for link in limited)
+    ways_ns = 2 * path["forward_ns"] + (2 + len(limited) - 1) * path["backward_ns"]
+    return int(math.ceil(ways_ns + sending_ns) + _SPARE_NS + (RULE_NS if path["changes"] else 0))
+
+
+def _drain_ns(run: dict[str, Any]) -> int:
+    """How long the last packet of a flow, and what answers it, may be under way."""
+    total_ns = 0.0
+    for direction in extremes.DIRECTIONS:
+        for queue in extremes.queues(run, direction):
+            total_ns += (queue.buffer_pkts + 2) * packet_ns({"rate_bps": queue.slowest_bps})
+        total_ns += extremes.most_ns(run, "delay", direction) + extremes.most_ns(run, "jitter", direction)
+    return math.ceil(total_ns) + _LAST_NS

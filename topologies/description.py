@@ -1,0 +1,186 @@
+"""What a network is, as plain data: `network` in run.json, from which `topologies.network` builds it in a guest.
+
+Nothing here imports Mininet, so scenarios can be checked on hosts without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from topologies.shaping import Bottleneck, Propagation, Shaping
+
+Plain = dict[str, Any]
+"""JSON data."""
+
+
+class TopologyError(ValueError):
+    """A scenario asks a topology for something it does not have: the field, what was found there, what is allowed."""
+
+    def __init__(self, path: tuple[str | int, ...], found: str, allowed: str) -> None:
+        super().__init__(f"{'.'.join(map(str, path))}: {found}; allowed: {allowed}")
+        self.path, self.found, self.allowed = path, found, allowed
+
+
+@dataclass(frozen=True)
+class Node:
+    """A network namespace, or a switch (`kind`: host, relay, router, switch).
+
+    `routes` are words for ``ip route add``, `rules` OpenFlow rules in force from the start.
+    Only hosts have an `address`.
+    """
+
+    kind: str
+    address: str | None = None
+    routes: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a link; `egress` shapes the packets that leave by it.
+
+    `addresses` have prefix lengths; `neighbours` are pairs of IP and MAC address.
+    """
+
+    node: str
+    interface: str
+    mac: str | None = None
+    addresses: tuple[str, ...] = ()
+    neighbours: tuple[tuple[str, str], ...] = ()
+    egress: Shaping | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """An interface of a node."""
+
+    node: str
+    interface: str
+
+
+@dataclass(frozen=True)
+class Tap(Place):
+    """Where packets can be captured; `direction` as in ``tcpdump -Q``."""
+
+    direction: str
+
+
+@dataclass(frozen=True)
+class Queue(Place):
+    """The queue of a rate-limited link.
+
+    `direction` is forward or backward. Every packet received at `arrivals` goes there, unless it is sent at one of
+    `departures` (names of interfaces). Packets that leave by it are bound for `destinations`. `before` and `after` are
+    the taps around it; `trace` is the name of its samples.
+    """
+
+    direction: str
+    arrivals: tuple[str, ...]
+    departures: tuple[str, ...]
+    destinations: str
+    before: str
+    after: str
+    trace: str
+
+
+@dataclass(frozen=True)
+class Relay:
+    """The node in a host's link on which a relay program runs, and its interfaces towards the host and the network."""
+
+    node: str
+    inner: str
+    outer: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way between a pair of hosts: delays when it is empty, and the tightest limit each way (None: there is none).
+
+    `changes` make the network use it.
+    """
+
+    name: str
+    source: str
+    destination: str
+    forward_ns: int
+    backward_ns: int
+    forward: Bottleneck | None
+    backward: Bottleneck | None
+    changes: tuple[Plain, ...] = ()
+
+
+@dataclass
+class Network:
+    """Nodes by name, links, and what experiments do with them.
+
+    `delays` are the places where each direction is delayed; `routes` the OpenFlow rules by direction and the name of
+    the path they choose. `entrances` are where packets of hosts come in.
+    """
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    links: list[tuple[End, End]] = field(default_factory=list)
+    relays: dict[str, Relay] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    delays: dict[str, list[Place]] = field(default_factory=lambda: {"forward": [], "backward": []})
+    routes: dict[str, dict[str, Plain]] = field(default_factory=dict)
+    taps: dict[str, list[Tap]] = field(default_factory=dict)
+    entrances: list[Place] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    own_pairs_only: bool = False
+
+    def across(self, host: str) -> list[str]:
+        """Return the hosts that `host` may send to, none if there is no such host."""
+        pairs = {path.source: path.destination for path in self.paths}
+        if host not in pairs:
+            pairs = {destination: source for source, destination in pairs.items()}
+        if host not in pairs or self.own_pairs_only:
+            return [pairs[host]] if host in pairs else []
+        return list(pairs.values())
+
+    def direction(self, sender: str) -> str:
+        """Return the direction in which data of a host goes: forward from sources, backward from destinations."""
+        return "forward" if any(path.source == sender for path in self.paths) else "backward"
+
+    def targets(self) -> dict[str, tuple[str, ...]]:
+        """Return what events can be on, each with the fields that they may change there."""
+        found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
+        if self.routes:
+            return {**found, "route": ("path",)}
+        return {**found, "path": Propagation.CHANGEABLE}
+
+    def changes(self, event: Mapping[str, Any]) -> list[Plain]:
+        """Return what an event (in base units) changes where, for `topologies.network.apply`."""
+        if event["on"] == "route":
+            return [self.routes[direction][path] for direction, path in event["path"].items()]
+        if event["on"] in self.queues:
+            queue = self.queues[event["on"]]
+            return [_change(queue, _values(event, Bottleneck.CHANGEABLE))]
+        return list(self._path_changes(event))
+
+    def _path_changes(self, event: Mapping[str, Any]) -> Iterator[Plain]:
+        for direction, places in self.delays.items():
+            values = {
+                name.replace(f"{direction}_", f"{what}_"): value
+                for what in Propagation.CHANGEABLE
+                for name, value in event.get(what, {}).items()
+                if name.startswith(direction)
+            }
+            for place in places if values else ():
+                yield _change(place, values)
+
+    def plain(self) -> Plain:
+        """Return all of it as JSON data."""
+        data: Plain = json.loads(json.dumps(asdict(self)))
+        return data
+
+
+def _change(place: Place, values: Mapping[str, int]) -> Plain:
+    return {"node": place.node, "interface": place.interface, "set": dict(values)}
+
+
+def _values(event: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, int]:
+    """Return the fields of an event that shape a link, with their units: ``rate_bps``."""
+    return {name: value for name, value in event.items() if name.rpartition("_")[0] in fields}

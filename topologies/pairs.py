@@ -1,0 +1,77 @@
+"""What all topologies here have in common: pairs of hosts s1-d1, s2-d2, ..., each host at a router of its side.
+
+Sources are 10.0.PAIR.1, destinations 10.1.PAIR.1, links between routers 10.2.LINK.0/30. Forward delay sits on the
+interfaces towards destinations, backward delay on those towards sources: behind the bottleneck's queue, and never on an
+endpoint, whose TCP would count the packets that wait there (TCP small queues).
+
+A host can be behind a relay, a node ``<host>-relay`` in its link: the packets pass as long as a program there carries
+them from one of its two interfaces to the other.
+"""
+
+from collections.abc import Collection
+
+from topologies.description import End, Network, Node, Place, Relay, Tap
+from topologies.shaping import Bottleneck, Propagation
+
+HOST_ADDRESS, HOST_MASK = 0x0A000001, 0xFFFE00FF
+"""An IPv4 address belongs to a host here when its bits in the mask are these."""
+DESTINATIONS, SOURCES = "10.1.0.0/16", "10.0.0.0/16"
+
+
+class Drawing:
+    """A network being drawn; `relayed` hosts are behind relays."""
+
+    def __init__(self, relayed: Collection[str]) -> None:
+        self.network = Network()
+        self._relayed = relayed
+        for tap in ("bottleneck-in", "bottleneck-out", "backward-in", "sender", "receiver"):
+            self.network.taps[tap] = []
+
+    def router(self, name: str, *routes: str) -> None:
+        """Add a router with routes to what is not next to it."""
+        self.network.nodes[name] = Node("router", routes=routes)
+
+    def source(self, pair: int, router: str, delay: Propagation | None) -> Place:
+        """Add host s<pair> at a router that delays what it gets; returns where its packets come in."""
+        return self._host("s", 0, pair, router, delay, "sender")
+
+    def destination(self, pair: int, router: str, delay: Propagation | None) -> Place:
+        """Add host d<pair>; see `source`."""
+        return self._host("d", 1, pair, router, delay, "receiver")
+
+    def _host(self, letter: str, side: int, pair: int, router: str, delay: Propagation | None, tap: str) -> Place:
+        network, name = self.network, f"{letter}{pair}"
+        address, gateway = f"10.{side}.{pair}.1", f"10.{side}.{pair}.254"
+        network.nodes[name] = Node("host", address, routes=(f"default via {gateway}",))
+        inner_mac, outer_mac = _mac(side, pair, 1), _mac(side, pair, 2)
+        host = End(name, f"{name}-eth0", inner_mac, (f"{address}/24",), ((gateway, outer_mac),))
+        there = f"{router}-{name}"
+        far = End(router, there, outer_mac, (f"{gateway}/24",), ((address, inner_mac),), delay)
+        if name in self._relayed:
+            relay = Relay(f"{name}-relay", f"{name}-relay-eth0", f"{name}-relay-eth1")
+            network.nodes[relay.node] = Node("relay")
+            network.relays[name] = relay
+            network.links.append((host, End(relay.node, relay.inner)))
+            host = End(relay.node, relay.outer)
+        network.links.append((host, far))
+        network.taps[tap].append(Tap(host.node, host.interface, "inout"))
+        if delay:
+            network.delays["backward" if side == 0 else "forward"].append(Place(router, there))
+        network.entrances.append(Place(router, there))
+        return Place(router, there)
+
+
+def router_ends(
+    link: int, left: str, right: str, forward: Bottleneck | None, backward: Bottleneck | None
+) -> tuple[End, End]:
+    """Return the ends of the link number `link` (from 0) between two routers."""
+    macs = _mac(2, link, 1), _mac(2, link, 2)
+    here, there = f"10.2.{link}.1", f"10.2.{link}.2"
+    return (
+        End(left, f"{left}-{right}", macs[0], (f"{here}/30",), ((there, macs[1]),), forward),
+        End(right, f"{right}-{left}", macs[1], (f"{there}/30",), ((here, macs[0]),), backward),
+    )
+
+
+def _mac(side: int, pair: int, end: int) -> str:
+    return f"02:00:00:{side:02x}:{pair:02x}:{end:02x}"

@@ -1,0 +1,95 @@
+"""The parking lot: bottlenecks in a row, of which each pair of hosts crosses some that follow each other.
+
+::
+
+            s1  s3           s2
+             |  |            |
+             r1 ============ r2 ============ r3 -- d1
+                bottleneck    |  bottleneck-2 |
+                              d3              d2       spans: [[1, 2], [2, 2], [1, 1]]
+
+Bottleneck k lies between r<k> and r<k+1>, with its queue on r<k>. A pair that spans bottlenecks a to b has its source
+at r<a> and its destination at r<b+1>; its delays sit on those two routers, as in the dumbbell. The reverse path has no
+limit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
+from topologies.pairs import DESTINATIONS, Drawing, router_ends
+from topologies.shaping import Bottleneck, Propagation
+
+FIELDS = ("more_bottlenecks", "spans")
+"""See `topologies.dumbbell.FIELDS`."""
+
+Span = tuple[int, int]
+
+
+def describe(scenario: Mapping[str, Any]) -> Network:
+    """Describe the network of a scenario, whose values are in base units.
+
+    Raises:
+        TopologyError: the spans are not one for each pair, or name a bottleneck that is not there.
+    """
+    limits = [Bottleneck(**limit) for limit in (scenario["bottleneck"], *(scenario.get("more_bottlenecks") or ()))]
+    spans = _spans(scenario, len(limits))
+    drawing = Drawing([clock["host"] for clock in scenario.get("clocks", ())])
+    network = drawing.network
+    network.own_pairs_only = True
+    for number in range(1, len(limits) + 2):
+        drawing.router(f"r{number}", *_routes(number, spans))
+    for index, limit in enumerate(limits):
+        network.links.append(router_ends(index, f"r{index + 1}", f"r{index + 2}", limit, None))
+    delay = scenario["delay"]
+    forward, backward = Propagation(delay["forward_ns"]), Propagation(delay["backward_ns"])
+    sources = [drawing.source(pair, f"r{first}", backward) for pair, (first, _) in enumerate(spans, 1)]
+    destinations = [drawing.destination(pair, f"r{last + 1}", forward) for pair, (_, last) in enumerate(spans, 1)]
+    for index in range(len(limits)):
+        _add_queue(network, index + 1, sources, destinations)
+    for pair, (first, last) in enumerate(spans, 1):
+        crossed = limits[first - 1 : last]
+        tightest = Bottleneck(min(one.rate_bps for one in crossed), min(one.buffer_pkts for one in crossed))
+        name = f"s{pair}-d{pair}"
+        network.paths.append(
+            Path(name, f"s{pair}", f"d{pair}", delay["forward_ns"], delay["backward_ns"], tightest, None)
+        )
+    return network
+
+
+def _spans(scenario: Mapping[str, Any], bottlenecks: int) -> list[Span]:
+    pairs = scenario["topology"]["pairs"]
+    given = scenario.get("spans") or [[1, bottlenecks]] * pairs
+    if len(given) != pairs:
+        raise TopologyError(("spans",), f"found {len(given)} for {pairs} pairs", "one span for each pair")
+    for index, (first, last) in enumerate(given):
+        if not 1 <= first <= last <= bottlenecks:
+            allowed = f"the numbers of the first and the last bottleneck that it crosses, 1 to {bottlenecks}"
+            raise TopologyError(("spans", index), f"found [{first}, {last}]", allowed)
+    return [(first, last) for first, last in given]
+
+
+def _routes(router: int, spans: list[Span]) -> list[str]:
+    """Give the routes of a router to the hosts of all pairs that pass it and are not next to it."""
+    routes = []
+    for pair, (first, last) in enumerate(spans, 1):
+        if first < router <= last + 1:
+            routes.append(f"10.0.{pair}.0/24 via 10.2.{router - 2}.1")
+        if first <= router < last + 1:
+            routes.append(f"10.1.{pair}.0/24 via 10.2.{router - 1}.2")
+    return routes
+
+
+def _add_queue(network: Network, number: int, sources: list[Place], destinations: list[Place]) -> None:
+    router, suffix = f"r{number}", "" if number == 1 else f"-{number}"
+    entering = [place for place in sources if place.node == router]
+    if number > 1:
+        entering.append(Place(router, f"{router}-r{number - 1}"))
+    leaving = tuple(place.interface for place in destinations if place.node == router)
+    before, after = f"bottleneck{suffix}-in", f"bottleneck{suffix}-out"
+    network.taps[before] = [Tap(place.node, place.interface, "in") for place in entering]
+    network.taps[after] = [Tap(router, f"{router}-r{number + 1}", "inout")]
+    arrivals = tuple(place.interface for place in entering)
+    network.queues[f"bottleneck{suffix}"] = Queue(
+        router, f"{router}-r{number + 1}", "forward", arrivals, leaving, DESTINATIONS, before, after, f"queue{suffix}"
+    )
