@@ -1,6 +1,7 @@
 """What the captures around the bottleneck's queue tell: which packets passed it and when, and which were dropped.
 
-All functions take `packets`, a scan of packets.parquet, and read of it what they need.
+All functions take `packets`, a scan of packets.parquet, and read of it what they need. `bound_for` are the
+first and the last address to which packets through the queue go.
 """
 
 from dataclasses import dataclass
@@ -11,14 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.series import Floats
-from analysis.settings import BEHIND_BOTTLENECK, NS
+from analysis.settings import NS
 
 Ints = NDArray[np.int64]
 
 # What makes a packet itself at both sides of the queue: routing changes none of these.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
-
-CROSSING: Final = (pl.col("dst") // 2**16 == BEHIND_BOTTLENECK) & (pl.col("time_ns") >= 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +46,13 @@ def _passed(packets: pl.DataFrame) -> Passed:
 NOTHING: Final = Passed(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
-def left(packets: pl.LazyFrame) -> Passed:
+def _crossing(bound_for: tuple[int, int]) -> pl.Expr:
+    return pl.col("dst").is_between(*bound_for) & (pl.col("time_ns") >= 0)
+
+
+def left(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> Passed:
     """Packets of whatever kind that left the bottleneck's queue."""
-    out = packets.filter(CROSSING & (pl.col("tap") == "bottleneck-out"))
+    out = packets.filter(_crossing(bound_for) & (pl.col("tap") == "bottleneck-out"))
     return _passed(out.select("time_ns", "ip_length").collect())
 
 
@@ -60,13 +63,13 @@ def delivered(packets: pl.LazyFrame) -> dict[str, Passed]:
     return {str(flow): _passed(of_flow) for (flow,), of_flow in by_flow.items()}
 
 
-def passages(packets: pl.LazyFrame) -> pl.DataFrame:
+def passages(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> pl.DataFrame:
     """Packets arriving at the bottleneck: `flow`, `time_ns`, the instant they left it (`left_ns`), whether `dropped`.
 
     A queue is first-in first-out, so one that did not leave although a later one did was dropped; those behind the
     last that left may still have been waiting when the capture ended.
     """
-    crossing = packets.filter(CROSSING)
+    crossing = packets.filter(_crossing(bound_for))
     # a packet sent twice with one identity is told apart by its turn
     turn = pl.int_range(pl.len()).over(IDENTITY).alias("turn")
     arrived = crossing.filter(pl.col("tap") == "bottleneck-in").select("flow", "time_ns", *IDENTITY).collect()

@@ -441,7 +441,7 @@ class Run(RunFolder):
     @keep
     def _left(self) -> Passed:
         """All packets that left the bottleneck's queue."""
-        return bottleneck.left(self.captured("bottleneck-out"))
+        return bottleneck.left(self.captured("bottleneck-out"), self.settings.destinations)
 
     def _delivered(self, flow: str) -> Passed:
         """Packets of a flow behind the bottleneck of its direction, without ACKs."""
@@ -456,7 +456,7 @@ class Run(RunFolder):
     def _passages(self) -> pl.DataFrame:
         """Packets arriving at the bottleneck, when they left, and whether they were dropped."""
         self.captured("bottleneck-in")
-        return bottleneck.passages(self.captured("bottleneck-out"))
+        return bottleneck.passages(self.captured("bottleneck-out"), self.settings.destinations)
 
     @keep
     def _traced(self, flow: str, column: str, factor: float) -> Series:

@@ -18,7 +18,6 @@ from analysis.settings import NS, Flow, Settings
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-BEHIND_BOTTLENECK: Final = 0x0A01  # the hosts d1.. are 10.1.x.1
 TCP, UDP = 6, 17
 SYN, RST, FIN_FLAG = 0x02, 0x04, 0x01
 DATA, FIN, STATE, RESET, UTP_SYN = range(5)  # types of uTP packets
@@ -79,7 +78,7 @@ def load(settings: Settings, packets: pl.LazyFrame, utp: pl.LazyFrame, flow: Flo
 
     Raises NotMeasuredError when the flow's packets were not captured where they are needed.
     """
-    tap = "sender" if flow.address // 2**16 == BEHIND_BOTTLENECK else "receiver"
+    tap = "receiver" if flow.backward else "sender"
     place = tap if tap in settings.captures else "bottleneck"
     own = packets.with_row_index("packet").filter(pl.col("flow") == flow.name)
     own = _at_bottleneck(settings, flow, own) if place == "bottleneck" else own.filter(pl.col("tap") == tap)
@@ -124,7 +123,7 @@ def unwrapped(values: Ints, bits: int, first: int | None = None) -> Ints:
 
 
 def _at_bottleneck(settings: Settings, flow: Flow, own: pl.LazyFrame) -> pl.LazyFrame:
-    if flow.address // 2**16 != BEHIND_BOTTLENECK or not {"bottleneck-in", "bottleneck-out"} <= set(settings.captures):
+    if flow.backward or not {"bottleneck-in", "bottleneck-out"} <= set(settings.captures):
         raise NotMeasuredError(
             f"what the sender of flow {flow.name} sees needs a capture at its host (sender, for flows from a d host "
             "receiver), or for flows towards a d host captures on both sides of the bottleneck"

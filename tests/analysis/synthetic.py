@@ -96,14 +96,14 @@ def write(root: Path, made: Made) -> Path:
     for name in ("pcap", "traces", "logs"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     run = {
-        "format": 1,
+        "format": 2,
         "study": "made",
         "experiment": made.experiment,
         "cell": made.cell,
         "cell_values": {},
         "seed": made.seed,
         "title": "Made by hand",
-        "topology": {"name": "dumbbell", "pairs": 2, "switches": "none"},
+        "topology": {"name": "dumbbell", "pairs": 2},
         "bottleneck": {"rate_bps": 12_000_000, "buffer_pkts": 40},  # a full packet a millisecond
         "delay": {"forward_ns": 25_000_000, "backward_ns": 25_000_000},
         "tcp": {"ack": "every-packet", "initial_window_pkts": 1},
@@ -113,11 +113,15 @@ def write(root: Path, made: Made) -> Path:
                 "implementation": f"tcp-{name}",
                 "from": f"s{index}",
                 "to": f"d{index}",
+                "to_address": f"10.1.{index}.1",
+                "port": 5000 + index,
+                "direction": "forward",
                 "start_ns": 0,
                 "params": {"target_ns": 25_000_000} if "ledbat" in name else {},
             }
             for index, name in enumerate(made.flows, 1)
         ],
+        "network": {"queues": {"bottleneck": {"destinations": "10.1.0.0/16"}}},
         "events": [],
         "duration_ns": round(made.duration * NS),
         "sample_ns": 10_000_000,

@@ -169,7 +169,7 @@ def test_strangers_belong_to_no_flow(tmp_path: Path) -> None:
     made = Made([Packet(0, 1.0, 1.1), Packet(1, 1.0, 1.1)], flows=("tcp", "ledbat"))
     folder = write(tmp_path, made)
     text = (folder / "run.json").read_text()
-    (folder / "run.json").write_text(text.replace('"to": "d2"', '"to": "d9"'))
+    (folder / "run.json").write_text(text.replace('"10.1.2.1"', '"10.1.9.1"'))
     write_columns(folder)
     packets = pl.read_parquet(folder / "columns" / "packets.parquet")
     assert sorted(packets["flow"].cast(pl.String).to_list(), key=str) == [None, None, "tcp", "tcp"]
@@ -178,14 +178,14 @@ def test_strangers_belong_to_no_flow(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "format: found 2, allowed is 1"),
+        ({"format": 1}, "format: found 1, allowed is 2"),
         ({"origin_ns": "now"}, "origin_ns: found 'now', allowed is a whole number"),
         ({"bottleneck": {"buffer_pkts": 40}}, "bottleneck.rate_bps: found nothing, allowed is a whole number"),
         (
             {"bottleneck": {"rate_bps": 0, "buffer_pkts": 40}},
             "bottleneck.rate_bps: found 0, allowed is a number above 0",
         ),
-        ({"flows": [{"name": "a", "implementation": "b", "from": "s1", "to": "x1", "start_ns": 0}]}, "flows[0].to"),
+        ({"flows": [{"name": "a", "implementation": "b", "start_ns": 0, "to_address": "x1"}]}, "flows[0].to_address"),
         ({"keep_captures": 1}, "keep_captures: found 1, allowed is true or false"),
     ],
 )

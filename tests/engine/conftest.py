@@ -15,7 +15,7 @@ from scenarios import implementations
 SHORT = """\
 experiment: short
 title: One TCP and one LEDBAT flow for a few seconds
-topology: {name: dumbbell, pairs: 2, switches: SWITCHES}
+topology: {name: dumbbell, pairs: 2}
 bottleneck: {rate: 10mbit, buffer: 40p}
 delay: {forward: 25ms, backward: 25ms}
 flows:
@@ -37,7 +37,7 @@ def scenario(tmp_path: Path) -> Path:
     """A scenario of a few seconds, without switches."""
     file = tmp_path / "trial" / "short.yaml"
     file.parent.mkdir()
-    file.write_text(SHORT.replace("SWITCHES", "none"))
+    file.write_text(SHORT)
     return file
 
 

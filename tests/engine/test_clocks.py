@@ -18,7 +18,7 @@ from scenarios.resolve import expand
 TWO_FLOWS = """\
 experiment: wire
 title: Four clocks
-topology: {name: dumbbell, pairs: 2, switches: SWITCHES}
+topology: {name: dumbbell, pairs: 2}
 bottleneck: {rate: 10mbit, buffer: 100p}
 delay: {forward: 25ms, backward: 25ms}
 clocks:
@@ -78,11 +78,8 @@ def queue_ms(folder: Path, start_s: float, end_s: float) -> float:
     return float(8e3 * queue["backlog_bytes"].cast(pl.Float64).mean() / 10e6)  # type: ignore[arg-type, operator]
 
 
-@pytest.mark.parametrize("switches", ["none", "ovs"])
-def test_timestamps_on_the_wire_are_those_of_the_clocks(
-    carry_out: Callable[[str, str], tuple[Path, Any]], switches: str
-) -> None:
-    folder, summary = carry_out(TWO_FLOWS.replace("SWITCHES", switches), "run")
+def test_timestamps_on_the_wire_are_those_of_the_clocks(carry_out: Callable[[str, str], tuple[Path, Any]]) -> None:
+    folder, summary = carry_out(TWO_FLOWS, "run")
     assert summary["flows"]["utp"]["received_bytes"] > 0 < summary["flows"]["tcp"]["received_bytes"]
     assert write_columns(folder) == []
     run_ns = 1_000_000_030_000_000_000  # zero of the scenario, CLOCK_REALTIME
@@ -156,8 +153,7 @@ def test_a_skew_moves_the_queue_unless_it_is_corrected(
 
 
 def test_same_seed_same_bytes(carry_out: Callable[[str, str], tuple[Path, Any]]) -> None:
-    text = TWO_FLOWS.replace("SWITCHES", "none")
-    first, again = (carry_out(text, into)[1]["digests"] for into in ("first", "again"))
+    first, again = (carry_out(TWO_FLOWS, into)[1]["digests"] for into in ("first", "again"))
     assert first == again
     assert "pcap/sender.s1-relay-eth1.pcap" in first
 
@@ -166,7 +162,7 @@ def test_a_relay_that_ends_too_early_is_named(
     carry_out: Callable[[str, str], tuple[Path, Any]], sabotage: Callable[[str, str, str], None]
 ) -> None:
     # its end: some seconds after the start of the scenario
-    sabotage("engine/guest/topology.py", '["/opt/tools/relay"', '["timeout", "32", "/opt/tools/relay"')
+    sabotage("engine/guest/network.py", '["/opt/tools/relay"', '["timeout", "32", "/opt/tools/relay"')
     with pytest.raises(EngineError, match="the relay of s1 ended with 124"):
         # without captures: theirs is the first check
         carry_out(one_flow("tcp-ledbat", "clocks: [{host: s1, offset: 3s}]\n").replace("[bottleneck-out]", "[]"), "run")

@@ -17,11 +17,14 @@ def _bytes(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-@pytest.mark.parametrize("switches", ["none", "ovs"])
+@pytest.mark.parametrize("topology", ["dumbbell", "two-path"])
 def test_repeats_are_identical_on_a_busy_host_and_in_another_folder(
-    scenario: Path, tmp_path: Path, switches: str
+    scenario: Path, tmp_path: Path, topology: str
 ) -> None:
-    scenario.write_text(scenario.read_text().replace("switches: none", f"switches: {switches}"))
+    if topology == "two-path":
+        routed = "delay_b: {forward: 40ms, backward: 25ms}\nflows:"
+        text = scenario.read_text().replace("dumbbell", topology).replace("flows:", routed)
+        scenario.write_text(text.replace("on: path, delay: {forward: 40ms}", "on: route, path: {forward: b}"))
     (cell,) = expand(scenario, "full")
     execute(cell, 1, tmp_path / "quiet")
     elsewhere = tmp_path / "a folder with a longer name" / "and another level"

@@ -70,8 +70,8 @@ def test_a_delay_event_is_what_the_sender_sees(scenario: Path, tmp_path: Path) -
     assert abs(after_us - 15_000) < 1_500
 
 
-def test_loss_and_jitter_events_are_applied_to_their_path_and_direction(scenario: Path, tmp_path: Path) -> None:
-    event = '{at: 500ms, on: "path:s2-d2", jitter: {forward: 2ms}, loss: {forward: 10%}}'
+def test_loss_and_jitter_events_are_applied_to_their_direction(scenario: Path, tmp_path: Path) -> None:
+    event = "{at: 500ms, on: path, jitter: {forward: 2ms}, loss: {forward: 10%}}"
     text = scenario.read_text()
     scenario.write_text(
         text.replace("{at: 3s, on: path, delay: {forward: 40ms}}", event).replace("at: 2s", "at: 4900ms")
@@ -82,8 +82,7 @@ def test_loss_and_jitter_events_are_applied_to_their_path_and_direction(scenario
     lost = {
         name: int(_rows(folder, f"cwnd-{name}.csv")[2_500_000_000]["retransmitted_pkts"]) for name in ("tcp", "ledbat")
     }
-    assert lost["ledbat"] > 0
-    assert lost["tcp"] == 0
+    assert lost["ledbat"] > 0 < lost["tcp"]
     interfaces = json.loads((folder / "summary.json").read_text())["counters"]["interfaces"]
     assert interfaces["s2-eth0"]["received_pkts"] == interfaces["d2-eth0"]["sent_pkts"]  # nothing lost on the way back
 
@@ -187,14 +186,13 @@ def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
 
 
 def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("engine/guest/topology.py", 'Propagation(both["forward_ns"])', 'Propagation(both["forward_ns"] + 50_000)')
+    sabotage("topologies/shaping.py", "else Propagation(**values)", 'else Propagation(values["delay_ns"] + 50_000)')
     with pytest.raises(EngineError, match=r"fidelity probe: forward delay from s1 to d1 is 2505.* says 25000000"):
         execute(cell, 1, tmp_path)
 
 
 def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    slower = '"bottleneck": Bottleneck(9_900_000, 40)'
-    sabotage("engine/guest/topology.py", '"bottleneck": Bottleneck(**run["bottleneck"])', slower)
+    sabotage("topologies/shaping.py", "return Bottleneck(**values) if", "return Bottleneck(9_900_000, 40) if")
     with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
         execute(cell, 1, tmp_path)
 
@@ -209,7 +207,7 @@ def test_the_audit_notices_packets_lost_outside_the_queue(cell: Cell, tmp_path: 
     # the router stops forwarding for a moment
     switch = "net['r1'].set_sysctl('net/ipv4/conf/r1-s1/forwarding', '{}')"
     pause = f"{switch.format(0)}; sleep_until(run['origin_ns'] + at_ns + 50_000_000); {switch.format(1)}"
-    sabotage("engine/guest/agent.py", "topology.reshape(net, what)", pause)
+    sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', pause)
     with pytest.raises(EngineError, match=r"audit: \d+ packets came to the bottleneck, \d+ left it"):
         execute(cell, 1, tmp_path)
 
@@ -241,7 +239,7 @@ def test_an_endpoint_that_fails_fails_the_run(cell: Cell, tmp_path: Path, sabota
 def test_a_flow_that_never_connects_fails_the_run(scenario: Path, tmp_path: Path) -> None:
     text = scenario.read_text().replace("start: 0s}", "start: 200ms}", 1)
     scenario.write_text(
-        text.replace("{at: 2s, on: bottleneck, rate: 5mbit}", "{at: 100ms, on: path:s1-d1, loss: {forward: 100%}}")
+        text.replace("{at: 2s, on: bottleneck, rate: 5mbit}", "{at: 100ms, on: path, loss: {forward: 100%}}")
     )
     with pytest.raises(EngineError, match="flow tcp: sender exited with 1: bulk: never connected"):
         execute(expand(scenario, "full")[0], 1, tmp_path)

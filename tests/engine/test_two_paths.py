@@ -121,7 +121,7 @@ def test_the_audit_notices_packets_that_a_switch_doubles(
     detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None]
 ) -> None:
     both = """net["core1"].add_rules(['in_port="core1-r1",actions=output:"core1-a",output:"core1-b"'])"""
-    sabotage("engine/guest/topology.py", 'route(net, event["path"])', both)
+    sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', both)
     (cell,) = expand(detour, "full")
     with pytest.raises(EngineError, match=r"audit: \d+ packets came to the switch core1, \d+ left it"):
         execute(cell, 1, tmp_path)
@@ -130,7 +130,8 @@ def test_the_audit_notices_packets_that_a_switch_doubles(
 def test_the_probe_measures_the_second_path_too(
     detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None]
 ) -> None:
-    sabotage("engine/guest/topology.py", '_delays(run["delay_b"])', '_delays(run["delay"])')
+    as_path_a = 'shaping({"delay_ns": 25_000_000} if end["interface"] == "core1-b" else end["egress"])'
+    sabotage("topologies/network.py", 'shaping(end["egress"])', as_path_a)
     (cell,) = expand(detour, "full")
     with pytest.raises(EngineError, match=r"forward delay from s1 to d1:b is 250\d+ ns, the scenario says 40000000"):
         execute(cell, 1, tmp_path)

@@ -23,16 +23,16 @@ from tests.reach import machine
 SCENARIO = """\
 experiment: {name}
 title: One flow for a moment
-topology: {{name: dumbbell, pairs: 1, switches: {switches}}}
+topology: {{name: {topology}, pairs: 1}}
 bottleneck: {{rate: 10mbit, buffer: 40p}}
 delay: {{forward: 25ms, backward: 25ms}}
-flows:
+{more}flows:
   - {{name: flow, implementation: {name}, from: s1, to: d1}}
 duration: 10s
 captures: [bottleneck-in, bottleneck-out, receiver]
 """
-IMPLEMENTATIONS = {"tcp-cubic": "none", "tcp-ledbat": "ovs"}
-"""Each with its switches."""
+IMPLEMENTATIONS = {"tcp-cubic": "dumbbell", "tcp-ledbat": "two-path"}
+"""Each with its topology."""
 IPV4 = 0x0800
 PACKAGES = ("bubblewrap", "e2fsprogs", "iproute2", "kmod", "procps", "python3", "python3-jsonschema", "python3-yaml")
 INIT = """\
@@ -57,7 +57,9 @@ sync; echo o >/proc/sysrq-trigger; sleep 60
 def _cell(folder: Path, name: str) -> Cell:
     file = folder / "trial" / f"{name}.yaml"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(SCENARIO.format(name=name, switches=IMPLEMENTATIONS[name]))
+    topology = IMPLEMENTATIONS[name]
+    more = "delay_b: {forward: 40ms, backward: 25ms}\n" if topology == "two-path" else ""
+    file.write_text(SCENARIO.format(name=name, topology=topology, more=more))
     return expand(file, "full")[0]
 
 

@@ -42,7 +42,7 @@ TELLING = [
         "\N{BYTE ORDER MARK}",
     ),
     *("9" * 5000, "1e999ms", "-1", "0", "null", "~", ".nan", "{}", "[]", "99999999999999999999mbit", "0s", "0p"),
-    *("${x}", "${", "matrix: ", "cases: ", "../../x", "<script>", "$(id)", "path:s1-d1", "\N{NEXT LINE}", "[" * 5000),
+    *("${x}", "${", "matrix: ", "cases: ", "../../x", "<script>", "$(id)", "route", "\N{NEXT LINE}", "[" * 5000),
 ]
 
 
