@@ -11,7 +11,7 @@ import pytest
 from analysis.capture import pcap
 from engine import crosscheck
 from engine.errors import EngineError
-from engine.guest.timeline import lead
+from engine.lead import lead
 from engine.run import _check_space, execute, run_folder
 from engine.sizes import sizes
 from scenarios.resolve import Cell, expand, resolve
