@@ -5,7 +5,11 @@ without end stops it. One that keeps asking something that never blocks makes it
 a time, and the guest never idles. A link of 10 Gbit/s is slow as well, in wall time; but such a guest idles between
 packets. So time that passes slower than `CREEP` for a minute is a suspicion, and whether the guest ever idles decides.
 
-Both are read in the guest's memory: its kernel's clock, and when it last had nothing to do.
+Before the zero of its scenario a guest hardly idles: with many hosts it starts program after program. There, each of
+them is progress.
+
+All of this is read in the guest's memory: its kernel's clock, when it last had nothing to do, how many processes it has
+had.
 """
 
 import os
@@ -14,6 +18,7 @@ import signal
 import struct
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,26 +39,44 @@ _LONGEST_SIGN = 32
 _TAIL_BYTES = 64 << 10
 _CLOCK = b"time_travel_time"  # arch/um/kernel/time.c
 _IDLE = b"kernel_cpustat"  # include/linux/kernel_stat.h
+_FORKS = b"total_forks"  # kernel/fork.c
 _IDLE_PROCESS = "swapper"
 
 
 @dataclass(frozen=True)
 class Instant:
-    """Of a guest: virtual time and the last time it began to idle, ns since boot; None: it cannot be read."""
+    """Of a guest: virtual time and the last time it began to idle, ns since boot; None: it cannot be read.
+
+    `forks` are the processes that it has had so far.
+    """
 
     now_ns: int | None = None
     idle_ns: int | None = None
+    forks: int | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a guest does until the virtual instant `until_ns`, ns since boot; `when` is the end of a sentence."""
+
+    until_ns: int
+    when: str
 
 
 class Progress:
     """Of one guest: process `top` and those below it, with this run folder and console.
 
     `kernel` is User-Mode Linux as it was built, None: no guest of that kind runs, and only its signs of life tell.
+    `before` are the stages before its scenario's zero.
     """
 
-    def __init__(self, top: int, folder: Path, console: BinaryIO, kernel: Path | None) -> None:
-        self._top, self._folder, self._console = top, folder, console
-        self._clock_at, self._idle_at = (address_of(kernel, symbol) if kernel else None for symbol in (_CLOCK, _IDLE))
+    def __init__(
+        self, top: int, folder: Path, console: BinaryIO, kernel: Path | None, before: Sequence[Stage] = ()
+    ) -> None:
+        self._top, self._folder, self._console, self._before = top, folder, console, before
+        self._clock_at, self._idle_at, self._forks_at = (
+            address_of(kernel, symbol) if kernel else None for symbol in (_CLOCK, _IDLE, _FORKS)
+        )
         self._asks = kernel is not None
         self._looked_s = time.monotonic()
         self._begin(None, Instant())
@@ -75,7 +98,8 @@ class Progress:
         self._looked_s = now_s
         sign_ns, at = sign_of_life(self._folder), self._instant(kernel)
         passed_s = self._passed_s(sign_ns, at.now_ns)
-        if passed_s is None or passed_s >= CREEP * STANDSTILL_S:
+        starts_programs = self._stage(at) is not None and at.forks != self._began.forks
+        if passed_s is None or passed_s >= CREEP * STANDSTILL_S or starts_programs:
             self._begin(sign_ns, at)
             return None
         half = self._watched_s > STANDSTILL_S / 2
@@ -97,8 +121,15 @@ class Progress:
             return None if self._began.now_ns is None else (now_ns - self._began.now_ns) / 1e9
         return 0.0 if sign_ns == self._sign_ns else None
 
+    def _stage(self, at: Instant) -> Stage | None:
+        """What it does now, before its scenario's zero."""
+        now_ns = at.now_ns
+        return None if now_ns is None else next((stage for stage in self._before if now_ns < stage.until_ns), None)
+
     def _judged(self, passed_s: float, at: Instant, sign_ns: int | None) -> str | None:
+        stage = self._stage(at)
         when = f"at {sign_ns / 1e9:.1f} s of the scenario" if sign_ns else "before the scenario started"
+        when = stage.when if stage else when
         none = f"no progress for {STANDSTILL_S:.0f} s {when}"
         if not self._asks:
             return none
@@ -140,11 +171,12 @@ class Progress:
             return Instant()
         try:
             (now_ns,) = struct.unpack("<Q", os.pread(memory, 8, self._clock_at))
-            if self._idle_at is None:
+            if self._idle_at is None or self._forks_at is None:
                 return Instant(now_ns)
+            (forks,) = struct.unpack("<Q", os.pread(memory, 8, self._forks_at))
             # before the counters: two flags, the number of changes, the time; older kernels have the counters only
             flags, changes, idle_ns = struct.unpack("<IIQ", os.pread(memory, 16, self._idle_at))
-            return Instant(now_ns, idle_ns if flags <= 0x0101 and changes and 0 < idle_ns <= now_ns else None)
+            return Instant(now_ns, idle_ns if flags <= 0x0101 and changes and 0 < idle_ns <= now_ns else None, forks)
         except (OSError, struct.error):
             return Instant()
         finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine import cgroup
 from engine.errors import EngineError
-from engine.progress import Progress
+from engine.progress import Progress, Stage
 from engine.sandbox import Limits
 from engine.usage import Usage, processes
 
@@ -22,11 +22,16 @@ _ANSWER_S = 2.0
 
 
 def run(
-    command: list[str], folder: Path, limits: Limits, descriptors: Sequence[int] = (), kernel: Path | None = None
+    command: list[str],
+    folder: Path,
+    limits: Limits,
+    descriptors: Sequence[int] = (),
+    kernel: Path | None = None,
+    before: Sequence[Stage] = (),
 ) -> int:
     """Run a guest to its end with its console in logs/console.log; returns the exit status. It inherits `descriptors`.
 
-    `kernel`: see `engine.progress.Progress`.
+    `kernel` and `before`: see `engine.progress.Progress`.
 
     Raises:
         EngineError: it made no progress (the sentence names the guest's running process), or took more than `limits`
@@ -35,7 +40,7 @@ def run(
     with (folder / "logs" / "console.log").open("w+b") as console:
         started = {"stdin": subprocess.DEVNULL, "stdout": console, "stderr": subprocess.STDOUT}
         with _started(command, folder, limits, start_new_session=True, pass_fds=descriptors, **started) as watched:
-            progress = Progress(watched.process.pid, folder, console, kernel)
+            progress = Progress(watched.process.pid, folder, console, kernel, before)
             return watched.wait(progress.standstill)
 
 

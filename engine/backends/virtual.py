@@ -9,6 +9,7 @@ from engine.backends import AGENT
 from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
 from engine.lead import BUILD_NS
+from engine.progress import Stage
 from engine.sandbox import Limits
 
 
@@ -20,6 +21,7 @@ class Guest:
     images: Images
     programs: dict[str, Program]
     arguments: list[str]
+    before: tuple[Stage, ...]
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -33,7 +35,7 @@ class Guest:
     def execute(self, folder: Path, cpu: int, limits: Limits) -> int:
         """See `engine.backends.Guest`."""
         command = launch.command(self.images, folder, cpu, self.arguments, limits, programs=self.programs)
-        return watch.run(command, folder, limits, kernel=self.images.kernel)
+        return watch.run(command, folder, limits, kernel=self.images.kernel, before=self.before)
 
 
 def agent(run: dict[str, Any]) -> dict[str, Any]:
@@ -56,4 +58,14 @@ def prepare(run: dict[str, Any]) -> Guest:
         run["implementations"][name]["environment"] = program.environment
     run["agent"] = agent(run)
     arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=run["sizes"]["memory_mib"])
-    return Guest(boot, used, arguments)
+    return Guest(boot, used, arguments, _stages(run["lead"]))
+
+
+def _stages(lead: dict[str, int]) -> tuple[Stage, ...]:
+    """What happens before the scenario's zero."""
+    zero_ns = BUILD_NS + lead["probe_ns"]
+    return (
+        Stage(BUILD_NS, "while the network was built"),
+        Stage(zero_ns - lead["endpoints_ns"], "during the fidelity probe"),
+        Stage(zero_ns, "while captures and endpoints were started"),
+    )

@@ -17,6 +17,7 @@ from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage
 
+PROBE = '    outcome["probe"] = probe.probe('
 BULK, WORDS = "engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]"
 
 
@@ -37,6 +38,33 @@ def test_a_client_that_creeps_is_ended_and_named(
         EngineError, match=r"hardly any progress for 6 s .*: python3 \(process \d+\) keeps calling what"
     ):
         execute(cell, 1, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "when"),
+    [("    net = topology.build(run)\n", "while the network was built"), (PROBE, "during the fidelity probe")],
+)
+def test_a_program_that_computes_before_zero_is_named_with_the_stage(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch, before: str, when: str
+) -> None:
+    monkeypatch.setattr(progress, "STANDSTILL_S", 3.0)
+    sabotage("engine/guest/agent.py", before, f"    while True: pass\n{before}")
+    with pytest.raises(EngineError, match=rf"no progress for 3 s {when}: .* computes without ever sleeping"):
+        execute(cell, 1, tmp_path)
+
+
+def test_a_guest_that_starts_many_programs_before_zero_goes_on(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a loaded machine with many hosts: no time passes, nothing idles, and yet it gets on."""
+    monkeypatch.setattr(watch, "_LOOK_S", 0.02)
+    monkeypatch.setattr(progress, "STANDSTILL_S", 0.5)
+    monkeypatch.setattr(progress, "CREEP", 1e9)
+    act = "import os\n    for _ in range(300): os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
+    sabotage("engine/guest/agent.py", PROBE, f"    {act}{PROBE}")
+    began_s = time.monotonic()
+    execute(cell, 1, tmp_path)
+    assert time.monotonic() - began_s > 2 * progress.STANDSTILL_S
 
 
 def test_asking_who_runs_disturbs_nothing(
@@ -79,6 +107,7 @@ class Disturbance(threading.Thread):
         kernel = images.load().kernel
         reader._clock_at = progress.address_of(kernel, progress._CLOCK)
         reader._idle_at = progress.address_of(kernel, progress._IDLE)
+        reader._forks_at = progress.address_of(kernel, progress._FORKS)
         return reader
 
 
