@@ -198,5 +198,6 @@ def _last_words(folder: Path) -> str:
     with (folder / "logs" / "console.log").open("rb") as console:
         console.seek(max(0, console.seek(0, os.SEEK_END) - _TAIL_BYTES))
         lines = console.read().decode(errors="replace").strip().splitlines()
-    words = [line for line in lines if not line.startswith("reboot:")]
+    panics = [line for line in lines if line.startswith("Kernel panic")]
+    words = panics[:1] or [line for line in lines if not line.startswith("reboot:")]
     return words[-1] if words else "its console says nothing"

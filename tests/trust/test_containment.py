@@ -94,6 +94,8 @@ def test_a_panic_of_the_guest_is_told(cell: Cell, tmp_path: Path, attack: Attack
     attack(attack=name)
     with pytest.raises(EngineError, match=f"before its agent was done: Kernel panic - not syncing: {words}"):
         execute(cell, 1, tmp_path)
+    logs = run_folder(tmp_path, cell, 1).with_name("failed-seed-1") / "logs"
+    assert re.search(r"Call Trace:\n(.*\n)* .* hostile_init\+0x", (logs / "console.log").read_text())
 
 
 def test_nothing_outlives_the_run(cell: Cell, tmp_path: Path, attack: Attack) -> None:
