@@ -17,15 +17,20 @@
  * stop connect(): so there is neither socket() nor connect(), and no pair of datagrams, whose ends may send to any
  * address. sendmsg() on a stream takes none.
  *
+ * Nor does a read-only mount stop who writes into a named pipe. Landlock does, where the host's kernel has it: files are
+ * opened for writing in the run folder, and below /dev, and nowhere else.
+ *
  * What a watch could not see is refused as well: memory that processes share without a file, but for the few pages
  * with which UML tries out its host, and a process that hides its open files (PR_SET_DUMPABLE).
  *
  * As the sandbox's first process it stays and collects orphans; its end is the end of every process inside.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -42,6 +47,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define RUN_FOLDER "/guest/run"
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define NEW_NAMESPACES                                                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
@@ -167,6 +173,42 @@ static void die_first(void)
 	close(file);
 }
 
+static void open_for_writing_below(int rules, const char *folder)
+{
+	const struct landlock_path_beneath_attr below = {
+		.allowed_access = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER,
+		.parent_fd = open(folder, O_PATH | O_CLOEXEC),
+	};
+
+	if (below.parent_fd < 0 || syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0))
+		fail(folder);
+	close(below.parent_fd);
+}
+
+static void write_nowhere_else(void)
+{
+	/* who does not handle the second may not move a file from one folder to another, not even inside the run folder */
+	const struct landlock_ruleset_attr handled = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER,
+	};
+	int rules;
+
+	/* without namespaces, folders have other names, and none of the user's is shown */
+	if (access(RUN_FOLDER, F_OK))
+		return;
+	/* Linux 5.19 */
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
+		return;
+	rules = syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
+	if (rules < 0)
+		fail("Landlock");
+	open_for_writing_below(rules, RUN_FOLDER);
+	open_for_writing_below(rules, "/dev");
+	if (syscall(SYS_landlock_restrict_self, rules, 0))
+		fail("Landlock");
+	close(rules);
+}
+
 static void filter_calls(void)
 {
 	struct sock_filter code[LENGTH(by_argument) + 2 * LENGTH(allowed) + 1];
@@ -180,8 +222,6 @@ static void filter_calls(void)
 	}
 	code[length++] = (struct sock_filter)FAIL(EPERM);
 	program.len = length;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		fail("no new privileges");
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
 		fail("seccomp filter");
 }
@@ -203,6 +243,9 @@ int main(int argc, char **argv)
 	limit(RLIMIT_NPROC, argv[3]);
 	limit(RLIMIT_CORE, "0");
 	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of the write, not the end of the kernel */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		fail("no new privileges");
+	write_nowhere_else();
 	filter_calls();
 	if (getpid() == 1) {
 		guest = fork();

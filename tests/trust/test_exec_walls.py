@@ -1,6 +1,8 @@
 """`testbed exec` and `testbed shell` show a guest folders of the user's: what it can reach through them."""
 
+import ctypes
 import errno
+import os
 import re
 import shutil
 import socket
@@ -50,6 +52,27 @@ def home(tmp_path: Path, hostile_module: Path) -> Iterator[Path]:
         for one in listening:
             with pytest.raises(BlockingIOError):  # nobody called
                 one.recv(1) if one.type == socket.SOCK_DGRAM else one.accept()
+
+
+def landlock() -> bool:
+    """Whether the host's kernel has it as far as `confine` asks for it (landlock_create_ruleset(2), the version)."""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 2
+
+
+@pytest.mark.skipif(not landlock(), reason="the host's kernel has no Landlock")
+def test_a_script_writes_into_no_named_pipe(tmp_path: Path, hostile_module: Path) -> None:
+    shutil.copy(hostile_module, tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    script = tmp_path / "script.py"
+    words = ["insmod", "/script/hostile.ko", "attack=pipe", "pipe=/guest/script/pipe"]
+    script.write_text(f"import subprocess\nsubprocess.run({words}, check=True)\nsubprocess.run(['dmesg'])\n")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        words = [TESTBED, "exec", "--into", tmp_path / "results", script]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    finally:
+        os.close(reader)
+    assert f"attack pipe: {-errno.EACCES}\n" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("folder", ["beside the script, as in $HOME", "/"])

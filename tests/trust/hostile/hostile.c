@@ -37,11 +37,12 @@ struct host_message {
 	int flags;
 };
 
-static char *attack, *canary, *abstract, *sockets[8];
+static char *attack, *canary, *abstract, *pipe, *sockets[8];
 static int port, victim, socket_count;
 module_param(attack, charp, 0);
 module_param(canary, charp, 0);
 module_param(abstract, charp, 0);
+module_param(pipe, charp, 0);
 module_param_array(sockets, charp, &socket_count, 0);
 module_param(port, int, 0);
 module_param(victim, int, 0);
@@ -251,6 +252,8 @@ static int __init hostile_init(void)
 		take_memory(1 << 14, MAP_SHARED);
 	else if (!strcmp(attack, "sockets"))
 		talk_to_sockets();
+	else if (!strcmp(attack, "pipe"))
+		tell("pipe", HOST3(SYS_open, pipe, O_WRONLY | O_NONBLOCK, 0));
 	else if (!strcmp(attack, "panic"))
 		panic("on purpose");
 	else if (!strcmp(attack, "fault"))
