@@ -18,7 +18,7 @@ from engine import backends, images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.timeline import SECOND_NS
-from engine.images import PROJECT, Images
+from engine.images import Images
 from engine.sandbox import Limits
 
 _BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile
@@ -29,13 +29,6 @@ _NO_IPV6 = "net/ipv6/conf/all/disable_ipv6"  # whose own messages would be captu
 _TRIAL = "engine.guest.kernel_trial"
 _OWN = ("dev", "proc", "sys", "run", "tmp", "opt")  # not from the root file system
 _NEEDED = {"bwrap": "bubblewrap", "unshare": "util-linux", "setpriv": "util-linux", "modprobe": "kmod"}
-_ENVIRONMENT = {
-    "PATH": "/opt/tools:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/tmp",  # noqa: S108  the run's own
-    "TERM": "xterm",
-    "LANG": "C.UTF-8",
-    "SHELL": "/bin/bash",
-}
 
 
 @dataclass(frozen=True)
@@ -117,8 +110,6 @@ def _command(boot: Images, program: str, folder: Path | None, words: list[str] |
     """The command that runs a module of the project as root in namespaces of its own, which end with this process."""
     outside = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--ipc", "--uts"]
     outside += ["--fork", "--kill-child=KILL", "--mount-proc", "bwrap", "--cap-add", "ALL", "--clearenv"]
-    for name, value in _ENVIRONMENT.items():
-        outside += ["--setenv", name, value]
     for entry in sorted(boot.rootfs.iterdir()):
         if entry.is_symlink():
             outside += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
@@ -129,11 +120,11 @@ def _command(boot: Images, program: str, folder: Path | None, words: list[str] |
     for place in ("/run", "/tmp", "/var/log", "/etc/openvswitch"):  # noqa: S108  the run's own
         outside += ["--tmpfs", place]
     outside += ["--ro-bind", str(boot.tools), "/opt/tools"]
-    for package in ("engine", "topologies"):
-        outside += ["--ro-bind", str(PROJECT / package), f"/opt/testbed/{package}"]
+    code = images.guest_code(boot.rootfs, boot.provenance["rootfs"]["digest"])
+    outside += ["--ro-bind", str(code), "/opt/testbed"]
     if folder:
         outside += ["--bind", str(folder), "/results"]
-    return [*outside, "python3", "-I", "-S", "-B", "/opt/testbed/engine/guest/start.py", program, *(words or [])]
+    return [*outside, "/opt/testbed/engine/guest/start.py", program, *(words or [])]
 
 
 def _srcversion(module: str) -> str:

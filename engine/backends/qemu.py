@@ -24,7 +24,7 @@ from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.guest.timeline import BOOT_NS
-from engine.images import PROJECT, Program
+from engine.images import Program
 from engine.lead import BUILD_NS
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
 from images.cache import default_root
@@ -68,6 +68,9 @@ class Guest:
         words += ["-rtc", f"clock=vm,base={started}", "-seed", str(self.seed)]
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
 
+    def _code(self) -> Path:
+        return images.guest_code(Path(self.stock["rootfs"]), self.stock["rootfs_digest"])
+
     def origin_ns(self, probe_ns: int) -> int:
         """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
         return BOOT_NS + BUILD_NS + probe_ns
@@ -83,7 +86,7 @@ class Guest:
         command += ["-serial", f"file:{folder}/logs/console.log"]
         command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
         try:
-            _pack(Path(self.stock["initrd"]), self.programs, folder, initrd)
+            _pack(Path(self.stock["initrd"]), self._code(), self.programs, folder, initrd)
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
             )
@@ -137,13 +140,11 @@ def _walls(*seen: Path) -> list[str]:
     return [*words, "--bind", str(seen[-1]), str(seen[-1])]
 
 
-def _pack(base: Path, programs: Mapping[str, Program], folder: Path, initrd: Path) -> None:
-    """The base archive, followed by one with project, programs and run folder: one archive to the kernel."""
+def _pack(base: Path, code: Path, programs: Mapping[str, Program], folder: Path, initrd: Path) -> None:
+    """The base archive, followed by one with the guest's code, programs and run folder: one archive to the kernel."""
     with tempfile.TemporaryDirectory(prefix="testbed-qemu-") as name:
         added = Path(name)
-        for package in ("engine", "topologies"):
-            left_out = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(PROJECT / package, added / "opt/testbed" / package, ignore=left_out)
+        shutil.copytree(code, added / "opt/testbed")
         for name, program in programs.items():
             shutil.copytree(program.files, added / PROGRAMS[1:] / name / "files")
         (added / "results").mkdir()

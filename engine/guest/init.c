@@ -60,12 +60,11 @@ static void mount_or_fail(const char *type, const char *on, unsigned long flags,
 /* Becomes the agent; does not return. */
 static void run_agent(const char *program)
 {
-	char *const argv[] = {"python3", "-I", "-S", "-B", "/opt/testbed/engine/guest/start.py", (char *)program, NULL};
-	char *const envp[] = {"PATH=/opt/tools:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TERM=xterm", "LANG=C.UTF-8",
-			      "SHELL=/bin/bash", NULL};
+	char *const argv[] = {"/opt/testbed/engine/guest/start.py", (char *)program, NULL};
+	char *const envp[] = {NULL};
 
 	setsid();
-	execve("/usr/bin/python3", argv, envp);
+	execve(argv[0], argv, envp);
 	fail("exec", argv[0]);
 }
 

@@ -29,7 +29,7 @@ _EMPTY = ("results", "opt/testbed", "guest")
 
 
 def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, str]:
-    """Return the paths of `kernel` and `initrd`, the kernel's `release` and package `version`, and the `digest` of all.
+    """Return the paths of `kernel`, `initrd` and `rootfs`, the kernel's `release` and package `version`, and digests.
 
     The path of each module is there by `module:` and its name. Raises ImageError when a part cannot be had.
     """
@@ -77,6 +77,8 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
     initrd = store.ensure("initrd", digest, make) / "initrd.cpio"
     return {
         "kernel": str(vmlinuz),
+        "rootfs": str(root.root),
+        "rootfs_digest": root.digest,
         "initrd": str(initrd),
         "release": release,
         "version": _version(stock, f"linux-image-{release}"),

@@ -3,7 +3,9 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,8 @@ import pytest
 from analysis.capture import pcap
 from engine import crosscheck
 from engine.errors import EngineError
-from engine.lead import lead
-from engine.run import _check_space, execute, run_folder
-from engine.sizes import sizes
-from scenarios.resolve import Cell, expand, resolve
+from engine.run import _check_space, describe, execute, run_folder
+from scenarios.resolve import Cell, expand
 from topologies.shaping import LATENESS_NS
 
 Sabotage = Callable[[str, str, str], None]
@@ -112,40 +112,48 @@ def test_a_link_across_half_the_world_is_filled(scenario: Path, tmp_path: Path) 
     assert best_bps == pytest.approx(100e6, rel=0.001)
 
 
+def _described(cell: Cell, **changes: Any) -> dict[str, Any]:
+    """What run.json says when some of the cell's settings differ."""
+    return describe(replace(cell, settings={**cell.settings, **changes}), 1, "virtual")
+
+
 def test_lead_grows_with_pairs_and_round_trip(scenario: Path) -> None:
-    run = resolve(_cell(scenario, RATE="10mbit", BUFFER="40p", DURATION="1s"), 1)
-    assert lead(run)["probe_ns"] == 10_000_000_000
-    many = run | {
-        "flows": [{**run["flows"][0], "from": f"s{pair}", "to": f"d{pair}"} for pair in range(1, 251)],
-        "topology": {**run["topology"], "pairs": 250},
-        "delay": {"forward_ns": 300_000_000, "backward_ns": 300_000_000},
-    }
-    found = lead(many)
+    cell = _cell(scenario, RATE="10mbit", BUFFER="40p", DURATION="1s")
+    assert _described(cell)["lead"]["probe_ns"] == 10_000_000_000
+    flow = cell.settings["flows"][0]
+    many = replace(cell, start_jitter_ns={str(pair): 0 for pair in range(1, 251)})
+    found = _described(
+        many,
+        flows=[{**flow, "name": str(pair), "from": f"s{pair}", "to": f"d{pair}"} for pair in range(1, 251)],
+        topology={"name": "dumbbell", "pairs": 250},
+        delay={"forward_ns": 300_000_000, "backward_ns": 300_000_000},
+    )["lead"]
     # 250 times two ways there and two back, at least
     assert found["probe_ns"] - found["endpoints_ns"] >= 250 * 4 * 300_000_000
     assert found["endpoints_ns"] >= 5_000_000_000
 
 
 def test_sizes_follow_what_can_be_under_way(scenario: Path) -> None:
-    run = resolve(_cell(scenario, RATE="10mbit", BUFFER="400p", DURATION="1s"), 1)
-    standard = sizes(run)
+    cell = _cell(scenario, RATE="10mbit", BUFFER="400p", DURATION="1s")
+    standard = _described(cell)["sizes"]
     assert (standard["memory_mib"], standard["kernel"]) == (512, {})
     far = {"forward_ns": 50_000_000, "backward_ns": 50_000_000}
     fast = {"rate_bps": 10**9, "buffer_pkts": 8000}
-    large = sizes(run | {"bottleneck": fast, "delay": far})
+    large = _described(cell, bottleneck=fast, delay=far)["sizes"]
     assert large["receive_buffer_bytes"] >= 2 * 12_500_000
     assert large["kernel"].keys() == {"net/ipv4/tcp_mem", "net/core/netdev_max_backlog"}
     event = {"at_ns": 0, "on": "path", "delay": {"forward_ns": 950_000_000}}
-    assert sizes(run | {"bottleneck": fast, "delay": far, "events": [event]})["memory_mib"] > large["memory_mib"]
+    larger = _described(cell, bottleneck=fast, delay=far, events=[event])["sizes"]
+    assert larger["memory_mib"] > large["memory_mib"]
     with pytest.raises(EngineError, match=r"needs a guest of \d+ MiB, the largest has 8192"):
-        sizes(run | {"bottleneck": {"rate_bps": 10**10, "buffer_pkts": 8000}, "delay": {**far, "forward_ns": 10**9}})
+        _described(cell, bottleneck={"rate_bps": 10**10, "buffer_pkts": 8000}, delay={**far, "forward_ns": 10**9})
 
 
 def test_memory_of_captures_is_shared(scenario: Path) -> None:
-    run = resolve(_cell(scenario, RATE="10mbit", BUFFER="40p", DURATION="1s"), 1)
-    many = run | {"topology": {**run["topology"], "pairs": 250}, "captures": ["sender", "receiver"]}
-    assert sizes(run)["capture_buffer_kib"] == 16384
-    assert 500 * sizes(many)["capture_buffer_kib"] <= 256 << 10
+    cell = _cell(scenario, RATE="10mbit", BUFFER="40p", DURATION="1s")
+    assert _described(cell)["sizes"]["capture_buffer_kib"] == 16384
+    many = _described(cell, topology={"name": "dumbbell", "pairs": 250}, captures=["sender", "receiver"])
+    assert 500 * many["sizes"]["capture_buffer_kib"] <= 256 << 10
 
 
 def test_what_begins_late_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
@@ -216,14 +224,13 @@ def test_a_helper_that_ended_otherwise_fails_the_run(
 
 def test_a_relay_that_ended_fails_the_run(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:
     scenario.write_text(scenario.read_text() + "clocks: [{host: s2, offset: 1s}]\n")
-    sabotage(*_before_the_scenario("import os; os.kill(net.relays['s2'], 9)"))
+    sabotage(*_before_the_scenario("import os; os.kill(relays._processes['s2'], 9)"))
     with pytest.raises(EngineError, match=r"the relay of s2 ended with -9|flow ledbat: sender exited"):
         execute(expand(scenario, "full")[0], 1, tmp_path)
 
 
 def test_a_backward_limit_counts_for_disk_and_not_for_the_forward_rate(cell: Cell, tmp_path: Path) -> None:
-    run = resolve(cell, 1)
-    fast = run | {"backward_bottleneck": {"rate_bps": 10**9, "buffer_pkts": 100}}
-    assert _check_space(tmp_path, fast) > 10 * (_check_space(tmp_path, run) - (64 << 20))
+    fast = _described(cell, backward_bottleneck={"rate_bps": 10**9, "buffer_pkts": 100})
+    assert _check_space(tmp_path, fast) > 10 * (_check_space(tmp_path, _described(cell)) - (64 << 20))
     backward = {"at_ns": 0, "on": "backward_bottleneck", "rate_bps": 1_000_000}
     assert crosscheck._rate_bps({"bottleneck": {"rate_bps": 10_000_000}, "events": [backward]}, 1) == 10_000_000

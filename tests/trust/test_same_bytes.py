@@ -61,11 +61,11 @@ OLD_PROCESSOR = "glibc.cpu.hwcaps=" + ",".join(
 )
 THIS_PROCESSOR = "glibc.malloc.perturb=".ljust(len(OLD_PROCESSOR), "0")
 EXECUTE_AGAIN = """\
-import os
-import runpy
 if "GLIBC_TUNABLES" not in os.environ:
     os.environ["GLIBC_TUNABLES"] = "{tunables}"
-    os.execv("/usr/bin/python3", ["python3", "-I", "-S", "-B", *__import__("sys").argv])
+    os.execv(sys.argv[0], sys.argv)
+ENVIRONMENT = {{
+    "GLIBC_TUNABLES": "{tunables}",
 """
 
 
@@ -116,7 +116,7 @@ def test_with_libraries_that_take_the_processor_for_an_old_one(cell: Cell, tmp_p
     found = []
     for turn, tunables in enumerate((THIS_PROCESSOR, OLD_PROCESSOR)):
         if turn == 0:
-            sabotage("engine/guest/start.py", "import runpy\n", EXECUTE_AGAIN.format(tunables=tunables))
+            sabotage("engine/guest/start.py", "ENVIRONMENT = {\n", EXECUTE_AGAIN.format(tunables=tunables))
         else:
             start = tmp_path / "code" / "engine/guest/start.py"
             start.write_text(start.read_text().replace(THIS_PROCESSOR, tunables))
