@@ -350,8 +350,12 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         for switch in self.switches:
             switch.add_rules(switch.rules)
 
-    def apply(self, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Change shaping or rules of running nodes, now: what `topologies.description.Network.changes` lists."""
+    def apply(self, changes: Sequence[Mapping[str, Any]]) -> list[BatchIntf]:
+        """Change shaping or rules of running nodes, now: what `topologies.description.Network.changes` lists.
+
+        Returns the interfaces that are shaped anew.
+        """
+        reshaped = []
         for change in changes:
             node = self[change["node"]]
             if "rules" in change:
@@ -359,3 +363,5 @@ class BatchMininet(Mininet):  # type: ignore[misc]
             else:
                 interface = node.nameToIntf[change["interface"]]
                 interface.reshape(replace(interface.egress, **change["set"]))
+                reshaped.append(interface)
+        return reshaped

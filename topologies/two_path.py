@@ -67,7 +67,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
 
 
 def _route(switch: str, come_from: str, path: str) -> Plain:
-    return {"node": switch, "rules": [_rule(switch, come_from, path)]}
+    return {"node": switch, "port": f"{switch}-{path}", "rules": [_rule(switch, come_from, path)]}
 
 
 def _rule(switch: str, come_from: str, go_to: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.guest import audit, captures, flows, network, probe, programs, queue_trace
 from engine.guest.clock import now_ns, sleep_until
+from engine.guest.timeline import routed_ns
 
 RESULTS = "/results"
 HEARTBEATS = 100
@@ -41,18 +42,15 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     }
     net = network.build(run)
     relays = network.Relays(net, run)
-    unexpected = None
-    # switches have just been told their rules, and what they do next depends on who else runs: there, at the end only
-    if not any(switch.rules for switch in net.switches):
-        audit.check_qdiscs(net)
-        unexpected = audit.Strangers(net, run["network"]["entrances"])
+    audit.check_qdiscs(audit.shaped(net), "before the probe")
+    unexpected = audit.Strangers(net, run["network"]["entrances"])
 
     _begin("the fidelity probe", origin_ns - lead["probe_ns"])
     outcome["probe"] = probe.probe(net, run, origin_ns - lead["probe_ns"])
 
     _begin("captures", origin_ns - lead["endpoints_ns"])
-    queues = run["network"]["queues"]
-    queued_before, counters_before = queue_trace.read(net, queues, RESULTS), audit.read_counters(net)
+    nodes, queues = [*net.hosts, *net.switches], run["network"]["queues"]
+    queued_before, counters_before = queue_trace.read(net, queues, RESULTS), audit.read_counters(nodes)
     taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
     capturing = captures.start(net, taps, run["sizes"]["capture_buffer_kib"], RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
@@ -69,7 +67,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     running.settle(origin_ns + ended_ns + lead["drain_ns"])
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
-    counters = audit.difference(audit.read_counters(net), counters_before)
+    counters = audit.difference(audit.read_counters(nodes), counters_before)
     queued = {
         name: queue_trace.difference(after, queued_before[name])
         for name, after in queue_trace.read(net, queues, RESULTS).items()
@@ -83,7 +81,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     audit.check_relays(run["network"]["relays"].values(), counters)
     audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
-    audit.check_qdiscs(net)
+    audit.check_qdiscs(audit.shaped(net), "at the end")
     audit.check_paths(net, _lossy(run))
     outcome["audit"] = (
         "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
@@ -121,8 +119,10 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
     Returns by how much (ns) an event was over after its instant, at most.
     """
     latest_ns = 0
+    idle_ports = audit.IdlePorts(net, run["network"]["routes"])
     moments: list[tuple[int, str, Any]] = [(event["at_ns"], "event", event) for event in run["events"]]
     moments += [(flow["stop_ns"], "stop", flow["name"]) for flow in run["flows"]]
+    moments += [(at_ns, "routed", None) for at_ns in routed_ns(run)]
     moments += [(index * run["duration_ns"] // HEARTBEATS, "sign", None) for index in range(1, HEARTBEATS + 1)]
     if sign_every_ns := run["agent"]["sign_every_ns"]:
         moments += [(at_ns, "sign", None) for at_ns in range(0, run["duration_ns"], sign_every_ns)]
@@ -132,16 +132,21 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
             if not running.wait_until(run["origin_ns"] + at_ns):
                 break
             if kind == "event":
-                net.apply(what["changes"])
+                idle_ports.turn(what["changes"])
+                reshaped = net.apply(what["changes"])
                 latest_ns = max(latest_ns, now_ns() - run["origin_ns"] - at_ns)
+                audit.check_qdiscs(reshaped, f"after the event at {at_ns / 1e9:g} s")
                 words = " ".join(f"{name}={value}" for name, value in what.items() if name not in ("at_ns", "changes"))
                 print(f"{at_ns},{words}", file=log, flush=True)
+            elif kind == "routed":
+                idle_ports.look()
             elif kind == "stop":
                 running.end("sender", what)
             else:
                 heartbeat.seek(0)
                 heartbeat.write(str(at_ns))
                 heartbeat.flush()
+    idle_ports.check()
     return latest_ns
 
 

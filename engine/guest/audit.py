@@ -5,7 +5,7 @@ import contextlib
 import socket
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from engine.guest.captures import Capture
@@ -34,10 +34,10 @@ class AuditError(Exception):
     """Two counters that must agree do not."""
 
 
-def read_counters(net: Any) -> Counters:
-    """Packets received and sent by every interface of every node, and those it lost, by interface name."""
+def read_counters(nodes: Iterable[Any]) -> Counters:
+    """Packets received and sent by every interface of some nodes, and those it lost, by interface name."""
     counters: Counters = {}
-    for node in [*net.hosts, *net.switches]:
+    for node in nodes:
         with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
             for line in file.readlines()[2:]:
                 name, _, values = line.partition(":")
@@ -89,7 +89,7 @@ def check_queues(
     queues: dict[str, Any],
     counted: dict[str, dict[str, int]],
     counters: Counters,
-    strangers: "Strangers | None",
+    strangers: "Strangers",
 ) -> None:
     """Offered to each queue of the description = delivered + dropped, with an empty queue at the end.
 
@@ -106,7 +106,7 @@ def check_queues(
         if waiting or offered != sent + dropped:
             raise AuditError(
                 f"audit: {offered} packets came to the {where}, {sent} left it, {dropped} were dropped, {waiting} wait"
-                + (strangers.words() if strangers else "")
+                f"{strangers.words()}"
             )
         if sent != counters[interface]["sent_pkts"]:
             raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
@@ -131,20 +131,22 @@ def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
                 raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")
 
 
-def check_qdiscs(net: Any) -> None:
-    """Compare what the kernel says of every shaped interface with what the scenario has it do now.
+def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
+    """Compare what the kernel says of shaped interfaces with what the scenario has them do now.
 
     Raises:
         AuditError: something differs.
     """
-    for interface in _shaped(net):
+    for interface in interfaces:
         try:
             found = interface.read_shaping()
         except OSError as error:
-            raise AuditError(f"audit: {error.strerror}") from None
+            raise AuditError(f"audit: {when}: {error.strerror}") from None
         for what, expected in interface.egress.values().items():
             if found[what] != expected:
-                raise AuditError(f"audit: {what} of {interface.name} is {found[what]}, the scenario says {expected}")
+                raise AuditError(
+                    f"audit: {when}: {what} of {interface.name} is {found[what]}, the scenario says {expected}"
+                )
 
 
 def check_paths(net: Any, lossy: set[str]) -> None:
@@ -153,17 +155,60 @@ def check_paths(net: Any, lossy: set[str]) -> None:
     Raises:
         AuditError: packets were lost elsewhere.
     """
-    for interface in _shaped(net):
+    for interface in shaped(net):
         lost_pkts = interface.read_shaping().get("lost_pkts", 0)
         if lost_pkts and interface.name not in lossy:
             raise AuditError(f"audit: {lost_pkts} packets were lost at {interface.name}, on a path without loss")
 
 
-def _shaped(net: Any) -> Iterator[Any]:
+def shaped(net: Any) -> Iterator[Any]:
+    """The interfaces with a rate or a delay."""
     for node in (*net.hosts, *net.switches):
         for interface in node.intfList():
             if getattr(interface, "egress", None):
                 yield interface
+
+
+class IdlePorts:
+    """The ports of switches to which no route leads: whether packets leave by them tells whether a route is in force.
+
+    `routes` is that of `topologies.description.Network`. A look is good until the next change of route, which takes a
+    moment to be in force.
+    """
+
+    def __init__(self, net: Any, routes: dict[str, Any]) -> None:
+        self._net = net
+        self._ports = {route["port"]: route["node"] for paths in routes.values() for route in paths.values()}
+        self._taken = {next(iter(paths.values()))["port"] for paths in routes.values()}
+        self._seen: dict[str, int] = {}
+        self.look()
+
+    def look(self) -> None:
+        """Count what has left by the ports that are idle from now on."""
+        self._seen = self._sent(self._ports.keys() - self._taken)
+
+    def turn(self, changes: Iterable[dict[str, Any]]) -> None:
+        """Note changes of route, before they are made; what was counted until now is compared."""
+        for change in changes:
+            if "rules" in change:
+                self.check()
+                self._taken -= {port for port, node in self._ports.items() if node == change["node"]}
+                self._taken.add(change["port"])
+
+    def check(self) -> None:
+        """Compare with the last look, which is forgotten.
+
+        Raises:
+            AuditError: a packet has left since.
+        """
+        for port, sent_pkts in self._sent(self._seen).items():
+            if sent_pkts != self._seen[port]:
+                raise AuditError(f"audit: {sent_pkts - self._seen[port]} packets left by {port}, where no route leads")
+        self._seen = {}
+
+    def _sent(self, ports: Collection[str]) -> dict[str, int]:
+        counters = read_counters(self._net.switches) if ports else {}
+        return {port: counters[port]["sent_pkts"] for port in ports}
 
 
 class Strangers:

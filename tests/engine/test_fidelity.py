@@ -178,13 +178,18 @@ def test_the_kernels_own_account_is_compared(
     cell: Cell, tmp_path: Path, sabotage: Sabotage, words: str, others: str, told: str
 ) -> None:
     sabotage("topologies/shaping.py", words, others)
-    with pytest.raises(EngineError, match=rf"audit: {told}, the scenario says"):
+    with pytest.raises(EngineError, match=rf"audit: before the probe: {told}, the scenario says"):
         execute(cell, 1, tmp_path)
 
 
-def test_an_event_without_effect_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+def test_an_event_without_effect_fails_the_run(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:
+    """Also when another one takes it back, so that all is as it should be at the end."""
+    back = "  - {at: 2500ms, on: bottleneck, rate: 10mbit}\n  - {at: 3s, on: path"
+    scenario.write_text(scenario.read_text().replace("  - {at: 3s, on: path", back))
+    (cell,) = expand(scenario, "full")
     sabotage("topologies/network.py", "        batch.run()\n        self.egress", "        self.egress")
-    with pytest.raises(EngineError, match=r"audit: rate_bps of r1-r2 is 10000000, the scenario says 5000000"):
+    told = r"audit: after the event at 2 s: rate_bps of r1-r2 is 10000000, the scenario says 5000000"
+    with pytest.raises(EngineError, match=told):
         execute(cell, 1, tmp_path)
 
 

@@ -117,13 +117,34 @@ def test_a_rule_and_a_new_delay_are_the_same_to_ledbat(detour: Path, tmp_path: P
         assert rule.cwnd("tcp").at(at_s) == pytest.approx(delay.cwnd("tcp").at(at_s), abs=1)
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("a", r"\d+ packets came to the switch core1, \d+ left it"),
+        ("b", r"\d+ packets left by core1-b, where no route"),
+    ],
+)
 def test_the_audit_notices_packets_that_a_switch_doubles(
-    detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None]
+    detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None], path: str, told: str
 ) -> None:
-    both = """net["core1"].add_rules(['in_port="core1-r1",actions=output:"core1-a",output:"core1-b"'])"""
+    detour.write_text(
+        SCENARIO.replace("{forward: a, backward: b}", "{forward: a}").replace("{forward: b}", "{forward: a}")
+    )
+    both = f"""net["core1"].add_rules(['in_port="core1-r1",actions=output:"core1-a",output:"core1-{path}"']) or []"""
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', both)
     (cell,) = expand(detour, "full")
-    with pytest.raises(EngineError, match=r"audit: \d+ packets came to the switch core1, \d+ left it"):
+    with pytest.raises(EngineError, match=f"audit: {told}"):
+        execute(cell, 1, tmp_path)
+
+
+def test_a_change_of_route_without_effect_fails_the_run(
+    detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None]
+) -> None:
+    """Also when the route has been changed back since, so that all is as it should be at the end."""
+    detour.write_text(SCENARIO.replace("{forward: a, backward: b}", "{forward: a}"))
+    sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', "[]")
+    (cell,) = expand(detour, "full")
+    with pytest.raises(EngineError, match=r"audit: \d+ packets left by core1-a, where no route leads"):
         execute(cell, 1, tmp_path)
 
 
