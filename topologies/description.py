@@ -116,8 +116,8 @@ class Path:
 class Network:
     """Nodes by name, links, and what experiments do with them.
 
-    `delays` are the places where each direction is delayed. `routes` are, by direction and the name of the path that they
-    choose, OpenFlow rules and the port by which packets leave then; the first one is in force from the start.
+    `delays` are the places where each direction is delayed. `routes` are OpenFlow rules and the port by which packets
+    leave then, by direction and the name of the path that they choose; the first one is in force from the start.
     `entrances` are where packets of hosts come in.
     """
 
