@@ -6,14 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import vl_convert
-
 from analysis.claims.question import Question
 from analysis.compare.differences import LEVEL, rank_test
 from analysis.compare.metrics import CLIENT, METRICS, Metric
 from analysis.documents import Document, read_yaml
 from analysis.errors import BadInputError
-from analysis.figures import style
+from analysis.figures import style, svg
 from analysis.figures.kinds.time_series import TimeSeries
 from analysis.files import write_text
 from analysis.run import Run
@@ -96,12 +94,12 @@ def _point(
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
         shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
-        figure = TimeSeries(Document(folder, {"panels": PANELS, "cells": shown}), ask)
+        figure = TimeSeries(Document(folder, {"panels": PANELS, "cells": shown}), ask, [])
         pictures[f"{name}-{part}"] = [one["title"] for one in shown]
         captions.append(figure.caption())
         for suffix, width in (("", style.WIDE), ("-narrow", style.NARROW)):
-            svg = vl_convert.vegalite_to_svg(figure.specify(width, interactive=False))
-            write_text(folder / f"{name}-{part}{suffix}.svg", svg)
+            drawn = svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
+            write_text(folder / f"{name}-{part}{suffix}.svg", drawn)
     measured = [_measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,

@@ -11,7 +11,7 @@ import vl_convert
 
 from analysis.documents import read_json
 from analysis.errors import BadInputError
-from analysis.figures import kinds, page, style
+from analysis.figures import kinds, page, style, svg
 from analysis.files import whole, write_text
 
 PNG_SCALE: Final = 2.0
@@ -60,13 +60,12 @@ def _draw(experiment: str, runs: Path, out: Path) -> None:
     document = read_json(measured)
     figure = kinds.make(document, runs)
     caption = figure.caption()
-    svg = vl_convert.vegalite_to_svg(figure.specify(style.WIDE, interactive=False))
-    write_text(folder / "figure.svg", svg)
-    narrow = vl_convert.vegalite_to_svg(figure.specify(style.NARROW, interactive=False))
-    write_text(folder / "figure-narrow.svg", narrow)
+    plain = svg.plain(figure.specify(style.WIDE, interactive=False))
+    write_text(folder / "figure.svg", svg.both_grounds(plain))
+    narrow = svg.plain(figure.specify(style.NARROW, interactive=False))
+    write_text(folder / "figure-narrow.svg", svg.both_grounds(narrow))
     with whole(folder / "figure.png") as temporary:
-        temporary.write_bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
-    title = document.child("experiment").get("title", str)
-    interactive = figure.specify(style.WIDE, interactive=True)
-    write_text(folder / "figure.html", page.interactive(interactive, title, caption))
+        temporary.write_bytes(vl_convert.svg_to_png(plain, scale=PNG_SCALE))
+    layouts = [figure.specify(width, interactive=True) for width in (style.WIDE, style.NARROW)]
+    write_text(folder / "figure.html", page.interactive(layouts, document.child("experiment"), caption))
     write_text(folder / CAPTION, caption + "\n")

@@ -8,41 +8,80 @@ from typing import Any, Final
 
 import vl_convert
 
+from analysis.documents import Document
+from analysis.figures import style, svg
+from analysis.figures.style import Specification
 from analysis.files import write_text
 
 VIEWER: Final = "viewer.js"  # Vega, Vega-Lite and Vega-Embed in one file, one folder above the pages
 
-# Vega's menu can save the picture; its links to an editor on the web are left out.
-OPTIONS: Final = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+# Vega's menu can save the picture; its links to an editor on the web are left out. Vector graphics follow the reader's
+# preference, light or dark, by the same rules as the still figures.
+OPTIONS: Final = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}, "renderer": "svg"}
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>{title}</title>
-<style>body {{ font: 15px/1.5 Helvetica, Arial, sans-serif; margin: 1rem auto; max-width: 62rem; padding: 0 1rem }}
-#figure {{ overflow-x: auto }}</style>
+<style>body {{ font: 15px/1.5 Helvetica, Arial, "DejaVu Sans", sans-serif; margin: 1rem auto; max-width: {width}px;
+padding: 0 1rem; color: {ink}; background: {ground} }}
+h1 {{ font-size: 1.3rem; line-height: 1.3 }}
+a {{ color: #0b5cad }}
+#figure details {{ position: absolute }}
+@media screen and (prefers-color-scheme: dark) {{
+body {{ color: {dark_ink}; background: {dark_ground} }}
+a {{ color: #7db5f0 }}
+}}
+@media print {{ .screen, summary {{ display: none }} }}
+{dark}</style>
 <script src="../{viewer}"></script>
 </head>
 <body>
+<p class="screen"><a href="../../{id}.html">Back to what was claimed and measured</a></p>
 <h1>{title}</h1>
 <div id="figure"></div>
 <p>{caption}</p>
-<script>vegaEmbed("#figure", {specification}, {options})</script>
+<p class="screen">{help}</p>
+<script>
+const data = {data}, wide = {wide}, narrow = {narrow};
+const roomy = matchMedia("(min-width: {width}px)"), dark = matchMedia("(prefers-color-scheme: dark)");
+function show() {{
+  const figure = {{...(roomy.matches ? wide : narrow), datasets: data}};
+  vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme: dark.matches ? "dark" : "light"}}}});
+}}
+roomy.onchange = dark.onchange = show;
+show();
+</script>
 </body>
 </html>
 """
+_ZOOM: Final = "Turn the wheel over a plot to zoom in time, drag to move, and click twice to see all of it again."
+_POINT: Final = "Point at a figure, or touch it, to read the numbers."
 
 
-def interactive(specification: dict[str, Any], title: str, caption: str) -> str:
-    """Give the HTML of a Vega-Lite specification, to zoom with the wheel and to read values under the pointer."""
+def interactive(layouts: list[Specification], experiment: Document, caption: str) -> str:
+    """Give the HTML of a figure, laid out for a page and for a phone; both have the same data sets."""
+    wide, narrow = ({name: part for name, part in layout.items() if name != "datasets"} for layout in layouts)
+    zooms = '"bind": "scales"' in json.dumps(wide)
     return _PAGE.format(
-        title=html.escape(title),
+        id=html.escape(experiment.get("id", str)),
+        title=html.escape(experiment.get("title", str)),
         caption=html.escape(caption),
+        help=f"{_POINT} {_ZOOM}" if zooms else _POINT,
         viewer=VIEWER,
-        specification=_script(specification),
+        width=style.WIDE + 40,
+        ink=style.INK,
+        ground=style.GROUND,
+        dark_ink=style.DARK[style.INK],
+        dark_ground=style.DARK[style.GROUND],
+        dark=svg.DARK,
+        data=_script(layouts[0].get("datasets", {})),
+        wide=_script(wide),
+        narrow=_script(narrow),
         options=json.dumps(OPTIONS),
     )
 
@@ -58,6 +97,6 @@ def write_viewer(folder: Path) -> None:
     write_text(path, f"{head}(() => {{\n{bundle}\n}})();\n")
 
 
-def _script(specification: dict[str, Any]) -> str:
+def _script(data: Any) -> str:
     # inside a script element "</" and "<!--" are not only text
-    return json.dumps(specification, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")

@@ -90,7 +90,7 @@ def _each(run: Run, series: Callable[[str], Series]) -> Lines:
 
 
 def _rate(run: Run, flow: str, step_s: float) -> Series:
-    return run.rate(flow, step_s).scaled(1e-6)
+    return run.rate(flow, step_s).window(run.flow(flow).start_s).scaled(1e-6)
 
 
 def _windows(run: Run) -> Lines:
@@ -99,7 +99,7 @@ def _windows(run: Run) -> Lines:
         total, *others = windows.values()
         for other in others:
             total = total.plus(other)
-        windows[SUM] = total
+        return {SUM: total, **windows}  # what is drawn first is below the others
     return windows
 
 

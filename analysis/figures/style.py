@@ -1,53 +1,67 @@
-"""What all figures share: a small fixed palette that colour-blind readers can tell apart, sizes, type."""
+"""What all figures share: grounds and inks, sizes, type, digits. docs/figures.md writes the grammar down."""
 
+import math
 from typing import Any, Final
 
-# Okabe and Ito's palette, in the order of use: flows first; grey is for what the reader compares with.
-FLOWS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#000000")
-SUM: Final = "#777777"
-QUEUE: Final = "#222222"
-REFERENCE: Final = "#8A6D00"
-MARK: Final = "#999999"
-DASHES: Final[dict[str, list[float]]] = {"buffer": [1, 0], "target": [6, 3]}
+# On a light ground, and what stands for it on a dark one; `svg.py` exchanges them where the reader wants dark.
+GROUND: Final = "#ffffff"
+INK: Final = "#1c1e21"
+SOFT: Final = "#5b626b"
+FRAME: Final = "#c4c9d0"
+GRID: Final = "#e8eaed"
 # as on the pages of the report
 VERDICTS: Final = {
     "reproduced": "#0b6b50",
     "near": "#8a5a00",
     "undecided": "#6a3d9a",
     "not reproduced": "#b3261e",
-    "not testable": "#5b626b",
+    "not testable": "#5b626c",
+}
+DARK: Final = {
+    GROUND: "#14171b",
+    INK: "#e6e8eb",
+    SOFT: "#a4abb4",
+    FRAME: "#4a515a",
+    GRID: "#262b30",
+    VERDICTS["reproduced"]: "#4cc39b",
+    VERDICTS["near"]: "#e0a83d",
+    VERDICTS["undecided"]: "#b795e4",
+    VERDICTS["not reproduced"]: "#f0776e",
+    VERDICTS["not testable"]: "#a4abb5",
 }
 
-WIDE: Final = 680  # pixels of the plotting area in a page
-NARROW: Final = 300  # and on a phone
-GAP: Final = 70  # between plots that stand side by side: an axis with its title
-FAINT: Final = 0.22  # opacity of the seeds that are not the drawn one
+# Pixels of a whole figure: on a page, and on a phone. Text keeps its size, so nothing is ever scaled down.
+WIDE: Final = 960
+NARROW: Final = 356
+AXIS: Final = 46  # left of a plot: the numbers of its axis
+GAP: Final = 18  # between plots that stand side by side
+TEXT: Final = 12
+LETTER: Final = 6.3  # mean width of one at that size
+
+BAND: Final = 0.22  # opacity of a range, under its median
 
 Specification = dict[str, Any]  # Vega-Lite, or a part of it
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched from there
 _CONFIG: Final[Specification] = {
     "font": "Helvetica, Arial, 'DejaVu Sans', sans-serif",
-    "background": "white",
-    "view": {"stroke": "#cccccc", "continuousWidth": WIDE},
+    "background": GROUND,
+    "padding": 4,
+    "view": {"stroke": FRAME},
     "axis": {
-        "labelFontSize": 12,
-        "titleFontSize": 13,
+        "labelFontSize": TEXT,
+        "titleFontSize": TEXT,
         "titleFontWeight": "normal",
-        "gridColor": "#eeeeee",
-        "domainColor": "#888888",
-        "tickColor": "#888888",
+        "labelColor": SOFT,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": FRAME,
+        "tickColor": FRAME,
     },
-    "legend": {
-        "labelFontSize": 12,
-        "symbolStrokeWidth": 3,
-        "symbolOpacity": 1,
-        "symbolType": "stroke",
-        "orient": "top",
-        "title": None,
-    },
-    "title": {"fontSize": 13, "fontWeight": "normal", "anchor": "start"},
-    "text": {"fontSize": 11},
+    "axisY": {"minExtent": AXIS - 8, "maxExtent": AXIS - 8, "tickCount": 4},
+    "axisX": {"labelFlush": True},
+    "title": {"fontSize": TEXT + 1, "fontWeight": "normal", "anchor": "start", "color": INK, "offset": 6},
+    "text": {"fontSize": TEXT, "color": INK},
 }
 
 
@@ -56,12 +70,18 @@ def specification(body: Specification) -> Specification:
     return {"$schema": _SCHEMA, "config": _CONFIG, **body}
 
 
-def colours(lines: list[str], legend: bool, width: int) -> Specification:
-    """Colour of lines by their names, in the order of the palette; as many names in a row as fit."""
-    row = max(1, width // (9 * max((len(line) for line in lines), default=1) + 30))
-    return {
-        "field": "line",
-        "type": "nominal",
-        "scale": {"domain": lines, "range": [FLOWS[index % len(FLOWS)] for index in range(len(lines))]},
-        "legend": {"columns": min(row, len(lines))} if legend else None,
-    }
+def number(value: float) -> str:
+    """Write a number with at most three significant digits, and no exponent where that is readable."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "never"
+    if abs(value) < 1e-3:
+        return f"{value:.2e}".replace("e-0", "e-")
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    rounded = round(value, 2 - math.floor(math.log10(abs(value))))
+    text = f"{rounded:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def text_width(text: str) -> int:
+    """Pixels that a text takes, nearly."""
+    return math.ceil(LETTER * max(map(len, text.split("\n")), default=0))

@@ -1,17 +1,18 @@
 """The one picture of an observed run: throughput, delay, window and queue over time, one above the other."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-import vl_convert
-
-from analysis.figures import style
-from analysis.figures.thin import thin
+from analysis.figures import plot, roles, style, svg
+from analysis.figures.bands import band
+from analysis.figures.plot import Line, Plot
+from analysis.figures.roles import Role
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
 
 RATE_BIN_S: Final = 1.0
 HEIGHT: Final = 130
+INTERVALS: Final = 400  # whose medians and ranges are drawn
 QUEUE: Final = "queue"
 
 
@@ -24,33 +25,20 @@ def picture(run: Run) -> str:
         "in flight [packets]": _each(names, run.in_flight),
         "queue [packets]": {QUEUE: run.queue_pkts},
     }
-    colour = style.colours(names, legend=True, width=style.WIDE)
-    colour["scale"] = {
-        "domain": [*colour["scale"]["domain"], QUEUE],
-        "range": [*colour["scale"]["range"], style.QUEUE],
-    }
-    bottom = list(panels)[-1]
-    plots = [
-        {
-            "width": style.WIDE,
-            "height": HEIGHT,
-            "data": {"values": _rows(lines, run.duration)},
-            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.2},
-            "encoding": {
-                "x": {
-                    "field": "t",
-                    "type": "quantitative",
-                    "scale": {"domain": [0, run.duration], "nice": False},
-                    "title": "time [s]" if title == bottom else None,
-                },
-                "y": {"field": "value", "type": "quantitative", "title": title},
-                "color": colour,
-            },
-        }
-        for title, lines in panels.items()
-    ]
-    whole = style.specification({"vconcat": plots, "spacing": 10, "resolve": {"scale": {"color": "shared"}}})
-    return str(vl_convert.vegalite_to_svg(whole))
+    found = {**roles.of_flows(run.settings.flows), QUEUE: Role(QUEUE, roles.colour(QUEUE))}
+    plots = []
+    for axis, series in panels.items():
+        lines = [
+            Line(found[name].label, found[name].colour, band(one, (), 0, run.duration, INTERVALS))
+            for name, one in series.items()
+            if one.start < run.duration
+        ]
+        plots.append(Plot(axis, (0, run.duration), lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
+    width = style.WIDE - style.AXIS - plot.gutter(plots)
+    drawn = [plot.draw(one, width, HEIGHT, data=one.axis) for one in plots]
+    datasets = {one.axis: plot.rows(one) for one in plots}
+    whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
+    return svg.both_grounds(svg.plain(whole))
 
 
 def _each(names: list[str], series: Callable[[str], Series]) -> dict[str, Series]:
@@ -62,12 +50,3 @@ def _each(names: list[str], series: Callable[[str], Series]) -> dict[str, Series
         except NotMeasuredError:
             continue
     return lines
-
-
-def _rows(lines: dict[str, Series], end: float) -> list[dict[str, Any]]:
-    return [
-        {"line": line, "t": t, "value": value}
-        for line, series in lines.items()
-        if series.start < end
-        for t, value in thin(series, series.start, end, style.WIDE)
-    ]

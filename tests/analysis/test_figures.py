@@ -1,6 +1,7 @@
 """Each kind of figure from runs made by hand, by the command lines: what is drawn, what a mistake says."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def draw(runs: Path, folder: Path, figure: dict[str, Any]) -> int:
     claims = [
         {"id": "e01", "paper": "0.20", "measure": "share('ledbat', 1, 5)", "cell": "buffer=20p", **CLAIM},
         {"id": "e02", "paper": "0.90", "measure": "share('ledbat', 1, 5)", "cell": "buffer=40p", **CLAIM},
+        {"id": "e03", "paper": "4", "measure": "4", "cell": "buffer=40p", **CLAIM, "unit": "s", "metric": "time_of_it"},
     ]
     experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
     (folder / "made.claims.yaml").write_text(yaml.safe_dump({**experiment, "figure": figure, "claims": claims}))
@@ -53,15 +55,44 @@ def test_time_series(runs: Path, tmp_path: Path) -> None:
     own["lines"] = {"its window": "cwnd('tcp')"}
     assert draw(runs, tmp_path, figure) == 0
     svg = svg_of(tmp_path)
-    for text in ("buffer=20p", "buffer=40p", "rate [Mbit/s]", "its window", "target", "time [s]"):
+    for text in ("buffer=20p", "buffer=40p", "Rate [Mbit/s]", ">its window<", ">target 25<", ">LEDBAT<", "time [s]"):
         assert text in svg
     assert "closest to the median of 3" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
 
 
-def test_curves_are_means_over_seeds_beside_the_papers_values(runs: Path, tmp_path: Path) -> None:
-    plot = {"axis": "largest window", "measure": "cwnd('tcp').max()", "paper": {"": [[20, 21]]}}
+def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path, tmp_path: Path) -> None:
+    marks = [{"at": 2, "text": "told by hand"}, {"claim": "e03", "text": "told by a claim"}]
+    figure = {"kind": "time-series", "panels": ["window"], "marks": marks}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    # the claim speaks of one cell only
+    assert (svg.count(">told by hand<"), svg.count(">told by a claim<")) == (2, 1)
+    assert "shaded as far as counts as reproduced" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+    marks[1]["claim"] = "e99"
+    assert draw(runs, tmp_path, figure) == 2
+
+
+def test_a_cell_that_would_be_flattened_has_an_axis_of_its_own(runs: Path, tmp_path: Path) -> None:
+    more = shutil.copytree(runs, tmp_path / "runs")
+    much = {"axis": "made up", "lines": {"line": "cwnd('tcp')"}}
+    assert draw(runs, tmp_path, {"kind": "time-series", "panels": [much]}) == 0
+    assert "axes of their own" not in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+    for seed in (1, 2, 3):
+        made = plain()
+        made.cell, made.seed, made.changes = "buffer=400p", seed, {"cell_values": {"buffer": "400p"}}
+        made.cwnd = {"tcp": [(0.0, 400.0)]}
+        assert main(["columns", str(write(more, made))]) == 0
+    assert draw(more, tmp_path, {"kind": "time-series", "panels": [much]}) == 0
+    assert "axes of their own" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+
+
+def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_path: Path) -> None:
+    plot = {"axis": "largest window", "measure": "cwnd('tcp').max()", "paper": {"": [[20, 21, "e03"]]}}
     assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer [packets]", "plots": [plot]}) == 0
-    assert "largest window" in svg_of(tmp_path)
+    assert "Largest window" in svg_of(tmp_path)
+    caption = (tmp_path / "made-by-hand" / "figure.txt").read_text()
+    assert "medians of 3 seeds" in caption
+    assert "strokes through them reach as far as counts as reproduced" in caption
     measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())["figure"]["plots"][0]["points"]
     assert measured == [
         {"line": "", "x": 20, "by_seed": {"1": 20, "2": 20, "3": 20}},
@@ -78,9 +109,9 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
 
 
 def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
-    values = [{"label": "B = 20", "measure": "buffer_pkts + 2", "cell": "buffer=20p", "paper": 30}]
-    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "packets", "values": values}) == 0
-    assert ">42<" in svg_of(tmp_path)
+    values = [{"label": "B = 20", "measure": "cwnd('tcp').max() + 2", "cell": "buffer=20p", "paper": 30}]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
+    assert ">22 packets<" in svg_of(tmp_path)
 
 
 @pytest.mark.parametrize(

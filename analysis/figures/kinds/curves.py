@@ -1,109 +1,192 @@
-"""Curves over a value of the matrix, with the spread over seeds and what the paper has."""
+"""Curves over a value of the matrix, with the range over seeds and what the paper has."""
 
 import math
+import re
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
-import numpy as np
-
 from analysis.documents import Document
-from analysis.figures import style
+from analysis.figures import plot, roles, style
 from analysis.figures.style import Specification
 
-HEIGHT: Final = 230
+HEIGHT: Final = 250
+PADDING: Final = 14  # pixels beside the first and the last value
+
+Rows = list[dict[str, Any]]
 
 
 def make(measured: Document, runs: Path) -> "Curves":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
-    return Curves(measured.child("figure"))
+    return Curves(measured.child("figure"), measured.children("claims"))
 
 
 class Curves:
     """A figure of kind `curves`.
 
     Its declaration has `over` (a name of the matrix), the `axis` of it (`log: true` for a logarithmic one) and `plots`,
-    each with an `axis`, a `measure` (or several by name, a line each) and what the `paper` has: points [x, y] by line.
-    Other names of the matrix, and cases, make lines, which `labels` may rename and `only` may choose from.
+    each with an `axis`, a `measure` (or several by name, a line each) and what the `paper` has: by line points [x, y],
+    or [x, y, claim] where a claim says what is allowed around y. Other names of the matrix, and cases, make lines,
+    which `labels` may rename, `only` may choose from, and `roles` may give the colour of a protocol.
     """
 
-    def __init__(self, figure: Document) -> None:
+    def __init__(self, figure: Document, claims: list[Document]) -> None:
         self._figure = figure
         self._plots = figure.children("plots")
-        self._lines = list(
-            dict.fromkeys(
-                line
-                for plot in self._plots
-                for line in [*(one["line"] for one in plot.get("points", list)), *(plot.maybe("paper", dict) or {})]
-            )
-        )
+        self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
+        found = {
+            line
+            for one in self._plots
+            for line in [*(point["line"] for point in one.get("points", list)), *(one.maybe("paper", dict) or {})]
+        }
+        order = [str(label) for label in (figure.maybe("labels", dict) or {}).values()]
+        # numbers in names count as numbers: 30 ms comes before 100 ms
+        self._lines = sorted(found, key=lambda line: (_place(line, order), _natural(line)))
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
-        text = "Means over the seeds; the bars are one standard deviation up and down."
-        if any(plot.maybe("paper", dict) for plot in self._plots):
-            text += " Diamonds and dashed lines are the paper's values."
+        points = [point for one in self._plots for point in one.get("points", list)]
+        seeds = max((len(point["by_seed"]) for point in points), default=0)
+        if seeds > 1:
+            text = f"Lines join the medians of {seeds} seeds; bands reach from the smallest to the largest value."
+        else:
+            text = "One seed, so no range."
+        if any(one.maybe("paper", dict) for one in self._plots):
+            text += " Diamonds, joined by dots, are the paper's values"
+            text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         across = min(2, len(self._plots)) if width >= style.WIDE else 1
-        each = (width - style.GAP * (across - 1)) // across
-        named = self._lines != [""]
-        plots = [
-            self._plot(plot, each, legend=index == 0 and named, interactive=interactive)
-            for index, plot in enumerate(self._plots)
-        ]
-        return style.specification({"concat": plots, "columns": across, "resolve": {"scale": {"color": "independent"}}})
+        named = max(map(style.text_width, self._lines), default=0) + plot.SWATCH + 10
+        each = (width - style.GAP * (across - 1)) // across - style.AXIS - named
+        plots = [self._plot(one, each, interactive=interactive) for one in self._plots]
+        return style.specification({"concat": plots, "columns": across, "spacing": {"row": 26, "column": style.GAP}})
 
-    def _plot(self, plot: Document, width: int, *, legend: bool, interactive: bool) -> Specification:
-        measured = list(filter(None, (_summary(point) for point in plot.get("points", list))))
-        paper = [
-            {"line": line, "x": x, "y": y}
-            for line, points in (plot.maybe("paper", dict) or {}).items()
-            for x, y in points
-        ]
+    def _tolerances(self) -> bool:
+        return any("low" in row for one in self._plots for row in self._paper(one))
+
+    def _colour(self, line: str) -> str:
+        if line in (self._figure.maybe("roles", dict) or {}):
+            return roles.declared(self._figure.child("roles"), line)
+        return roles.colour(roles.LEDBAT, self._lines.index(line))
+
+    def _paper(self, one: Document) -> Rows:
+        rows: Rows = []
+        for line, points in (one.maybe("paper", dict) or {}).items():
+            for x, y, *claim in points:
+                row = {"s": line, "c": self._colour(line), "x": x, "y": y}
+                if claim and (zones := self._claims[claim[0]].maybe("zones", dict)):
+                    low, high = zones["reproduced"]
+                    # the claim may count in another unit
+                    scale = y / float(self._claims[claim[0]].get("paper", str))
+                    row |= {"low": low * scale, "high": high * scale}
+                rows.append(row)
+        return rows
+
+    def _plot(self, one: Document, width: int, *, interactive: bool) -> Specification:
+        unit = one.get("axis", str).partition("[")[2].rstrip("]")
+        measured = list(filter(None, (self._summary(point, unit) for point in one.get("points", list))))
+        paper = self._paper(one)
         places = sorted({row["x"] for row in [*measured, *paper]})
-        scale: Specification = {"zero": False, "padding": 12}
+        values = [row[name] for row in [*measured, *paper] for name in ("y", "l", "h", "low", "high") if name in row]
+        bottom, top = _ends(values)
+        scale: Specification = {"zero": False, "nice": False, "padding": PADDING}
         if self._figure.maybe("log", bool) and places:
-            scale = {"type": "log", "nice": False, "domain": [places[0] / 1.2, places[-1] * 1.2]}
-        colour = style.colours(self._lines, legend, width)
+            scale = {"type": "log", "nice": False, "domain": [places[0] / 1.15, places[-1] * 1.15]}
         encoding: Specification = {
             "x": {
                 "field": "x",
                 "type": "quantitative",
                 "title": self._figure.get("axis", str),
                 "scale": scale,
-                "axis": {"values": places, "labelOverlap": True},
+                "axis": {"values": places, "labelOverlap": "greedy", "grid": False, "format": "~r"},
             },
-            "y": {"field": "y", "type": "quantitative", "title": plot.get("axis", str)},
-            "color": colour if self._lines != [""] else {"value": style.FLOWS[0]},
+            "y": {
+                "field": "y",
+                "type": "quantitative",
+                "title": None,
+                "scale": {"domain": [bottom, top], "nice": False},
+            },
+            "color": {"field": "c", "type": "nominal", "scale": None, "legend": None},
+            "detail": {"field": "s", "type": "nominal"},
         }
-        # the shared scale takes the axis' title from the first layer only if no other contradicts
-        bars = {**encoding, "y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
+        ranges = {**encoding, "y": {**encoding["y"], "field": "l"}, "y2": {"field": "h"}}
         shown = dict(encoding)
         if interactive:
-            shown["tooltip"] = [{"field": name} for name in ("line", "x", "y", "std", "seeds")]
-        diamonds = {"type": "point", "shape": "diamond", "size": 90, "strokeWidth": 1.6}
+            titles = {"s": "line", "at": self._figure.get("axis", str), "median": "median", "range": "range"}
+            shown["tooltip"] = [{"field": name, "title": title, "type": "nominal"} for name, title in titles.items()]
+        data = {"data": {"values": measured}}
         layers: list[Specification] = [
-            {"data": {"values": measured}, "mark": {"type": "line", "strokeWidth": 1.8}, "encoding": encoding},
-            {"data": {"values": measured}, "mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": bars},
-            {"data": {"values": measured}, "mark": {"type": "circle", "size": 45, "opacity": 1}, "encoding": shown},
+            {**data, "mark": {"type": "area", "opacity": style.BAND}, "encoding": ranges},
+            {**data, "mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": ranges},
+            {**data, "mark": {"type": "line", "strokeWidth": 1.8}, "encoding": encoding},
+            {**data, "mark": {"type": "circle", "size": 50, "opacity": 1}, "encoding": shown},
+            *_of_paper(paper, encoding),
+            *self._names([*paper, *measured], width, bottom, top),
         ]
-        if paper:
-            dashed = {"type": "line", "strokeDash": [4, 4], "strokeWidth": 1, "strokeOpacity": 0.7}
-            layers += [
-                {"data": {"values": paper}, "mark": dashed, "encoding": encoding},
-                {"data": {"values": paper}, "mark": diamonds, "encoding": encoding},
-            ]
-        return {"width": width, "height": HEIGHT, "layer": layers}
+        axis = one.get("axis", str)
+        return {"title": axis[:1].upper() + axis[1:], "width": width, "height": HEIGHT, "layer": layers}
+
+    def _summary(self, point: dict[str, Any], unit: str) -> dict[str, Any] | None:
+        """Median and range over the seeds in which the thing happened."""
+        values = [value for value in point["by_seed"].values() if math.isfinite(value)]
+        if not values:
+            return None
+        low, middle, high = (float(f"{value:.5g}") for value in (min(values), median(values), max(values)))
+        words = f"{style.number(low)} to {style.number(high)} over {len(values)} seeds"
+        return {
+            "s": point["line"],
+            "c": self._colour(point["line"]),
+            "x": point["x"],
+            "y": middle,
+            "l": low,
+            "h": high,
+            "at": style.number(point["x"]),
+            "median": f"{style.number(middle)} {unit}".strip(),
+            "range": words if len(values) > 1 else "one seed",
+        }
+
+    def _names(self, rows: Rows, width: int, bottom: float, top: float) -> list[Specification]:
+        """Write the name of each line where it ends."""
+        ends = {row["s"]: row for row in sorted(rows, key=lambda row: float(row["x"]))}
+        wanted = [plot.Name(line, (row["y"] - bottom) / (top - bottom), row["c"]) for line, row in ends.items() if line]
+        return plot.names(wanted, width, HEIGHT)
 
 
-def _summary(point: dict[str, Any]) -> dict[str, Any] | None:
-    """Mean and standard deviation over the seeds in which the thing happened."""
-    values = np.array([value for value in point["by_seed"].values() if math.isfinite(value)], float)
-    if not len(values):
-        return None
-    mean, std = float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    numbers = {"y": mean, "low": mean - std, "high": mean + std, "std": std}
-    rounded = {name: float(f"{number:.5g}") for name, number in numbers.items()}
-    return {"line": point["line"], "x": point["x"], "seeds": len(values), **rounded}
+def _of_paper(rows: Rows, encoding: Specification) -> list[Specification]:
+    if not rows:
+        return []
+    data = {"data": {"values": rows}}
+    layers: list[Specification] = [
+        {**data, "mark": {"type": "line", "strokeDash": [2, 3], "strokeWidth": 1.2}, "encoding": encoding},
+        {
+            **data,
+            "mark": {"type": "point", "shape": "diamond", "size": 90, "strokeWidth": 1.6, "filled": False},
+            "encoding": encoding,
+        },
+    ]
+    allowed = [row for row in rows if "low" in row]
+    if allowed:
+        span = {**encoding, "y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
+        mark = {"type": "rule", "strokeWidth": 7, "opacity": style.BAND}
+        layers.insert(0, {"data": {"values": allowed}, "mark": mark, "encoding": span})
+    return layers
+
+
+def _ends(values: list[float]) -> tuple[float, float]:
+    """Ends of an axis that holds all values: from 0, unless they are all far from it and close together."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = 0.08 * (high - low or abs(high) or 1.0)
+    return (0.0 if 0 <= low < 0.75 * high else low - room), high + room
+
+
+def _place(line: str, order: list[str]) -> int:
+    """Place among the declared labels, one of which is the line's name or its end."""
+    return next((place for place, label in enumerate(order) if line == label or line.endswith(f", {label}")), 0)
+
+
+def _natural(text: str) -> list[tuple[float, str]]:
+    parts = re.split(r"(\d+(?:\.\d+)?)", text)
+    return [(float(part), "") if index % 2 else (0.0, part) for index, part in enumerate(parts)]

@@ -70,14 +70,12 @@ class Table:
             for index, column in enumerate(self._columns[first : first + beside]):
                 for line, part in enumerate(column.split("\n")):
                     at = {"x": labels + each * (index + 1) - 8, "y": y + 14 + 15 * line}
-                    texts.append({**at, "text": part, "colour": style.VERDICTS["not testable"], "align": "right"})
+                    texts.append({**at, "text": part, "colour": style.SOFT, "align": "right"})
             y += HEAD
             for label, claims in self._rows:
                 rules.append({"y": y - 4, "x": 0, "x2": width})
                 for line, part in enumerate(label.split("\n")):
-                    texts.append(
-                        {"x": 0, "y": y + 10 + 16 * line, "text": part, "colour": style.QUEUE, "align": "left"}
-                    )
+                    texts.append({"x": 0, "y": y + 10 + 16 * line, "text": part, "colour": style.INK, "align": "left"})
                 for index, claim in enumerate(claims[first : first + beside]):
                     if claim is not None:
                         texts += _field(claim, labels + each * (index + 1) - 8, y)
@@ -92,7 +90,7 @@ class Table:
         layers: list[Specification] = [
             {
                 "data": {"values": rules},
-                "mark": {"type": "rule", "color": "#dddddd"},
+                "mark": {"type": "rule", "color": style.FRAME},
                 "encoding": {**place, "x2": {"field": "x2"}},
             }
         ]
@@ -134,6 +132,6 @@ def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]
         below = f"{number} {below}"
     common = {"x": right, "align": "right"}
     return [
-        {**common, "y": y + 10, "text": paper, "colour": style.QUEUE},
+        {**common, "y": y + 10, "text": paper, "colour": style.INK},
         {**common, "y": y + 26, "text": below, "colour": style.VERDICTS[claim["verdict"]]},
     ]

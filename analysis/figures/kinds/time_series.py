@@ -3,41 +3,47 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from analysis.claims.question import Question
 from analysis.documents import Document
 from analysis.errors import BadInputError
-from analysis.figures import panels, style
+from analysis.figures import panels, plot, roles, style
+from analysis.figures.bands import band
 from analysis.figures.panels import Panel
+from analysis.figures.plot import Line, Mark, Plot
+from analysis.figures.roles import Role
 from analysis.figures.style import Specification
-from analysis.figures.thin import thin
 from analysis.run import Run
 from analysis.runs import Runs
 
-COARSE: Final = 100  # buckets for the lines of the other seeds; faint lines need no detail, and the file stays small
-OTHERS: Final = 9  # seeds drawn faint at most; more of them only make a grey band
-Rows = list[dict[str, Any]]
+BESIDE: Final = 3  # cells side by side at most
+FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them
+JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
+BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
+PIXELS: Final = 1.2  # of such a joined interval, at least
+OWN_SCALE: Final = 3  # cells whose largest values are so many times apart do not share the axis of a panel
 
 
 @dataclass(frozen=True)
 class Column:
     """The runs of one cell."""
 
+    cell: str
     title: str | None
     runs: list[Run]
-    shown: Run  # the one drawn bold
+    shown: Run  # the one whose medians are drawn
 
 
 def make(measured: Document, runs: Path) -> "TimeSeries":
     """Make the figure of an experiment."""
     entry = measured.child("experiment")
     ask = Question(Runs(runs), entry.get("runs_of", str), entry.maybe("words", dict) or {})
-    return TimeSeries(measured.child("figure"), ask)
+    return TimeSeries(measured.child("figure"), ask, measured.children("claims"))
 
 
 class TimeSeries:
@@ -47,139 +53,133 @@ class TimeSeries:
     the whole run), `cells` (default: all), `step` (s, of rates) and `marks`, instants that the paper's text names.
     """
 
-    def __init__(self, figure: Document, ask: Question) -> None:
+    def __init__(self, figure: Document, ask: Question, claims: list[Document]) -> None:
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(one, figure, step_s, ask) for one in figure.get("panels", list)]
         self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, self._panels))
-        self._interval = _interval(figure, self._columns)
-        marks = [{"t": mark.get("at", float), "text": mark.get("text", str)} for mark in figure.children("marks")]
-        self._marks = [mark for mark in marks if self._interval[0] <= float(str(mark["t"])) <= self._interval[1]]
-        names = [line for panel in self._panels for column in self._columns for line in panel.lines(column.shown)]
-        self._lines = [line for line in dict.fromkeys(names) if line not in (panels.SUM, panels.QUEUE)]
+        self._interval = t0, t1 = _interval(figure, self._columns)
+        marks = [_mark(mark, claims) for mark in figure.children("marks")]
+        # what the paper names may come a little after the end of what was measured
+        self._marks = [mark for mark in marks if t0 <= mark.begin and mark.end <= t1 + BEYOND * (t1 - t0)]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
         text = "; ".join(panel.says for panel in self._panels)
         text = f"From top to bottom: {text}." if len(self._panels) > 1 else f"{text[:1].upper()}{text[1:]}."
-        levels = dict.fromkeys(
-            f"“{name}” at {value:.4g} {panel.axis.partition('[')[2].rstrip(']')}"
-            for panel in self._panels
-            for column in self._columns
-            for name, value in panel.levels(column.shown)
-        )
-        if levels:
-            text += f" Lines across: {', '.join(levels)}."
         count = max(len(column.runs) for column in self._columns)
-        if count == 2:
-            text += " Bold is the first of 2 seeds, the other is faint."
-        elif count > 2:
-            faint = "the others are" if count <= OTHERS + 1 else f"{OTHERS} others are"
-            text += f" Bold is the seed closest to the median of {count}; {faint} faint."
+        if count > 1:
+            which = "first of 2 seeds" if count == 2 else f"seed closest to the median of {count}"
+            text += f" Each line is the {which}, smoothed to medians; its band reaches from the smallest to the largest"
+            text += " value of all seeds."
         else:
-            text += f" Seed {self._columns[0].shown.settings.seed}."
+            text += f" Seed {self._columns[0].shown.settings.seed}. Lines are medians over short intervals, bands reach"
+            text += " from the smallest to the largest value there."
         if self._marks:
-            text += " Dotted lines mark the instants that the paper's text names."
+            text += " Dotted lines are the instants that the paper names"
+            text += (
+                ", shaded as far as counts as reproduced." if any(mark.low is not None for mark in self._marks) else "."
+            )
+        if any(len({one.top for one in row}) > 1 for row in zip(*self._plots, strict=True)):
+            text += " Cells whose values differ much have axes of their own."
         return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         roomy = width >= style.WIDE
-        count = len(self._columns) if roomy else 1
-        each = (width - style.GAP * (count - 1)) // count
-        datasets: dict[str, Rows] = {}
-        arranged = []
-        for number, column in enumerate(self._columns):
-            plots = []
-            for index, (panel, top) in enumerate(zip(self._panels, self._tops, strict=True)):
-                name = f"{number}-{index}"
-                datasets[name] = self._rows_of(panel, column.shown, each)
-                others = [run for run in column.runs if run is not column.shown][:OTHERS]
-                datasets[f"{name}-others"] = [row for run in others for row in self._rows_of(panel, run, COARSE)]
-                plot = self._plot(panel, column, name, each, top, first=index == 0, last=index == len(self._tops) - 1)
+        beside = _beside(len(self._columns)) if roomy else 1
+        each = (width - style.GAP * (beside - 1)) // beside
+        each -= style.AXIS + plot.gutter([one for column in self._plots for one in column])
+        joined = 2 if interactive else next(by for by in JOINED if FINEST / by <= each / PIXELS)
+        datasets: dict[str, plot.Rows] = {}
+        arranged: list[Specification] = []
+        for number, (column, plots) in enumerate(zip(self._columns, self._plots, strict=True)):
+            drawn = []
+            for index, fine in enumerate(plots):
+                one, name = fine.coarser(joined), f"d{number}-{index}"
+                datasets[name] = plot.rows(one)
                 if interactive:
-                    _make_interactive(plot, f"zoom{number}" if index == 0 else None)
-                plots.append(plot)
-            title = {"title": column.title} if column.title else {}
-            resolve = {"scale": {"x": "shared", "color": "independent"}}
-            arranged.append({**title, "vconcat": plots, "spacing": 12, "resolve": resolve})
-        direction = "hconcat" if roomy else "vconcat"
-        return style.specification(
-            {direction: arranged, "datasets": datasets, "resolve": {"scale": {"color": "independent"}}}
-        )
-
-    @cache  # noqa: B019 (a figure lives as long as the process that draws it)
-    def _rows_of(self, panel: Panel, run: Run, buckets: int) -> Rows:
-        t0, t1 = self._interval
-        return [
-            {"line": line, "t": t, "y": y, "seed": run.settings.seed}
-            for line, series in panel.lines(run).items()
-            if series.start < t1
-            for t, y in thin(series, max(t0, series.start), t1, buckets)
-        ]
+                    datasets[f"{name}-hover"] = plot.hover(one)
+                # touching a phone's screen scrolls
+                zoom = f"zoom{number}" if interactive and roomy and index == 0 else None
+                height = (260 if len(plots) < 3 else 220) if index == 0 else 140
+                drawn.append(plot.draw(one, each, height, data=name, interactive=interactive, zoom=zoom))
+            title = {"title": {"text": column.title, "fontWeight": "bold", "offset": 4}} if column.title else {}
+            resolve = {"resolve": {"scale": {"x": "shared"}}} if interactive and roomy else {}
+            arranged.append({**title, "vconcat": drawn, "spacing": 10, **resolve})
+        body = {"concat": arranged, "columns": beside, "spacing": {"row": 26, "column": style.GAP}}
+        return style.specification({**body, "datasets": datasets})
 
     @cached_property
-    def _tops(self) -> list[float]:
-        """Upper end of each panel's axis, the same in all columns: it holds all lines and levels."""
-        return [self._top(panel) for panel in self._panels]
-
-    def _top(self, panel: Panel) -> float:
-        t0, t1 = self._interval
-        highest = [
-            series.max(max(t0, series.start), t1)
+    def _plots(self) -> list[list[Plot]]:
+        """Plots of each column, from top to bottom, in the finest intervals."""
+        made: list[list[Plot]] = [[] for _ in self._columns]
+        marks = [
+            [mark for mark in self._marks if mark.cell in (None, column.cell) or len(self._columns) == 1]
             for column in self._columns
-            for run in column.runs
-            for series in panel.lines(run).values()
-            if series.start < t1
         ]
-        highest += [value for column in self._columns for _, value in panel.levels(column.shown)]
-        return max(highest, default=1.0) or 1.0
+        for index, panel in enumerate(self._panels):
+            lines = [self._lines(column, panel) for column in self._columns]
+            levels = [panel.levels(column.shown) for column in self._columns]
+            for number, top in enumerate(_tops(lines, levels)):
+                made[number].append(
+                    Plot(
+                        panel.axis,
+                        (self._interval[0], max([self._interval[1], *(mark.end for mark in self._marks)])),
+                        lines[number],
+                        top,
+                        levels[number],
+                        marks[number],
+                        words=index == 0,
+                        last=index == len(self._panels) - 1,
+                    )
+                )
+        return made
 
-    def _plot(
-        self, panel: Panel, column: Column, data: str, width: int, top: float, *, first: bool, last: bool
-    ) -> Specification:
-        roomy = width >= style.WIDE
-        marks = self._marks if first else []
-        lines = self._lines + ([panels.SUM] if panels.SUM in panel.lines(column.shown) else [])
-        colour = style.colours(lines, legend=first and bool(lines), width=width)
-        if panels.SUM in lines:
-            colour["scale"]["range"][-1] = style.SUM
-        if panels.QUEUE in panel.lines(column.shown):
-            colour = {"value": style.QUEUE}
-        room = 1.15 if marks and roomy else 1.06
-        time = {"field": "t", "type": "quantitative", "title": "time [s]" if last else None}
-        encoding = {
-            "x": {**time, "scale": {"domain": list(self._interval), "nice": False}},
-            "y": {
-                "field": "y",
-                "type": "quantitative",
-                "title": panel.axis,
-                "scale": {"domain": [0, top * room], "nice": False},
-            },
-            "color": colour,
-            "detail": [{"field": "line"}, {"field": "seed"}],
-        }
-        levels = panel.levels(column.shown)
-        height = (290 if roomy else 210) if first else (150 if roomy else 120)
-        return {
-            "width": width,
-            "height": height,
-            "layer": [
-                *_rules(self._marks, words=roomy and first),
-                *_across(levels, width),
-                # few points: straight lines between them are closer to the truth than steps
-                {
-                    "data": {"name": f"{data}-others"},
-                    "mark": {"type": "line", "strokeWidth": 0.8, "strokeOpacity": style.FAINT},
-                    "encoding": encoding,
-                },
-                {
-                    "data": {"name": data},
-                    "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
-                    "encoding": encoding,
-                },
-            ],
-        }
+    def _lines(self, column: Column, panel: Panel) -> list[Line]:
+        t0, t1 = self._interval
+        of_flows = roles.of_flows(column.shown.settings.flows)
+        shown = panel.lines(column.shown)
+        lines = []
+        for name, series in shown.items():
+            if series.start < t1:
+                role = of_flows.get(name) or _role(name, list(shown))
+                others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
+                ranges = band(series, filter(None, others), t0, t1, FINEST)
+                lines.append(Line(role.label, role.colour, ranges, dashed=name == panels.SUM))
+        return lines
+
+
+def _tops(lines: list[list[Line]], levels: list[panels.Levels]) -> list[float]:
+    """Upper ends of the axes of one panel, by column: one for all where that flattens none."""
+    tops = [plot.top_of(*one) for one in zip(lines, levels, strict=True)]
+    return [max(tops)] * len(tops) if max(tops) <= OWN_SCALE * min(tops) else tops
+
+
+def _role(name: str, names: list[str]) -> Role:
+    """Give the role of a line that is no flow's."""
+    if name == panels.SUM:
+        return Role("sum", style.SOFT)
+    return Role(name, roles.colour("queue", names.index(name)))
+
+
+def _beside(cells: int) -> int:
+    """How many cells to put side by side, so that rows are alike."""
+    return math.ceil(cells / math.ceil(cells / BESIDE))
+
+
+def _mark(declared: Document, claims: list[Document]) -> Mark:
+    """Read an instant, or take the one that a claim says the paper prints, with what is allowed around it."""
+    text = declared.get("text", str)
+    if "claim" not in declared.data:
+        return Mark(text, declared.get("at", float), declared.get("at", float))
+    named = declared.get("claim", str)
+    for claim in claims:
+        if claim.get("id", str).rpartition("/")[2] == named:
+            begin, end = map(float, claim.maybe("interval", list) or [claim.get("paper", str)] * 2)
+            low, high = (claim.maybe("zones", dict) or {}).get("reproduced", (None, None))
+            return Mark(text, begin, end, low, high, claim.maybe("cell", str))
+    raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
 
 
 def _kept(panel: Panel, number: int) -> Panel:
@@ -206,11 +206,13 @@ def _columns(figure: Document, ask: Question, drawn: list[Panel]) -> Iterator[Co
     if not there:
         raise figure.error(figure.name("cells"), ", ".join(titles), f"at least one of {', '.join(by_cell)}")
     for cell in there:
-        yield Column(titles[cell] if len(there) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn))
+        yield Column(
+            cell, titles[cell] if len(there) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn)
+        )
 
 
 def representative(runs: list[Run], drawn: list[Panel]) -> Run:
-    """Choose the run to draw bold: over time, its lines are closest to the median over the seeds."""
+    """Choose the run to draw: over time, its lines are closest to the median over the seeds."""
     if len(runs) < 3:
         return runs[0]
     times = np.linspace(0, min(run.duration for run in runs), 500, endpoint=False)
@@ -234,41 +236,3 @@ def _interval(figure: Document, columns: list[Column]) -> tuple[float, float]:
         raise figure.error(figure.name("interval"), interval, "two instants in seconds, the earlier first")
     # at size quick a run may be shorter
     return float(numbers[0]), min(float(numbers[1]), ends) if ends > numbers[0] else math.nan
-
-
-def _rules(marks: Rows, *, words: bool) -> list[Specification]:
-    if not marks:
-        return []
-    x = {"x": {"field": "t", "type": "quantitative"}}
-    rule = {"type": "rule", "color": style.MARK, "strokeDash": [2, 3]}
-    layers: list[Specification] = [{"data": {"values": marks}, "mark": rule, "encoding": x}]
-    text = {"type": "text", "align": "left", "baseline": "top", "dx": 4, "color": "#555555"}
-    for row, mark in enumerate(marks if words else []):
-        # a line for each: marks may be closer together than their words are long
-        encoding = {**x, "y": {"value": 3 + 14 * row}, "text": {"field": "text"}}
-        layers.append({"data": {"values": [mark]}, "mark": text, "encoding": encoding})
-    return layers
-
-
-def _across(levels: panels.Levels, width: int) -> list[Specification]:
-    """Draw lines across a panel, named at their right end."""
-    layers: list[Specification] = []
-    for name, value in levels:
-        data = {"values": [{"y": value, "text": name}]}
-        y = {"y": {"field": "y", "type": "quantitative"}}
-        rule = {"type": "rule", "color": style.REFERENCE, "strokeDash": style.DASHES[name], "strokeWidth": 1.1}
-        text = {"type": "text", "align": "left", "baseline": "middle", "dx": 4, "color": style.REFERENCE}
-        layers.append({"data": data, "mark": rule, "encoding": y})
-        layers.append({"data": data, "mark": text, "encoding": {**y, "x": {"value": width}, "text": {"field": "text"}}})
-    return layers
-
-
-def _make_interactive(plot: Specification, zoom: str | None) -> None:
-    """Let the reader zoom in time, and read values under the pointer."""
-    bold = plot["layer"][-1]
-    for layer in plot["layer"][-2:]:
-        # what is zoomed in must not stick out; in the still picture nothing does, and clipping costs a mask a line
-        layer["mark"] = {**layer["mark"], "clip": True}
-    bold["encoding"] = {**bold["encoding"], "tooltip": [{"field": name} for name in ("line", "t", "y", "seed")]}
-    if zoom:
-        bold["params"] = [{"name": zoom, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]

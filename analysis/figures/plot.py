@@ -1,0 +1,322 @@
+"""One plot over time: ranges, medians above them, levels on top, the paper's instants, and the names of all.
+
+Every function here gives a part of a Vega-Lite specification.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from analysis.figures import roles, style
+from analysis.figures.bands import Band
+from analysis.figures.style import Specification
+
+LINE: Final = 15  # pixels from one line of text to the next
+APART: Final = 3  # pixels between a mark and its words
+SWATCH: Final = 12  # pixels of a colour before the name that it belongs to
+HOVER: Final = 4  # intervals that one tooltip speaks of
+TOO_HIGH: Final = 2.5  # a level so many times above all lines is named at the top instead of flattening them
+DASHES: Final[dict[str, list[float]]] = {"target": [6, 3]}  # every other level is drawn through
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a plot: its name, its colour and what it shows."""
+
+    label: str
+    colour: str
+    band: Band
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An instant (s) that a paper names, or a range of them; from `low` to `high` counts as reproduced."""
+
+    text: str
+    begin: float
+    end: float
+    low: float | None = None
+    high: float | None = None
+    cell: str | None = None  # the only one it speaks of
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From the earliest to the latest instant that agrees with the paper, s."""
+        return self.begin if self.low is None else self.low, self.end if self.high is None else self.high
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name at the right of a plot; `part` is how far up it belongs, from 0 to 1."""
+
+    text: str
+    part: float
+    colour: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a plot shows. `levels` are names with a value on its axis; `top` is the upper end of that axis."""
+
+    axis: str  # quantity [unit]
+    interval: tuple[float, float]
+    lines: Sequence[Line]
+    top: float
+    levels: Sequence[tuple[str, float]] = ()
+    marks: Sequence[Mark] = ()
+    words: bool = True  # whether the marks' words stand above the plot
+    last: bool = True  # whether the time stands below it
+
+    @property
+    def unit(self) -> str:
+        """What the axis counts, with a blank before it; nothing for plain numbers."""
+        unit = self.axis.partition("[")[2].rstrip("]")
+        return f" {unit}" if unit else ""
+
+    def coarser(self, by: int) -> "Plot":
+        """Join so many intervals of each line to one."""
+        return replace(self, lines=[replace(line, band=line.band.coarser(by)) for line in self.lines])
+
+    def shown_levels(self) -> list[tuple[str, float]]:
+        """Levels that are drawn as lines: those on the axis."""
+        return [(name, value) for name, value in self.levels if value <= self.top]
+
+    def texts(self) -> list[str]:
+        """Texts that stand to the right of the plot."""
+        return [*(line.label for line in self.lines), *(self.level(*one) for one in self.levels)]
+
+    def level(self, name: str, value: float) -> str:
+        """What a level is called; an arrow says that it is above the plot."""
+        return f"{name} {style.number(value)}" + " ↑" * bool(value > self.top)
+
+
+def top_of(lines: Sequence[Line], levels: Sequence[tuple[str, float]]) -> float:
+    """Upper end of the axis that shows lines, and levels that are not far above them."""
+    highest = max((value for line in lines for value in line.band.high if value == value), default=0.0)
+    near = [value for _, value in levels if value <= TOO_HIGH * highest or not highest]
+    return max([highest, *near]) or 1.0
+
+
+def gutter(plots: Sequence[Plot]) -> int:
+    """Pixels that the names at the right of plots take."""
+    return SWATCH + 10 + max((style.text_width(name) for plot in plots for name in plot.texts()), default=0)
+
+
+def draw(
+    plot: Plot, width: int, height: int, *, data: str, interactive: bool = False, zoom: str | None = None
+) -> Specification:
+    """Draw a plot of so many pixels. Its rows are `rows(plot)`, a data set of the name `data`.
+
+    Interactive plots have a second data set, `hover(plot)` of the name `data`-hover; `zoom` lets the reader zoom in.
+    """
+    ceiling = plot.top * 1.06
+    axis: Specification = {"title": "time [s]"} if plot.last else {"title": None, "labels": False, "ticks": False}
+    axis["tickCount"] = max(2, width // 70)
+    scale = {"domain": list(plot.interval), "nice": False}
+    across = {"x": {"field": "t", "type": "quantitative", "axis": axis, "scale": scale}}
+    value = {"type": "quantitative", "title": None, "scale": {"domain": [0, ceiling], "nice": False}}
+    coloured = {
+        "color": {"field": "c", "type": "nominal", "scale": None, "legend": None},
+        "detail": {"field": "s", "type": "nominal"},
+    }
+    # what is zoomed in must not stick out; in the still picture nothing does, and clipping costs a mask a line
+    clip = {"clip": True} if interactive else {}
+    area = {"type": "area", "interpolate": "step-after", "opacity": style.BAND, "line": False, **clip}
+    line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, **clip}
+    dashed = [json.dumps(one.label) for one in plot.lines if one.dashed]
+    dash = {"condition": {"test": f"indexof([{','.join(dashed)}], datum.s) >= 0", "value": [4, 2]}, "value": [1, 0]}
+    low, middle = ({**value, "field": name} for name in "lm")
+    layers: list[Specification] = [
+        *_marks(plot, across, width),
+        {"data": {"name": data}, "mark": area, "encoding": {**across, "y": low, "y2": {"field": "h"}, **coloured}},
+        {"data": {"name": data}, "mark": line, "encoding": {**across, "y": middle, **coloured, "strokeDash": dash}},
+        *_levels(plot, value),
+        *_names(plot, width, height, ceiling),
+    ]
+    if interactive:
+        layers.append(_hover(plot, across, data, zoom))
+    return {"title": plot.axis[:1].upper() + plot.axis[1:], "width": width, "height": height, "layer": layers}
+
+
+def rows(plot: Plot) -> Rows:
+    """Rows of a plot's lines: s (name), c (colour), t, l, m, h (range and median); what stays the same is left out."""
+    made: Rows = []
+    for line in plot.lines:
+        last: tuple[float, ...] | None = None
+        for t, *values in zip(line.band.edges[:-1], line.band.low, line.band.middle, line.band.high, strict=True):
+            here = tuple(_short(float(value)) for value in values)
+            if here != last and here[1] == here[1]:
+                made.append(_row(line, float(t), here))
+                last = here
+        if last:
+            made.append(_row(line, float(line.band.edges[-1]), last))
+    return made
+
+
+def hover(plot: Plot) -> Rows:
+    """Rows of what tooltips say: from t until u, for each line n its median and its range, in words and units."""
+    made: Rows = []
+    edges: Sequence[float] = list(plot.lines[0].band.edges) if plot.lines else []
+    for first in range(0, len(edges) - 1, HOVER):
+        after = min(first + HOVER, len(edges) - 1)
+        row: dict[str, Any] = {"t": _short(float(edges[first])), "u": _short(float(edges[after]))}
+        row["at"] = f"{style.number(row['t'])} s"
+        for number, line in enumerate(plot.lines):
+            row[f"n{number}"] = _words(line.band, first, after, plot.unit)
+        made.append(row)
+    return made
+
+
+def _row(line: Line, t: float, values: tuple[float, ...]) -> dict[str, Any]:
+    return {"s": line.label, "c": line.colour, "t": round(t, 4), **dict(zip("lmh", values, strict=True))}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _words(band: Band, first: int, after: int, unit: str) -> str:
+    there = [index for index in range(first, after) if band.middle[index] == band.middle[index]]
+    if not there:
+        return "not yet"
+    low, high = min(band.low[there]), max(band.high[there])
+    middle = style.number(float(sorted(band.middle[there])[len(there) // 2]))
+    least, most = style.number(float(low)), style.number(float(high))
+    return f"{middle}{unit}" + (f" (from {least} to {most})" if least != most else "")
+
+
+def _levels(plot: Plot, value: Specification) -> list[Specification]:
+    """Draw levels across a plot, with a light edge that keeps them apart from what they cross."""
+    layers = []
+    for name, at in plot.shown_levels():
+        layer = {"data": {"values": [{"y": at}]}, "encoding": {"y": {**value, "field": "y"}}}
+        edge = {"type": "rule", "color": style.GROUND, "strokeWidth": 3.2, "opacity": 0.75}
+        rule = {"type": "rule", "color": style.INK, "strokeWidth": 1.2, "strokeDash": DASHES.get(name, [1, 0])}
+        layers += [{**layer, "mark": edge}, {**layer, "mark": rule}]
+    return layers
+
+
+def _marks(plot: Plot, across: Specification, width: int) -> list[Specification]:
+    if not plot.marks:
+        return []
+    t0, t1 = plot.interval
+    spans = [{"t": max(mark.span[0], t0), "u": min(mark.span[1], t1)} for mark in plot.marks]
+    ends = [{"t": t} for mark in plot.marks for t in dict.fromkeys((mark.begin, mark.end)) if t0 <= t <= t1]
+    layers: list[Specification] = [
+        {
+            "data": {"values": spans},
+            "mark": {"type": "rect", "color": roles.PAPER, "opacity": style.BAND},
+            "encoding": {**across, "x2": {"field": "u"}},
+        },
+        {
+            "data": {"values": ends},
+            "mark": {"type": "rule", "color": roles.PAPER, "strokeWidth": 1.6, "strokeDash": [2, 2]},
+            "encoding": across,
+        },
+    ]
+    return [*layers, *(_words_of(plot, across, width) if plot.words else [])]
+
+
+def _words_of(plot: Plot, across: Specification, width: int) -> list[Specification]:
+    """Write what happens at each mark above the plot, beside its line, to the side where there is room."""
+    t0, t1 = plot.interval
+    layers: list[Specification] = []
+    taken: list[list[tuple[float, float]]] = []  # pixels, by row
+    for mark in plot.marks:
+        leftwards = mark.begin + mark.end > t0 + t1
+        place = min(max(mark.end if leftwards else mark.begin, t0), t1)
+        begin = (place - t0) / (t1 - t0) * width - (style.text_width(mark.text) if leftwards else 0)
+        span = begin, begin + style.text_width(mark.text) + 2 * APART
+        row = next((row for row, others in enumerate(taken) if _free(span, others)), len(taken))
+        if row == len(taken):
+            taken.append([])
+        taken[row].append(span)
+        side = {"align": "right", "dx": -APART} if leftwards else {"align": "left", "dx": APART}
+        text = {"type": "text", "color": style.SOFT, "clip": False, **side}
+        at = {**across, "y": {"value": 9 - LINE * (row + 1)}, "text": {"value": mark.text}}
+        layers.append({"data": {"values": [{"t": place}]}, "mark": text, "encoding": at})
+    return layers
+
+
+def _free(span: tuple[float, float], others: list[tuple[float, float]]) -> bool:
+    return all(span[1] <= begin or end <= span[0] for begin, end in others)
+
+
+def _names(plot: Plot, width: int, height: int, ceiling: float) -> list[Specification]:
+    lines = [Name(line.label, _end(line) / ceiling, line.colour, line.dashed) for line in plot.lines]
+    levels = [Name(plot.level(name, at), min(at / ceiling, 1.0), style.INK, name in DASHES) for name, at in plot.levels]
+    return names([*lines, *levels], width, height)
+
+
+def names(wanted: Sequence[Name], width: int, height: int) -> list[Specification]:
+    """Write names to the right of a plot, each with its colour and as close to its place as the others allow."""
+    ordered = sorted(wanted, key=lambda name: -name.part)
+    places = spread_out([height * (1 - name.part) for name in ordered], LINE, height)
+    values = [
+        {"y": round(y, 2), "text": name.text, "c": name.colour, "dash": [4, 2] if name.dashed else [1, 0]}
+        for y, name in zip(places, ordered, strict=True)
+    ]
+    if not values:
+        return []
+    y = {"y": {"field": "y", "type": "quantitative", "scale": None}}
+    coloured = {"color": {"field": "c", "type": "nominal", "scale": None, "legend": None}}
+    stroke = {"strokeDash": {"field": "dash", "type": "nominal", "scale": None}}
+    return [
+        {
+            "data": {"values": values},
+            "mark": {"type": "rule", "strokeWidth": 3, "clip": False},
+            "encoding": {**y, **coloured, **stroke, "x": {"value": width + 6}, "x2": {"value": width + 6 + SWATCH}},
+        },
+        {
+            "data": {"values": values},
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "clip": False},
+            "encoding": {**y, "x": {"value": width + 10 + SWATCH}, "text": {"field": "text"}},
+        },
+    ]
+
+
+def _end(line: Line) -> float:
+    """Where a line ends, nearly: the mean of the last tenth of it."""
+    there = [float(value) for value in line.band.middle if value == value]
+    last = there[-max(1, len(there) // 10) :]
+    return math.fsum(last) / len(last) if last else 0.0
+
+
+def spread_out(places: Sequence[float], apart: float, end: float) -> list[float]:
+    """Move ascending places so that each is so far from the next, within 0 and `end` if there is room."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + apart) if moved else max(place, 0.0))
+    limit = end
+    for index in reversed(range(len(moved))):
+        moved[index] = min(moved[index], limit)
+        limit = moved[index] - apart
+    return moved
+
+
+def _hover(plot: Plot, across: Specification, data: str, zoom: str | None) -> Specification:
+    tooltip = [{"field": "at", "title": "from"}]
+    tooltip += [{"field": f"n{number}", "title": line.label} for number, line in enumerate(plot.lines)]
+    name = f"over_{data}".replace("-", "_")
+    params: list[Specification] = [
+        {"name": name, "select": {"type": "point", "on": "pointerover", "clear": "pointerout"}}
+    ]
+    if zoom:
+        params.append({"name": zoom, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"})
+    return {
+        "data": {"name": f"{data}-hover"},
+        "params": params,
+        "mark": {"type": "rect", "color": style.INK, "clip": True, "cursor": "crosshair"},
+        "encoding": {
+            **across,
+            "x2": {"field": "u"},
+            "opacity": {"condition": {"param": name, "empty": False, "value": 0.12}, "value": 0},
+            "tooltip": [{**one, "type": "nominal"} for one in tooltip],
+        },
+    }

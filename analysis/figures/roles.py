@@ -1,0 +1,88 @@
+"""The colour and the name of a line: by its protocol, and its place among the flows of that protocol.
+
+Every colour has a contrast of at least 3:1 against both grounds, white and nearly black, so that a protocol looks the
+same on either; tests/analysis/test_grammar.py computes that, and how far apart colours that meet in a figure stay for
+colour-blind readers. The palette was searched by computer for the largest of those smallest distances.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.documents import Document
+from analysis.settings import Flow
+
+LEDBAT: Final = "LEDBAT"
+TCP: Final = "TCP"
+# by protocol: its first flow in the order of their starts, its second (a late-comer), and so on
+COLOURS: Final[dict[str, tuple[str, ...]]] = {
+    TCP: ("#f95801", "#b2471c"),
+    LEDBAT: ("#2694f3", "#9744a9", "#337262", "#833af0", "#b86db1"),
+    "LEDBAT++": ("#854cba",),
+    "TCP-LP": ("#307672",),
+    "Vegas": ("#bc392a",),
+    "constant rate": ("#b63569",),
+    "queue": ("#70757d", "#b63569"),  # of the forward path, of the reverse path: nobody's
+}
+PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
+
+# Which protocol an implementation speaks, by its name; the first that fits. uTP's is LEDBAT.
+_PROTOCOLS: Final = (
+    (r"tcp-ledbatpp", "LEDBAT++"),
+    (r"tcp-\w*ledbat", LEDBAT),
+    (r"tcp-lp", "TCP-LP"),
+    (r"tcp-vegas", "Vegas"),
+    (r"udp-", "constant rate"),
+    (r"tcp-|.*-tcp$", TCP),
+    (r"", LEDBAT),
+)
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a line is drawn, and called."""
+
+    label: str
+    colour: str
+
+
+def protocol(implementation: str) -> str:
+    """Give the protocol that an implementation speaks."""
+    return next(name for pattern, name in _PROTOCOLS if re.match(pattern, implementation))
+
+
+def colour(protocol: str, place: int = 0) -> str:
+    """Colour of a protocol's flow, by its place; where there are more flows than colours, they come again."""
+    colours = COLOURS[protocol]
+    return colours[place % len(colours)]
+
+
+def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
+    """Give each flow its role, by its name."""
+    ordered = sorted(flows, key=lambda flow: flow.start_s)  # flows that start together keep their order
+    kinds = {flow.name: (protocol(flow.implementation), flow.backward) for flow in flows}
+    several, same = Counter(kinds.values()), Counter(name for name, _ in kinds.values())
+    seen: Counter[str] = Counter()
+    beside: Counter[tuple[str, bool]] = Counter()
+    roles = {}
+    for flow in ordered:
+        name, backward = kinds[flow.name]
+        seen[name] += 1
+        beside[name, backward] += 1
+        number = f" {beside[name, backward]}" if several[name, backward] > 1 else ""
+        path = ", reverse" if backward and same[name] > 1 else ""
+        roles[flow.name] = Role(f"{name}{number}{path}", colour(name, seen[name] - 1))
+    return roles
+
+
+def declared(document: Document, field: str) -> str:
+    """Colour of the role that a figure's declaration names, such as `TCP` or `LEDBAT 2`."""
+    role = document.get(field, str)
+    protocol, _, place = role.rpartition(" ")
+    name = protocol if place.isdigit() else role
+    if name not in COLOURS:
+        allowed = f"one of {', '.join(COLOURS)}, with a number for a later flow"
+        raise document.error(document.name(field), role, allowed)
+    return colour(name, int(place) - 1 if place.isdigit() else 0)

@@ -1,0 +1,208 @@
+"""The grammar of docs/figures.md: colours that everyone can tell apart on both grounds, digits, names, bytes."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from ipaddress import IPv4Address
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from analysis.figures import plot, roles, style, svg
+from analysis.figures.bands import band
+from analysis.series import Series
+from analysis.settings import Flow
+
+Floats = NDArray[np.float64]
+
+# Linear sRGB as people see it who lack one kind of cones (severity 1): Machado, Oliveira and Fernandes, "A
+# Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE TVCG 15 (2009), table of the article.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+# Oklab, where equal distances look alike: B. Ottosson, "A perceptual color space for image processing" (2020)
+TO_LMS = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+NEAREST = 0.09  # distance in Oklab of colours that meet; the best palette that a search found has 0.099
+
+T, L = roles.COLOURS["TCP"], roles.COLOURS["LEDBAT"]
+OTHERS = [roles.COLOURS[name][0] for name in ("LEDBAT++", "TCP-LP", "Vegas")]
+CALL = roles.COLOURS["constant rate"][0]
+# colours that stand in one figure of the studies
+MEETING = [[*T, *L[:2], roles.PAPER], [*L, roles.PAPER], [T[0], *L[:3]], [T[0], L[0], *OTHERS], [T[0], *L[:2], CALL]]
+
+
+def linear(colour: str) -> Floats:
+    part = np.array([int(colour[index : index + 2], 16) for index in (1, 3, 5)]) / 255
+    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of WCAG 2.2."""
+    dark, light = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def distance(one: str, other: str, vision: str) -> float:
+    seen = [TO_LAB @ np.cbrt(TO_LMS @ np.clip(VISION[vision] @ linear(colour), 0, 1)) for colour in (one, other)]
+    return float(np.linalg.norm(seen[0] - seen[1]))
+
+
+def test_the_measures_are_those_of_their_sources() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    assert distance("#000000", "#ffffff", "normal") == pytest.approx(1, abs=1e-3)
+    # red and green, of the same lightness, are what deuteranopes confuse
+    assert distance("#a06060", "#608060", "deuteranopia") < 0.4 * distance("#a06060", "#608060", "normal")
+
+
+@pytest.mark.parametrize("colour", [*itertools.chain(*roles.COLOURS.values()), roles.PAPER])
+def test_every_colour_stands_out_on_both_grounds(colour: str) -> None:
+    assert contrast(colour, style.GROUND) >= 3
+    assert contrast(colour, style.DARK[style.GROUND]) >= 3
+
+
+def test_texts_can_be_read_on_both_grounds() -> None:
+    for ink in (style.INK, style.SOFT, *style.VERDICTS.values()):
+        assert contrast(ink, style.GROUND) >= 4.5
+        assert contrast(style.DARK[ink], style.DARK[style.GROUND]) >= 4.5
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_colours_that_meet_in_a_figure_differ_for_everyone(vision: str) -> None:
+    for colours in MEETING:
+        for one, other in itertools.combinations(colours, 2):
+            assert distance(one, other, vision) >= NEAREST, (one, other)
+
+
+def test_no_colour_means_two_things() -> None:
+    inks = [*style.DARK, *style.DARK.values()]
+    flows = [colour for name, colours in roles.COLOURS.items() if name != "queue" for colour in colours]
+    assert len({*flows}) == len(flows)
+    assert not {*inks} & {*flows, roles.PAPER}
+    assert len(inks) == len({*inks})
+
+
+def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = False) -> Flow:
+    address = int(IPv4Address("10.0.1.1" if backward else "10.1.1.1"))
+    return Flow(name, implementation, start_s, None, {}, address, 5001)
+
+
+def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_beside_it() -> None:
+    alone = roles.of_flows([flow("client", "libutp-beta1")])["client"]
+    beside = roles.of_flows([flow("a", "tcp-cubic"), flow("b", "tcp-ledbat-draft00", 10)])
+    assert alone == beside["b"] == roles.Role("LEDBAT", L[0])
+    assert beside["a"] == roles.Role("TCP", T[0])
+
+
+def test_late_comers_are_numbered_by_their_starts() -> None:
+    found = roles.of_flows([flow("late", "tcp-ledbat-ld", 15), flow("early", "tcp-ledbat-ld")])
+    assert found == {"early": roles.Role("LEDBAT 1", L[0]), "late": roles.Role("LEDBAT 2", L[1])}
+    ways = roles.of_flows([flow("to", "tcp-reno"), flow("fro", "tcp-reno", 9, backward=True)])
+    assert ways == {"to": roles.Role("TCP", T[0]), "fro": roles.Role("TCP, reverse", T[1])}
+
+
+@pytest.mark.parametrize(
+    ("implementation", "protocol"),
+    [
+        ("tcp-ledbat", "LEDBAT"),
+        ("tcp-fledbat", "LEDBAT"),
+        ("tcp-ledbatpp", "LEDBAT++"),
+        ("transmission-4", "LEDBAT"),
+        ("libtorrent-tcp", "TCP"),
+        ("tcp-windows-11", "TCP"),
+        ("tcp-lp", "TCP-LP"),
+        ("tcp-linux", "TCP"),
+        ("udp-cbr", "constant rate"),
+    ],
+)
+def test_the_protocol_of_an_implementation(implementation: str, protocol: str) -> None:
+    assert roles.protocol(implementation) == protocol
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (12.345, "12.3"),
+        (0.07896, "0.079"),
+        (17520, "17,500"),
+        (99.96, "100"),
+        (-1.5, "-1.5"),
+        (3e-5, "3.00e-5"),
+    ],
+)
+def test_numbers_have_three_digits_at_most(value: float, text: str) -> None:
+    assert style.number(value) == text
+
+
+def test_names_stand_apart_and_inside() -> None:
+    assert plot.spread_out([10, 12, 90], 15, 100) == [10, 25, 90]
+    assert plot.spread_out([95, 96, 97], 15, 100) == [70, 85, 100]
+
+
+def shown() -> plot.Plot:
+    times = np.arange(0, 10, 0.01)
+    lines = [
+        plot.Line(name, colour, band(Series(times, 20 + height * np.sin(times), 10), (), 0, 10, 100))
+        for name, colour, height in (("TCP", T[0], 15.0), ("LEDBAT", L[0], 5.0))
+    ]
+    marks = [plot.Mark("first loss", 4, 4, 3.5, 4.5)]
+    return plot.Plot("queue [packets]", (0, 10), lines, 40, [("target", 20.8), ("buffer", 100)], marks)
+
+
+def drawn(what: plot.Plot) -> str:
+    body = plot.draw(what, 400, 200, data="d")
+    return svg.plain(style.specification({**body, "datasets": {"d": plot.rows(what)}}))
+
+
+def test_the_same_figure_has_the_same_bytes() -> None:
+    assert drawn(shown()) == drawn(shown())
+
+
+def test_a_plot_says_what_its_lines_are() -> None:
+    text = drawn(shown())
+    # a level far above is named, instead of flattening everything else
+    for words in (">TCP<", ">LEDBAT<", ">target 20.8<", ">buffer 100 ↑<", ">first loss<", ">Queue [packets]<"):
+        assert words in text
+    assert "legend" not in text
+    # levels are drawn after what they cross
+    assert text.rindex(f'stroke="{L[0]}"') > text.index(f'stroke="{style.INK}"') > text.index(f'fill="{L[0]}"')
+
+
+def test_tooltips_have_words_and_units() -> None:
+    row = plot.hover(shown())[0]
+    assert row["at"] == "0 s"
+    assert row["n0"] == "23.6 packets (from 20 to 25.7)"
+    late = replace(shown().lines[0], band=band(Series(np.array([5.0]), np.array([1.0]), 10), (), 0, 10, 100))
+    assert plot.hover(replace(shown(), lines=[late]))[0]["n0"] == "not yet"
+
+
+def test_a_dark_figure_differs_only_in_its_style() -> None:
+    light = drawn(shown())
+    both = svg.both_grounds(light)
+    assert both.replace(f"<style>{svg.DARK}</style>", "") == light
+    assert svg.DARK.startswith("@media screen and (prefers-color-scheme:dark)")
