@@ -76,7 +76,7 @@ class Plot:
     @property
     def unit(self) -> str:
         """What the axis counts, with a blank before it; nothing for plain numbers."""
-        unit = self.axis.partition("[")[2].rstrip("]")
+        unit = style.unit_of(self.axis)
         return f" {unit}" if unit else ""
 
     def coarser(self, by: int) -> "Plot":

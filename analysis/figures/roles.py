@@ -24,7 +24,7 @@ COLOURS: Final[dict[str, tuple[str, ...]]] = {
     "TCP-LP": ("#307672",),
     "Vegas": ("#bc392a",),
     "constant rate": ("#b63569",),
-    "queue": ("#70757d", "#b63569"),  # of the forward path, of the reverse path: nobody's
+    "queue": ("#70757d",),  # nobody's own
 }
 PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
 

@@ -1,6 +1,7 @@
 """What all figures share: grounds and inks, sizes, type, digits. docs/figures.md writes the grammar down."""
 
 import math
+import re
 from typing import Any, Final
 
 # On a light ground, and what stands for it on a dark one; `svg.py` exchanges them where the reader wants dark.
@@ -80,6 +81,12 @@ def number(value: float) -> str:
     rounded = round(value, 2 - math.floor(math.log10(abs(value))))
     text = f"{rounded:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def unit_of(axis: str) -> str:
+    """Give the unit of an axis, which stands in brackets at its end; nothing for a plain number."""
+    found = re.search(r"\[([^\[\]]*)\]$", axis)
+    return found[1] if found else ""
 
 
 def text_width(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,10 +101,19 @@ def test_colours_that_meet_in_a_figure_differ_for_everyone(vision: str) -> None:
 
 def test_no_colour_means_two_things() -> None:
     inks = [*style.DARK, *style.DARK.values()]
-    flows = [colour for name, colours in roles.COLOURS.items() if name != "queue" for colour in colours]
+    flows = [colour for colours in roles.COLOURS.values() for colour in colours]
     assert len({*flows}) == len(flows)
     assert not {*inks} & {*flows, roles.PAPER}
     assert len(inks) == len({*inks})
+
+
+def test_the_documentation_has_this_palette() -> None:
+    text = (Path(__file__).parents[2] / "docs/figures.md").read_text()
+    table = text.partition("<!-- palette")[2].partition("<!-- end of palette")[0]
+    rows = [[part.strip(" `") for part in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
+    assert {name: tuple(filter(None, colours)) for name, *colours in rows} == roles.COLOURS
+    assert f"`{roles.PAPER}`" in text
+    assert f"(`{style.GROUND}` and `{style.DARK[style.GROUND]}`)" in text
 
 
 def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = False) -> Flow:
@@ -157,6 +167,11 @@ def test_the_protocol_of_an_implementation(implementation: str, protocol: str) -
 )
 def test_numbers_have_three_digits_at_most(value: float, text: str) -> None:
     assert style.number(value) == text
+
+
+def test_the_unit_of_an_axis() -> None:
+    assert style.unit_of("utilization, [0, 20] s [%]") == "%"
+    assert style.unit_of("throughput over capacity") == ""
 
 
 def test_names_stand_apart_and_inside() -> None:

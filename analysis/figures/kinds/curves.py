@@ -86,7 +86,7 @@ class Curves:
         return rows
 
     def _plot(self, one: Document, width: int, *, interactive: bool) -> Specification:
-        unit = one.get("axis", str).partition("[")[2].rstrip("]")
+        unit = style.unit_of(one.get("axis", str))
         measured = list(filter(None, (self._summary(point, unit) for point in one.get("points", list))))
         paper = self._paper(one)
         places = sorted({row["x"] for row in [*measured, *paper]})

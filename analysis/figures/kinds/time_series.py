@@ -25,8 +25,8 @@ BESIDE: Final = 3  # cells side by side at most
 FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them
 JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
 BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
-PIXELS: Final = 1.2  # of such a joined interval, at least
-OWN_SCALE: Final = 3  # cells whose largest values are so many times apart do not share the axis of a panel
+PIXELS: Final = 1.8  # of such a joined interval, at least
+OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,12 @@ class TimeSeries:
         lines = []
         for name, series in shown.items():
             if series.start < t1:
-                role = of_flows.get(name) or _role(name, list(shown))
+                role = of_flows.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
                 ranges = band(series, filter(None, others), t0, t1, FINEST)
-                lines.append(Line(role.label, role.colour, ranges, dashed=name == panels.SUM))
+                # of several lines that are nobody's, such as the queues of both paths, the first is drawn through
+                dashed = name == panels.SUM or role.colour in {line.colour for line in lines}
+                lines.append(Line(role.label, role.colour, ranges, dashed))
         return lines
 
 
@@ -156,11 +158,9 @@ def _tops(lines: list[list[Line]], levels: list[panels.Levels]) -> list[float]:
     return [max(tops)] * len(tops) if max(tops) <= OWN_SCALE * min(tops) else tops
 
 
-def _role(name: str, names: list[str]) -> Role:
+def _role(name: str) -> Role:
     """Give the role of a line that is no flow's."""
-    if name == panels.SUM:
-        return Role("sum", style.SOFT)
-    return Role(name, roles.colour("queue", names.index(name)))
+    return Role("sum", style.SOFT) if name == panels.SUM else Role(name, roles.colour("queue"))
 
 
 def _beside(cells: int) -> int:

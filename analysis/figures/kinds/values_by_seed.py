@@ -26,7 +26,7 @@ class ValuesBySeed:
 
     def __init__(self, figure: Document) -> None:
         self._axis = figure.get("axis", str)
-        self._unit = self._axis.partition("[")[2].rstrip("]")
+        self._unit = style.unit_of(self._axis)
         self._values = figure.children("values")
 
     def caption(self) -> str:
