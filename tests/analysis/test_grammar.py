@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
@@ -117,8 +116,7 @@ def test_the_documentation_has_this_palette() -> None:
 
 
 def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = False) -> Flow:
-    address = int(IPv4Address("10.0.1.1" if backward else "10.1.1.1"))
-    return Flow(name, implementation, start_s, None, {}, address, 5001)
+    return Flow(name, implementation, start_s, None, {}, 0, 5001, backward)
 
 
 def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_beside_it() -> None:
@@ -131,8 +129,8 @@ def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_be
 def test_late_comers_are_numbered_by_their_starts() -> None:
     found = roles.of_flows([flow("late", "tcp-ledbat-ld", 15), flow("early", "tcp-ledbat-ld")])
     assert found == {"early": roles.Role("LEDBAT 1", L[0]), "late": roles.Role("LEDBAT 2", L[1])}
-    ways = roles.of_flows([flow("to", "tcp-reno"), flow("fro", "tcp-reno", 9, backward=True)])
-    assert ways == {"to": roles.Role("TCP", T[0]), "fro": roles.Role("TCP, reverse", T[1])}
+    ways = roles.of_flows([flow("to", "tcp-reno"), flow("back", "tcp-reno", 9, backward=True)])
+    assert ways == {"to": roles.Role("TCP", T[0]), "back": roles.Role("TCP, reverse", T[1])}
 
 
 @pytest.mark.parametrize(

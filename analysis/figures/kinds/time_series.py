@@ -140,7 +140,7 @@ class TimeSeries:
         t0, t1 = self._interval
         of_flows = roles.of_flows(column.shown.settings.flows)
         shown = panel.lines(column.shown)
-        lines = []
+        lines: list[Line] = []
         for name, series in shown.items():
             if series.start < t1:
                 role = of_flows.get(name) or _role(name)
