@@ -189,9 +189,12 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
 
-    seeds = commands.add_parser("seeds", help="which cells need more seeds, since claims are undecided")
+    seeds = commands.add_parser(
+        "seeds", help="which cells need more seeds, since claims are undecided, and what they cost"
+    )
     seeds.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
-    seeds.add_argument("--out", type=Path, required=True, help="file of the seeds that cells need; what it has is kept")
+    wanted = "file of the seeds that cells need, which the next pass reads; without it, only what they cost is printed"
+    seeds.add_argument("--out", type=Path, help=wanted)
 
     compare = commands.add_parser("compare", help="numbers, tests and pictures of one scenario of a comparison")
     compare.add_argument("experiment", metavar="EXPERIMENT_ID")

@@ -15,7 +15,6 @@ from analysis import host
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
-from analysis.claims.syntax import is_about_means
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
 from analysis.figures.numbers import asked_by, numbers_of
@@ -23,7 +22,7 @@ from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
-from analysis.verdicts.of_claim import expected
+from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
 
 FORMAT: Final = 3
@@ -143,11 +142,9 @@ def _judge(
         if verdict.outcome == rules.Outcome.NOT_TESTABLE:
             return entry | _not_testable(NOT_TESTED, verdict.why)
         return entry | _verdict(verdict)
-    of_means = is_about_means(claim.holds or claim.measure or "None", experiment.words)
-    if claim.holds and held:
-        return entry | _verdict(rules.judge_predicate(sum(held.values()), len(held), of_means))
-    if claim.measure and not claim.holds and values:
-        return entry | _verdict(rules.judge_number(expected(claim), values, of_means))
+    judged = judge(claim, experiment.words, values, held)
+    if judged is not None:
+        return entry | _verdict(judged)
     return entry | _not_testable(NOT_RUN, next(iter(unknown.values()), "no seed has been run"))
 
 

@@ -1,30 +1,83 @@
-"""The seeds that undecided claims ask for, kept in a file that the pipeline's next pass reads."""
+"""The seeds that undecided claims ask for, and what they cost; kept in a file that the pipeline's next pass reads."""
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
+from rich.table import Table
 
 from analysis.documents import read_json
+from analysis.errors import BadInputError
 from analysis.files import write_text
-from analysis.report.results import collect
-from analysis.verdicts.seeds import more_seeds
+from analysis.report.results import Result, collect
+from analysis.verdicts.seeds import BUDGET, Asked, Batch, Cell, more_seeds
+from scenarios.errors import ScenarioError
+from scenarios.plan import plan
+
+HOUR_S: Final = 3600
 
 
-def ask(results: Path, out: Path, console: Console | None = None) -> None:
-    """Add to the file `out` the seeds that what is measured under `results` asks for; say how many cells do.
+def ask(results: Path, out: Path | None, console: Console | None = None) -> None:
+    """Say which seeds the claims measured under `results` ask for and what they cost; add them to the file `out`.
 
-    The file has the number of seeds by experiment and cell. What stands in it stays: a claim that more seeds have
-    decided keeps them.
+    The file has the number of seeds by experiment and cell (`seeds`), and the claims beyond the budget with the virtual
+    seconds that they would cost (`beyond`). Seeds that stand in it stay, so a claim that more seeds have decided keeps
+    them.
     """
-    wanted: dict[str, dict[str, int]] = read_json(out).data if out.exists() else {}
-    cells = 0
-    for experiment, asked in more_seeds(one.data for one in collect(results) if one.folder).items():
-        before = wanted.setdefault(experiment, {})
-        for cell, seeds in asked.items():
-            cells += seeds > before.get(cell, 0)
-            before[cell] = max(seeds, before.get(cell, 0))
-    write_text(out, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-    console = console or Console()
-    said = f"{cells} cells need more seeds ({out}); the next pass runs them." if cells else "No cell needs more seeds."
-    console.print(said, highlight=False, soft_wrap=True)
+    measured = [one for one in collect(results) if one.folder]
+    first = _first_batch(measured)
+    kept = read_json(out).get("seeds", dict) if out and out.exists() else {}
+    before = {(experiment, cell): seeds for experiment, cells in kept.items() for cell, seeds in cells.items()}
+    asked = more_seeds((one.data for one in measured), first, before)
+    for (experiment, cell), seeds in asked.seeds.items():
+        kept.setdefault(experiment, {})[cell] = seeds
+    if out:
+        text = json.dumps({"seeds": kept, "beyond": asked.beyond}, indent=1, sort_keys=True)
+        write_text(out, text + "\n")
+    _print(asked, first, before, console or Console())
+
+
+def _first_batch(measured: list[Result]) -> dict[Cell, Batch]:
+    """Ask the scenarios, as they were measured, for the seeds of their cells."""
+    scenarios = {one.data["experiment"]["scenario"]: one.data["runs"][0]["size"] for one in measured}
+    try:
+        planned = [cell for file, size in scenarios.items() for cell in plan([Path(file)], size)]
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+    return {(one["experiment"], one["cell"]): Batch(len(one["seeds"]), one["virtual_s"]) for one in planned}
+
+
+def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], console: Console) -> None:
+    runs: Counter[str] = Counter()
+    virtual_s: Counter[str] = Counter()
+    for cell, seeds in asked.seeds.items():
+        more = seeds - max(first[cell].seeds, before.get(cell, 0))
+        runs[cell[0]] += more
+        virtual_s[cell[0]] += round(more * first[cell].virtual_s)
+    if runs:
+        table = Table(box=None, header_style="dim", pad_edge=False)
+        table.add_column("experiment", no_wrap=True)
+        for head in ("cells", "more runs", "virtual h"):
+            table.add_column(head, justify="right")
+        for name in sorted(runs):
+            cells = sum(experiment == name for experiment, _ in asked.seeds)
+            table.add_row(name, str(cells), str(runs[name]), f"{virtual_s[name] / HOUR_S:.1f}")
+        console.print(table)
+        hours = f"{asked.virtual_s / HOUR_S:.1f} h of virtual time"
+        told = f"{len(asked.claims)} claims ask for {runs.total()} more runs, {hours}; the next pass runs them."
+    else:
+        told = "No cell needs more seeds."
+    spent = (asked.spent_s + asked.virtual_s) / (asked.first_s or 1)
+    told += f" With these, seeds beyond the first batch take {spent:.0%} of its {asked.first_s / HOUR_S:.1f} h; "
+    lines = [told + f"{BUDGET:.0%} are allowed."]
+    if asked.undecidable:
+        lines.append(
+            f"Left undecided, since more seeds like those measured would not help: {len(asked.undecidable)} claims."
+        )
+    if asked.beyond:
+        named = ", ".join(f"{name} ({cost_s / HOUR_S:.1f} h)" for name, cost_s in sorted(asked.beyond.items()))
+        lines.append(f"Beyond what is allowed: {named}.")
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.verdicts import rules
 from analysis.verdicts.expected import Expected
-from analysis.verdicts.rules import BOUND_OF_MODES, FIRST, Outcome, Verdict
+from analysis.verdicts.rules import BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
 
 CLAIMS: Final = 1000  # synthetic claims a row
 JUDGED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
@@ -114,7 +114,7 @@ def _count(case: Case, number: int) -> Row:
     first: Counter[Outcome] = Counter()
     adapted: Counter[Outcome] = Counter()
     for _ in range(CLAIMS):
-        numbers = case.draw(random, BOUND_OF_MODES)
+        numbers = case.draw(random, BOUND_OF_FRACTIONS)
         seeds, verdict = FIRST, _judge(case, numbers[:FIRST])
         first[verdict.outcome] += 1
         while verdict.seeds_wanted > seeds:

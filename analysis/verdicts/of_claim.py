@@ -1,7 +1,25 @@
-"""What a claim of the registry expects, as the rules take it."""
+"""Claims of the registry, as the rules judge them."""
+
+from collections.abc import Mapping
 
 from analysis.claims.registry import DASH, Claim
+from analysis.claims.syntax import is_about_means
+from analysis.verdicts import rules
 from analysis.verdicts.expected import STATISTICS, Expected
+from analysis.verdicts.rules import Verdict
+
+
+def judge(
+    claim: Claim, words: Mapping[str, str], values: Mapping[int, float], held: Mapping[int, bool]
+) -> Verdict | None:
+    """Judge a claim by its numbers or truths by seed; None where there are none.
+
+    `words` are those of the claim's experiment.
+    """
+    of_means = is_about_means(claim.holds or claim.measure or "None", words)
+    if claim.holds:
+        return rules.judge_predicate(sum(held.values()), len(held), of_means) if held else None
+    return rules.judge_number(expected(claim), values, of_means) if claim.measure and values else None
 
 
 def expected(claim: Claim) -> Expected:

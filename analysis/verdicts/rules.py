@@ -1,7 +1,8 @@
 """One verdict for one claim: a 95 % interval of what was measured against the zones that tolerances.yaml allows."""
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
@@ -12,11 +13,13 @@ from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
 
-# Seeds of a cell: the least that give an interval worth its name, and where the search for a decision ends. A fraction
-# needs more of them than a mean: at 20, only all or none tell 0.8 from 1.
+# How many seeds a cell may have when its claims are judged again. Five are the fewest that give an interval worth its
+# name. There are few looks, since each is another chance to be wrong. A fraction needs more seeds than a mean: of 20
+# seeds, only all or none tell 0.8 from 1.
 FIRST: Final = 5
 BOUND: Final = 20
-BOUND_OF_MODES: Final = 50
+BOUND_OF_FRACTIONS: Final = 50
+LOOKS: Final = (FIRST, 10, BOUND, BOUND_OF_FRACTIONS)
 
 # Bounds are closed, and equal to within less than one packet of the shortest run, so no rounding of floats decides.
 EPSILON: Final = 1e-5
@@ -34,6 +37,10 @@ class Outcome(StrEnum):
 
 ORDER: Final = tuple(Outcome)
 
+# why a single number has no interval
+ONE_SEED: Final = "one seed has no interval"
+OF_MEANS: Final = "made of means over the seeds, it has no interval"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -41,7 +48,8 @@ class Verdict:
 
     `interval` is the 95 % interval that decided, in the claim's unit, or of the fraction of seeds; None without one.
     `zones` are what the rule allows around the printed value, in the claim's unit; None where no number is compared.
-    `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more seeds do not help.
+    `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more are not expected to
+    help.
     """
 
     outcome: Outcome
@@ -73,10 +81,23 @@ def _all_of(*parts: _Possible) -> _Possible:
 
 
 def _any_of(parts: list[_Possible]) -> _Possible:
-    """Join readings of which one is right, nobody knows which: whatever one of them leaves possible is possible."""
+    """Join readings of which one is right, but nobody knows which: what any of them leaves possible is possible."""
     return _Possible(
         min((part.best for part in parts), key=ORDER.index), max((part.worst for part in parts), key=ORDER.index)
     )
+
+
+def _either(*parts: _Possible) -> _Possible:
+    """Join conditions of which one has to be met: the best of them counts."""
+    return _Possible(
+        min((part.best for part in parts), key=ORDER.index), min((part.worst for part in parts), key=ORDER.index)
+    )
+
+
+def _at_best_near(part: _Possible) -> _Possible:
+    """Take a condition for near: only where it is fully met."""
+    met = {Outcome.REPRODUCED: Outcome.NEAR}
+    return _Possible(met.get(part.best, Outcome.NOT_REPRODUCED), met.get(part.worst, Outcome.NOT_REPRODUCED))
 
 
 def _compare(interval: Interval, zones: Zones) -> _Possible:
@@ -104,46 +125,62 @@ def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool
 
     `of_means`: the number is made of means over all seeds, so it is one number however many seeds give it.
     """
-    verdict = _judge_number(expected, values, of_means)
-    return replace(verdict, zones=tolerances().zones(expected, expected.readings()[0]))
-
-
-def _judge_number(expected: Expected, values: Mapping[int, float], of_means: bool) -> Verdict:
-    rule = tolerances().rule(expected)
+    numbers = list(values.values())
+    of_modes = expected.statistic == "fraction-in-mode"
+    judge, bound = (_judge_mode, BOUND_OF_FRACTIONS) if of_modes else (_judge_numbers, BOUND)
+    zones = tolerances().zones(expected, expected.readings()[0])
     if of_means:
-        values = dict([next(iter(values.items()))])
-    finite = [value for value in values.values() if math.isfinite(value)]
-    if len(values) == 1 and expected.statistic == "std":
-        return Verdict(
-            Outcome.UNDECIDED, "a standard deviation needs two seeds", rule.name, rule.reason, seeds_wanted=FIRST
-        )
+        return replace(judge(expected, numbers[:1], OF_MEANS), zones=zones)
+    if len(numbers) == 1 and expected.statistic == "std":
+        rule = tolerances().rule(expected)
+        why = "a standard deviation needs two seeds"
+        return Verdict(Outcome.UNDECIDED, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
+    verdict = replace(judge(expected, numbers), zones=zones)
+    return _looking_ahead(verdict, len(numbers), bound, lambda seeds: judge(expected, _repeated(numbers, seeds)))
+
+
+def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
+    """Compare the interval of the mean, or of the standard deviation."""
+    rule = tolerances().rule(expected)
     readings = expected.readings()
-    if expected.statistic == "fraction-in-mode":
-        mode = tolerances().zones(expected, readings[0]).reproduced
-        seen = sum(_at_most(mode[0], value) and _at_most(value, mode[1]) for value in finite)
-        verdict = judge_predicate(seen, len(values))
-        return replace(verdict, why=f"a number from {_span(mode)}: {verdict.why}")
+    finite = [number for number in numbers if math.isfinite(number)]
+    never = len(numbers) - len(finite)
     if not finite:
-        why = f"it did not happen in {len(values)} of {len(values)} seeds"
-        return _verdict(
-            _compare_fraction(0, len(values)), why, rule.name, rule.reason, None, len(values), True, of_means
-        )
+        why = f"it did not happen in {never} of {never} seeds"
+        return _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
     interval = _interval(expected, rule, finite)
     zones = [tolerances().zones(expected, reading) for reading in readings]
     parts = [_compare(interval, one) for one in zones]
-    never = len(values) - len(finite)
-    if never:
-        by_seed = _compare_fraction(len(finite), len(values))
-        parts = [_all_of(part, by_seed) for part in parts]
-    possible = _any_of(parts)
-    helps = any(part.outcome == Outcome.UNDECIDED for part in parts)
     why = _why(expected, interval, finite, readings[0])
     if never:
-        why += f"; it did not happen in {never} of {len(values)} seeds"
+        by_seed = _compare_fraction(len(finite), len(numbers))
+        parts = [_all_of(part, by_seed) for part in parts]
+        why += f"; it did not happen in {never} of {len(numbers)} seeds"
     if len({part.outcome for part in parts}) > 1:
         listed = ", ".join(f"as {one} it is {part.outcome}" for one, part in zip(readings, parts, strict=True))
         why += f"; the print is hard to read: {listed}"
-    return _verdict(possible, why, _text(expected, rule, zones[0]), rule.reason, interval, len(values), helps, of_means)
+    text = _text(expected, rule, zones[0])
+    return _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
+
+
+def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
+    """Judge by the fraction of the seeds whose number is as the paper has it, where outcomes are of several kinds."""
+    zones = tolerances().zones(expected, expected.readings()[0])
+    inside, around = (_count(zone, numbers) for zone in (zones.reproduced, zones.near))
+    possible = _either(_compare_fraction(inside, len(numbers)), _at_best_near(_compare_fraction(around, len(numbers))))
+    most, half = (f"{zone[0]:.0%}" for zone in (tolerances().predicates.reproduced, tolerances().predicates.near))
+    small, large = (f"from {_span(zone)}{_unit(expected)}" for zone in (zones.reproduced, zones.near))
+    text = (
+        f"one of several kinds of outcomes: reproduced when {most} of the seeds or more have a number {small}, "
+        f"near when {half} or more have, or {most} or more have one {large}"
+    )
+    why = f"the number is {small} in {_of_seeds(inside, len(numbers))}, {large} in {around}"
+    interval = intervals.fraction(inside, len(numbers))
+    return _verdict(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
+
+
+def _count(zone: Interval, numbers: list[float]) -> int:
+    return sum(_at_most(zone[0], number) and _at_most(number, zone[1]) for number in numbers)
 
 
 def _interval(expected: Expected, rule: NumberRule, finite: list[float]) -> Interval:
@@ -184,25 +221,35 @@ def _points(expected: Expected) -> str:
 
 
 def _verdict(
-    possible: _Possible,
-    why: str,
-    rule: str,
-    reason: str,
-    interval: Interval | None,
-    seeds: int,
-    helps: bool,
-    of_means: bool,
+    possible: _Possible, why: str, rule: str, reason: str, interval: Interval | None, seeds: int, alone: str
 ) -> Verdict:
-    """Make the verdict. A single value decides as it is, without an interval, and says so; one seed asks for more."""
-    if of_means:
-        return Verdict(possible.outcome, f"{why}; made of means over the seeds, it has no interval", rule, reason)
+    """Make the verdict. A single value decides as it is; `alone` says why it has no interval."""
     if seeds == 1:
-        return Verdict(possible.outcome, f"{why}; one seed has no interval", rule, reason, None, FIRST)
-    if possible.outcome != Outcome.UNDECIDED:
-        return Verdict(possible.outcome, why, rule, reason, interval)
-    if helps:
+        return Verdict(possible.outcome, f"{why}; {alone}", rule, reason)
+    if possible.outcome == Outcome.UNDECIDED:
         why += f"; undecided between {possible.best} and {possible.worst}"
-    return Verdict(Outcome.UNDECIDED, why, rule, reason, interval, BOUND if helps else 0)
+    return Verdict(possible.outcome, why, rule, reason, interval)
+
+
+def _looking_ahead(verdict: Verdict, seeds: int, bound: int, judge: Callable[[int], Verdict]) -> Verdict:
+    """Add how many seeds are wanted: at the first look at which seeds like those measured would decide.
+
+    `judge` gives the verdict of so many seeds like those measured. One seed says nothing about others: it asks for
+    FIRST.
+    """
+    if seeds == 1:
+        return replace(verdict, seeds_wanted=FIRST)
+    if verdict.outcome != Outcome.UNDECIDED or seeds >= bound:
+        return verdict
+    for look in LOOKS:
+        if seeds < look <= bound and judge(look).outcome != Outcome.UNDECIDED:
+            return replace(verdict, seeds_wanted=look)
+    return replace(verdict, why=f"{verdict.why}; {bound} seeds like these would leave it so")
+
+
+def _repeated(numbers: list[float], count: int) -> list[float]:
+    """Extend numbers to that many as if seeds to come repeated those measured."""
+    return list(itertools.islice(itertools.cycle(numbers), count))
 
 
 def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
@@ -211,21 +258,30 @@ def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
     `of_means`: it speaks of means over all seeds, so it is one statement however many seeds are asked.
     """
     if of_means:
-        held, seeds = held // seeds, 1
+        return _judge_fraction(held // seeds, 1, OF_MEANS)
+    return _looking_ahead(
+        _judge_fraction(held, seeds),
+        seeds,
+        BOUND_OF_FRACTIONS,
+        lambda more: _judge_fraction(round(held * more / seeds), more),
+    )
+
+
+def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Verdict:
     zones = tolerances().predicates
     text = (
         f"predicate: reproduced when it holds in {zones.reproduced[0]:.0%} of the seeds or more, "
         f"near in {zones.near[0]:.0%} or more"
     )
+    why = f"it holds in {_of_seeds(held, seeds)}" if seeds > 1 else "it holds" if held else "it does not hold"
     interval = intervals.fraction(held, seeds)
-    why = f"it holds in {held} of {seeds} seeds" if not of_means else "it holds" if held else "it does not hold"
-    if seeds > 1:
-        why += f" (95 % interval of the fraction {interval[0]:.2f} to {interval[1]:.2f})"
-    verdict = _verdict(
-        _compare_fraction(held, seeds), why, text, tolerances().predicates_reason, interval, seeds, True, of_means
-    )
-    mixed = verdict.outcome == Outcome.UNDECIDED and 0 < held < seeds
-    return replace(verdict, seeds_wanted=BOUND_OF_MODES) if mixed else verdict
+    possible = _compare_fraction(held, seeds)
+    return _verdict(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
+
+
+def _of_seeds(count: int, seeds: int) -> str:
+    low, high = intervals.fraction(count, seeds)
+    return f"{count} of {seeds} seeds (95 % interval of the fraction {low:.2f} to {high:.2f})"
 
 
 def _compare_fraction(count: int, of: int) -> _Possible:

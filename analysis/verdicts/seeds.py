@@ -1,36 +1,99 @@
-"""Which cells need more seeds: those whose claims a first batch leaves undecided, to the bounds in `rules`.
+"""Which cells get more seeds: those whose claims are undecided, as far as a budget of virtual time goes.
 
-A function of verdicts alone, so every machine that measures the same decides the same.
+A function of verdicts and plans alone, so every machine that measures the same decides the same.
 """
 
 import ast
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
+
+from analysis.verdicts.rules import Outcome
 
 Cell = tuple[str, str]  # (experiment that simulates it, cell)
 OTHERS: Final = ("run", "cell", "mean_over_seeds")  # words of docs/claims.md that lead to another cell
 
+# Of the first batch's virtual time. A complete run takes an evening on a laptop; half as much again is what its owner
+# still waits for. It buys what is cheap: to halve every interval would take three times the first batch.
+BUDGET: Final = 0.5
 
-def more_seeds(measured: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Give the number of seeds that a cell should have, by experiment and cell; only cells that have fewer.
 
-    `measured` are the contents of the verdicts.json files of all experiments.
+@dataclass(frozen=True)
+class Batch:
+    """The first batch of a cell: its number of seeds, and the virtual length of each run."""
+
+    seeds: int
+    virtual_s: float
+
+
+@dataclass
+class Asked:
+    """What is asked for.
+
+    `seeds` is how many a cell should have, only for cells that have fewer; `claims` need them. `beyond` are the claims
+    that the budget does not reach, with the virtual seconds that they would cost. `undecidable` are those that as many
+    seeds as are allowed are not expected to decide.
+    """
+
+    seeds: dict[Cell, int] = dataclasses.field(default_factory=dict)
+    claims: list[str] = dataclasses.field(default_factory=list)
+    beyond: dict[str, float] = dataclasses.field(default_factory=dict)
+    undecidable: list[str] = dataclasses.field(default_factory=list)
+    first_s: float = 0.0
+    spent_s: float = 0.0  # on seeds beyond the first batch that are there, or were asked for before
+    virtual_s: float = 0.0  # that is asked for now
+
+
+def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch], before: Mapping[Cell, int]) -> Asked:
+    """Decide which cells get more seeds.
+
+    Claims that a known number of seeds is expected to decide come before those that have one seed only and tell nothing
+    about others; then the cheapest come first, whatever their verdicts are.
+
+    Args:
+        measured: the contents of the verdicts.json files of all experiments.
+        first: the first batch of each cell; others are not asked for.
+        before: seeds of cells that were asked for earlier.
     """
     results = list(measured)
-    have: dict[Cell, set[int]] = {}
+    ran: dict[Cell, set[int]] = {}
     for result in results:
         for run in result["runs"]:
-            have.setdefault((_simulated_by(result), run["cell"]), set()).add(run["seed"])
-    wanted: dict[str, dict[str, int]] = {}
+            ran.setdefault((_simulated_by(result), run["cell"]), set()).add(run["seed"])
+    have = {cell: max(len(seeds), before.get(cell, 0)) for cell, seeds in ran.items() if cell in first}
+    asked = Asked(
+        first_s=sum(first[cell].seeds * first[cell].virtual_s for cell in have),
+        spent_s=sum((seeds - first[cell].seeds) * first[cell].virtual_s for cell, seeds in have.items()),
+    )
+
+    def cost_s(cells: Mapping[Cell, int]) -> float:
+        return sum(max(0, seeds - have[cell]) * first[cell].virtual_s for cell, seeds in cells.items())
+
+    waiting: list[tuple[bool, float, str, dict[Cell, int]]] = []
     for result in results:
         for claim in result["claims"]:
             if "same_as" in claim:
                 continue  # it asks where it stands itself
-            for experiment, cell in _cells(claim, result, have):
-                if claim.get("seeds_wanted", 0) > len(have[experiment, cell]):
-                    cells = wanted.setdefault(experiment, {})
-                    cells[cell] = max(cells.get(cell, 0), claim["seeds_wanted"])
-    return {experiment: dict(sorted(cells.items())) for experiment, cells in sorted(wanted.items())}
+            if wanted := claim.get("seeds_wanted", 0):
+                cells = dict.fromkeys(_cells(claim, result, have), wanted)
+                alone = min((len(ran[cell]) for cell in cells), default=0) < 2
+                waiting.append((alone, cost_s(cells), claim["id"], cells))
+            elif claim["verdict"] == Outcome.UNDECIDED:
+                asked.undecidable.append(claim["id"])
+    for _, _, name, cells in sorted(waiting, key=lambda one: one[:3]):
+        virtual_s = cost_s(cells)  # less than at first where a cheaper claim has asked for the same seeds
+        if not virtual_s:
+            continue
+        if asked.spent_s + asked.virtual_s + virtual_s > BUDGET * asked.first_s:
+            asked.beyond[name] = virtual_s
+            continue
+        asked.virtual_s += virtual_s
+        asked.claims.append(name)
+        more = {cell: seeds for cell, seeds in cells.items() if seeds > have[cell]}
+        asked.seeds |= more
+        have |= more
+    return asked
 
 
 def _simulated_by(result: Mapping[str, Any]) -> str:
@@ -43,8 +106,8 @@ def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[C
     own = _simulated_by(result)
     asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
     words = result["experiment"].get("words") or {}
-    for field in ("measure", "holds"):
-        asked |= set(_named(claim.get(field) or "None", own, words))
+    for name in ("measure", "holds"):
+        asked |= set(_named(claim.get(name) or "None", own, words))
     asked = asked or {(own, None)}
     return {cell for cell in have for one in asked if one[0] == cell[0] and one[1] in (None, cell[1])}
 

@@ -3,11 +3,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from analysis.__main__ import main
 from analysis.verdicts.findings import count_findings, verdicts_of_findings
 from analysis.verdicts.rules import Outcome
-from analysis.verdicts.seeds import more_seeds
+from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:
@@ -51,33 +52,44 @@ def test_echoes_settings_and_repetitions_do_not_count() -> None:
 
 def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **experiment: Any) -> dict[str, Any]:
     return {
-        "format": 2,
+        "format": 3,
         "study": "s",
         "paper": {},
         "conclusions": {},
+        "findings": {},
         "experiments": [{"id": name, "title": "", "artefact": ""}],
         "experiment": {"id": name, "title": "A trial", "artefact": "Fig. 1", **experiment},
-        "runs": [{"cell": cell, "seed": seed} for cell, count in seeds.items() for seed in range(1, count + 1)],
+        "runs": [
+            {"cell": cell, "seed": seed, "size": "full"}
+            for cell, count in seeds.items()
+            for seed in range(1, count + 1)
+        ],
         "claims": claims,
     }
+
+
+def batches(measured: list[dict[str, Any]], seeds: int = 5, virtual_s: float = 100) -> dict[Cell, Batch]:
+    """The first batch of all cells there are: one length, and more seeds than anybody asks for are allowed."""
+    cells = {(one["experiment"]["id"], run["cell"]) for one in measured for run in one["runs"]}
+    plenty = {("plenty", str(number)): Batch(seeds, virtual_s) for number in range(100)}
+    measured.append(result("plenty", {cell: seeds for _, cell in plenty}, []))
+    return {cell: Batch(seeds, virtual_s) for cell in cells} | plenty
 
 
 @pytest.mark.parametrize(
     ("fields", "cells"),
     [
-        ({"cell": "a"}, {"x": {"a": 20}}),
-        ({"holds": 'cell("a").jain() < cell("b").jain()'}, {"x": {"a": 20, "b": 20}}),
-        ({"holds": 'run("y", "c").jain() < 1', "measure": None}, {"y": {"c": 20}}),
-        ({"holds": 'run("z").jain() < 1', "measure": None}, {"z": {"single": 20}}),
-        ({"measure": 'mean_over_seeds(\'run("y", "c").jain()\', "b")'}, {"x": {"b": 20}, "y": {"c": 20}}),
-        ({"measure": "max(of_all)"}, {"x": {"a": 20, "b": 20}}),  # the names of cells are put together
-        ({"measure": "best"}, {"y": {"c": 20}}),
-        ({"cell": "many"}, {}),  # has as many already
+        ({"cell": "a"}, ["x a"]),
+        ({"holds": 'cell("a").jain() < cell("b").jain()'}, ["x a", "x b"]),
+        ({"holds": 'run("y", "c").jain() < 1', "measure": None}, ["y c"]),
+        ({"holds": 'run("z").jain() < 1', "measure": None}, ["z single"]),
+        ({"measure": 'mean_over_seeds(\'run("y", "c").jain()\', "b")'}, ["x b", "y c"]),
+        ({"measure": "max(of_all)"}, ["x a", "x b"]),  # the names of cells are put together
+        ({"measure": "best"}, ["y c"]),
+        ({"cell": "many"}, []),  # has as many already
     ],
 )
-def test_undecided_claims_ask_for_seeds_of_the_cells_they_look_at(
-    fields: dict[str, Any], cells: dict[str, dict[str, int]]
-) -> None:
+def test_undecided_claims_ask_for_seeds_of_the_cells_they_look_at(fields: dict[str, Any], cells: list[str]) -> None:
     words = {"of_all": '[cell("n=" + n).jain() for n in ["1", "2"]]', "other": 'run("y", "c")', "best": "other.jain()"}
     undecided = claim(1, "undecided", seeds_wanted=20, **fields)
     measured = [
@@ -85,26 +97,87 @@ def test_undecided_claims_ask_for_seeds_of_the_cells_they_look_at(
         result("y", {"c": 5, "d": 5}, []),
         result("z", {"single": 3}, []),
     ]
-    assert more_seeds(measured) == cells
+    asked = more_seeds(measured, batches(measured), {})
+    assert asked.seeds == {tuple(cell.split()): 20 for cell in cells}
+    assert asked.claims == (["x/e01"] if cells else [])
 
 
 def test_the_claim_that_wants_most_decides_and_other_experiments_runs_are_found() -> None:
     claims = [claim(1, "undecided", seeds_wanted=20, cell="a"), claim(2, "undecided", seeds_wanted=50, cell="a")]
-    looks = result("looks", {"a": 5}, claims, runs_of="x")
-    assert more_seeds([looks]) == {"x": {"a": 50}}
+    measured = [result("looks", {"a": 5}, claims, runs_of="x"), result("x", {"a": 5}, [])]
+    asked = more_seeds(measured, batches(measured), {})
+    assert asked.seeds == {("x", "a"): 50}
+    assert asked.virtual_s == 45 * 100
 
 
-def test_asking_keeps_what_was_asked_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cheapest_claims_come_first_and_the_budget_holds_over_all_passes() -> None:
+    wants = {"seeds_wanted": 10}
+    claims = [
+        claim(1, "undecided", cell="long", **wants),
+        claim(2, "undecided", cell="short", **wants),
+        claim(3, "reproduced", cell="short", seeds_wanted=0),
+        claim(4, "undecided", cell="short", seeds_wanted=0),
+        claim(5, "reproduced", cell="alone", seeds_wanted=5),  # nothing is known of other seeds: it comes last
+    ]
+    first = {("x", "short"): Batch(5, 10), ("x", "long"): Batch(5, 100), ("x", "alone"): Batch(1, 1)}
+    measured = [result("x", {"short": 5, "long": 5, "alone": 1}, claims)]
+    asked = more_seeds(measured, first, {})
+    assert (asked.first_s, BUDGET) == (551, 0.5)
+    assert asked.seeds == {("x", "short"): 10, ("x", "alone"): 5}
+    assert asked.beyond == {"x/e01": 500}
+    assert asked.undecidable == ["x/e04"]
+    # what was asked for, or run, before counts
+    assert more_seeds(measured, first, {("x", "long"): 7}).beyond == {"x/e01": 300}
+    later = [result("x", {"short": 10, "long": 7, "alone": 1}, claims)]
+    asked = more_seeds(later, first, {})
+    assert (asked.spent_s, asked.seeds) == (250, {("x", "alone"): 5})
+
+
+def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "results/experiments/x"
     folder.mkdir(parents=True)
     out = tmp_path / "results/seeds.json"
-    ask = ["seeds", "--results", str(tmp_path / "results"), "--out", str(out)]
+    cheap = {"id": "x/e02", "cell": "buffer=20p"}
     for seeds, verdict, wanted, said in (
-        (5, "undecided", 20, "1 cells need more seeds"),
-        (20, "reproduced", 0, "No cell needs more seeds."),
+        (
+            10,
+            "undecided",
+            20,
+            ["1 claims ask for 10 more runs, 1.7 h of virtual time", "Beyond what is allowed: x/e01"],
+        ),
+        (20, "reproduced", 0, ["No cell needs more seeds. With these, seeds beyond the first batch take 50%"]),
     ):
-        measured = result("x", {"a": seeds}, [claim(1, verdict, seeds_wanted=wanted, cell="a")])
+        claims = [
+            claim(1, "undecided", seeds_wanted=50),
+            claim(2, verdict, seeds_wanted=wanted) | cheap,
+        ]
+        measured = result("x", {"buffer=20p": seeds, "buffer=40p": 10}, claims, scenario=str(scenario(tmp_path)))
         (folder / "verdicts.json").write_text(json.dumps(measured))
-        assert main(ask) == 0
-        assert said in capsys.readouterr().out
-        assert json.loads(out.read_text()) == {"x": {"a": 20}}
+        before = out.exists()
+        assert main(["seeds", "--results", str(tmp_path / "results")]) == 0  # looking changes nothing
+        assert out.exists() == before
+        assert main(["seeds", "--results", str(tmp_path / "results"), "--out", str(out)]) == 0
+        told = capsys.readouterr().out
+        assert [one for one in said if one not in told] == []
+        assert json.loads(out.read_text())["seeds"] == {"x": {"buffer=20p": 20}}
+
+
+def scenario(folder: Path) -> Path:
+    """A scenario with two cells of ten seeds, ten minutes each."""
+    file = folder / "x.yaml"
+    written = {
+        "experiment": "x",
+        "title": "A trial",
+        "topology": {"name": "dumbbell", "pairs": 1},
+        "bottleneck": {"rate": "10mbit", "buffer": "${buffer}"},
+        "delay": {"forward": "25ms", "backward": "25ms"},
+        "flows": [{"name": "tcp", "implementation": "tcp-reno", "from": "s1", "to": "d1"}],
+        "matrix": {"buffer": ["20p", "40p"]},
+        "start_jitter": "1ms",
+        "duration": "600s",
+        "seeds": {"full": 10},
+    }
+    file.write_text(yaml.safe_dump(written))
+    return file

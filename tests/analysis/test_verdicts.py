@@ -11,7 +11,7 @@ from analysis.claims.syntax import is_about_means
 from analysis.verdicts import coverage, intervals, rules
 from analysis.verdicts.expected import Expected, half_last_digit
 from analysis.verdicts.of_claim import expected
-from analysis.verdicts.rules import BOUND, BOUND_OF_MODES, FIRST, Outcome, Verdict
+from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import tolerances
 
@@ -84,11 +84,19 @@ def test_rounding_of_floats_decides_nothing(full: float) -> None:
     assert always(says("0.98", "fraction", metric="link_utilization"), full) == REPRODUCED  # 0.015 and 0.005 away
 
 
-@pytest.mark.parametrize(("half", "outcome"), [(0.02, REPRODUCED), (0.05, UNDECIDED), (0.2, UNDECIDED)])
-def test_the_interval_decides_not_the_mean(half: float, outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("half", "outcome", "wanted"),
+    [
+        (0.02, REPRODUCED, 0),
+        (0.05, UNDECIDED, 10),
+        (0.09, UNDECIDED, BOUND),
+        (0.2, UNDECIDED, 0),  # twenty seeds like these would leave it undecided, too
+    ],
+)
+def test_the_interval_decides_not_the_mean(half: float, outcome: Outcome, wanted: int) -> None:
     verdict = judge(says("0.65"), *(0.65 + half * step for step in (-1, -0.5, 0, 0.5, 1)))
-    assert verdict.outcome == outcome
-    assert verdict.seeds_wanted == (BOUND if outcome == UNDECIDED else 0)
+    assert (verdict.outcome, verdict.seeds_wanted) == (outcome, wanted)
+    assert verdict.why.endswith("; 20 seeds like these would leave it so") == (half == 0.2)
 
 
 def test_an_undecided_verdict_says_between_which() -> None:
@@ -147,9 +155,7 @@ def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> 
     verdict = judge(one, 5.6e-6, 5.8e-6, 5.7e-6)
     assert verdict.outcome == UNDECIDED
     assert verdict.seeds_wanted == 0  # more seeds do not make the print easier to read
-    assert verdict.why.endswith(
-        "the print is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced"
-    )
+    assert "the print is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in verdict.why
     assert always(one, 1e-3) == NOT
 
 
@@ -182,9 +188,12 @@ def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -
     one = says("142", "s", statistic="fraction-in-mode")
     assert judge(one, *[141.0] * 20).outcome == REPRODUCED
     mixed = judge(one, 141, 141, 141, 141, 216)
-    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, BOUND_OF_MODES)
-    assert mixed.why.startswith("a number from 134.4 to 149.6: it holds in 4 of 5 seeds")
+    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, 0)  # 40 of 50 would allow for 0.67, too
+    assert mixed.why.startswith("the number is from 134.4 to 149.6 s in 4 of 5 seeds")
     assert judge(one, *[216.0] * 8, 141).outcome == NOT
+    # seeds that all have a number nearby are near, as their mean would be
+    nearby = judge(one, *[155.0] * 20)
+    assert nearby.outcome == judge(says("142", "s"), *[155.0] * 20).outcome == NEAR
 
 
 def test_what_never_happens() -> None:
@@ -204,9 +213,11 @@ def test_what_never_happens() -> None:
         (33, 50, NEAR, 0),
         (10, 10, UNDECIDED, BOUND),
         (5, 5, UNDECIDED, BOUND),
-        (3, 5, UNDECIDED, BOUND_OF_MODES),
-        (2, 10, UNDECIDED, BOUND_OF_MODES),
-        (0, 3, UNDECIDED, BOUND),
+        (3, 5, UNDECIDED, 0),  # 30 of 50 would leave near or not reproduced
+        (9, 10, UNDECIDED, 0),  # so would 45 of 50 leave reproduced or near
+        (19, 20, UNDECIDED, BOUND_OF_FRACTIONS),
+        (2, 10, UNDECIDED, BOUND),
+        (0, 3, UNDECIDED, FIRST),
         (0, 5, NOT, 0),
         (1, 1, REPRODUCED, FIRST),
         (0, 1, NOT, FIRST),

@@ -108,7 +108,7 @@ elif command == "plan":
 elif command == "report":
     write(rest[-1], "index.html")
 elif command == "seeds":
-    pathlib.Path(rest[-1]).write_text('{"toy-one": {"single": 5}}')
+    pathlib.Path(rest[-1]).write_text('{"seeds": {"toy-one": {"single": 5}}, "beyond": {}}')
 elif command == "summary":
     print("SUMMARY OF", rest[rest.index("--results") + 1])
 else:

@@ -25,7 +25,7 @@ def seeds_file(size):
 def wanted_seeds(size):
     """Seeds by experiment and cell, for those that need more than their scenario says."""
     file = Path(seeds_file(size))
-    return json.loads(file.read_text()) if file.exists() else {}
+    return json.loads(file.read_text())["seeds"] if file.exists() else {}
 
 
 def answer(stage, command, read):
