@@ -158,7 +158,7 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         why += f"; it did not happen in {never} of {len(numbers)} seeds"
     if len({part.outcome for part in parts}) > 1:
         listed = ", ".join(f"as {one} it is {part.outcome}" for one, part in zip(readings, parts, strict=True))
-        why += f"; the print is hard to read: {listed}"
+        why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
     return _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
 

@@ -117,7 +117,7 @@ def test_the_verdicts(results: Path) -> None:
         "the KUnit case made-by-hand/e08 was skipped",
         "there is no KUnit case made-by-hand/e09",
     ]
-    assert [claim["seeds_wanted"] for claim in data["claims"]] == [0, 50, 0, 20] + [0] * 7
+    assert [claim["seeds_wanted"] for claim in data["claims"]] == [0, 50, 0, 5] + [0] * 7
     assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
     assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
     assert data["provenance"] == {"commit": ["1234"], "kernel": [{"release": HOSTILE}]}

@@ -155,7 +155,7 @@ def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> 
     verdict = judge(one, 5.6e-6, 5.8e-6, 5.7e-6)
     assert verdict.outcome == UNDECIDED
     assert verdict.seeds_wanted == 0  # more seeds do not make the print easier to read
-    assert "the print is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in verdict.why
+    assert "the scan is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in verdict.why
     assert always(one, 1e-3) == NOT
 
 
