@@ -9,6 +9,7 @@ containers that have networks of their own, the CPU that is idlest when a proces
 """
 
 import errno
+import math
 import os
 import random
 import select
@@ -27,7 +28,7 @@ from engine.errors import EngineError, printable
 from engine.sizes import MEMORY_MIB
 
 _NAMES = "ledbat-testbed"
-_GUEST_BYTES = MEMORY_MIB << 20
+_SHARE_MIB = MEMORY_MIB  # most guests take one share of a limited memory, large ones several
 _MOST_WAITING = 4096
 _LOOK_S = 0.02  # two ticks of /proc/stat
 _MOST_TOLD = 4
@@ -37,26 +38,36 @@ _had: int | None = None  # the CPU of this process's last guest
 
 
 @contextmanager
-def free_cpu() -> Iterator[int]:
+def free_cpu(memory_mib: int = MEMORY_MIB) -> Iterator[int]:
     """Hold a CPU of this process's allowed set that no other guest on this host holds; waits, and says so, for one.
 
-    No more are held than the quota and the memory limit of this process's control groups allow.
+    No more are held than the quota and the memory limit of this process's control groups allow; this one is for a guest
+    that takes up to `memory_mib`.
 
     Raises:
         EngineError: there is too little memory for a guest, and none runs whose end could free some.
     """
     global _had
     groups = quota.groups()
-    _wait_for_memory(groups)
+    _wait_for_memory(groups, memory_mib)
     with ExitStack() as held:
         for group in groups:
-            guests = group.guests(_GUEST_BYTES)
-            if guests is not None:
-                shares = [f"{group.name}-{number}" for number in range(guests)]
-                held.enter_context(_first_free(shares, f"{group.folder} allows {guests} at once"))
-        name = held.enter_context(_first_free([_name(cpu) for cpu in _best_first()], "all are taken"))
+            for what, most, needed, why in _shares(group, memory_mib):
+                names = [f"{group.name}-{what}-{number}" for number in range(most)]
+                held.enter_context(_first_free(names, f"{group.folder} allows {why}", needed))
+        (name,) = held.enter_context(_first_free([_name(cpu) for cpu in _best_first()], "all are taken"))
         _had = int(name.removeprefix("cpu"))
         yield _had
+
+
+def _shares(group: quota.Group, memory_mib: int) -> Iterator[tuple[str, int, int, str]]:
+    """What of a group's a guest has to hold: its name, how many there are, how many it needs, what is allowed."""
+    if (guests := group.guests_by_quota) is not None:
+        yield "cpu", guests, 1, f"{guests} at once"
+    if group.memory_bytes is not None:
+        limit_mib = group.memory_bytes >> 20
+        most = limit_mib // _SHARE_MIB
+        yield "memory", most, min(most, math.ceil(memory_mib / _SHARE_MIB)), f"{limit_mib} MiB for all"
 
 
 @contextmanager
@@ -106,17 +117,23 @@ def _idle_ticks() -> dict[int, int]:
 
 
 @contextmanager
-def _first_free(names: Sequence[str], why: str) -> Iterator[str]:
-    """Claim the first of the names that is free, waiting for one; `why` completes "waiting for a CPU:"."""
+def _first_free(names: Sequence[str], why: str, needed: int = 1) -> Iterator[list[str]]:
+    """Claim the first names that are free, as many as `needed`, waiting for them together.
+
+    `why` completes "waiting for a CPU:".
+    """
     told = False
     while True:
-        for name in names:
-            with _claimed(name) as claimed:
-                if claimed:
-                    yield name
-                    return
+        with ExitStack() as held:
+            claimed: list[str] = []
+            for name in names:
+                if len(claimed) < needed and held.enter_context(_claimed(name)):
+                    claimed.append(name)
+            if len(claimed) == needed:
+                yield claimed
+                return
         with _holders(names) as holders:
-            if len(holders) == len(names):  # else one has ended meanwhile
+            if len(names) - len(holders) < needed:  # else one has ended meanwhile
                 if not told:
                     _tell(f"waiting for a CPU: {why}", holders)
                     told = True
@@ -138,16 +155,14 @@ def _claimed(name: str) -> Iterator[bool]:
             yield True
 
 
-def _wait_for_memory(groups: list[quota.Group]) -> None:
+def _wait_for_memory(groups: list[quota.Group], memory_mib: int) -> None:
+    takes = f"this guest takes up to {memory_mib} MiB"
     for group in groups:
-        if group.memory_bytes is not None and group.memory_bytes < _GUEST_BYTES:
-            raise EngineError(
-                f"{group.folder} limits memory to {group.memory_bytes >> 20} MiB; a guest takes up to "
-                f"{_GUEST_BYTES >> 20} MiB"
-            )
+        if group.memory_bytes is not None and group.memory_bytes >> 20 < memory_mib:
+            raise EngineError(f"{group.folder} limits memory to {group.memory_bytes >> 20} MiB; {takes}")
     told = False
-    while (free := quota.free_bytes(groups)) < _GUEST_BYTES:
-        few = f"{free >> 20} MiB are free, and a guest takes up to {_GUEST_BYTES >> 20} MiB"
+    while (free := quota.free_bytes(groups)) < memory_mib << 20:
+        few = f"{free >> 20} MiB are free, and {takes}"
         with _holders(list(map(_name, _online()))) as holders:
             if not holders:
                 raise EngineError(f"too little memory: {few}; end other programs")

@@ -32,9 +32,14 @@ class Group:
         """The same in every process of the host, whatever path its mount namespace shows the group at."""
         return f"group{self.folder.stat().st_ino}"
 
+    @property
+    def guests_by_quota(self) -> int | None:
+        """How many guests may run at once by the quota; one below a CPU still runs one."""
+        return None if self.cpus is None else max(1, int(self.cpus))
+
     def guests(self, guest_bytes: int) -> int | None:
-        """How many guests of this size may run in the group at once; a quota below one CPU still runs one."""
-        most = [] if self.cpus is None else [max(1, int(self.cpus))]
+        """How many guests of this size may run in the group at once."""
+        most = [] if self.guests_by_quota is None else [self.guests_by_quota]
         if self.memory_bytes is not None:
             most.append(self.memory_bytes // guest_bytes)
         return min(most, default=None)

@@ -142,7 +142,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     guest = backends.prepare(run)
     run["provenance"] = guest.provenance
 
-    with all_cpus() if guest.alone else free_cpu() as cpu:
+    with all_cpus() if guest.alone else free_cpu(guest.memory_mib) as cpu:
         run["origin_ns"] = guest.origin_ns(run["lead"]["probe_ns"])
         description = json.dumps(run, indent=1)
         (folder / "run.json").write_text(description)

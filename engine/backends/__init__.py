@@ -19,6 +19,8 @@ class Guest(Protocol):
     """What is needed for a run is there; it has not begun."""
 
     provenance: dict[str, Any]
+    memory_mib: int
+    """What it may take of the host's memory."""
     alone: ClassVar[bool]
     """Whether nothing else of the testbed may run on the host meanwhile: its time is that of the host."""
 

@@ -36,6 +36,7 @@ class Guest:
     """See `engine.backends.Guest`."""
 
     alone: ClassVar[bool] = True
+    memory_mib: ClassVar[int] = 0  # its kernel is there already
     images: Images
     modules: list[str]
 

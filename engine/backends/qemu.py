@@ -30,7 +30,7 @@ from engine.sandbox import UNCONFINED, Limits, bubblewrap
 from images.cache import default_root
 
 EMULATOR = "qemu-system-x86_64"
-_MEMORY = "1536M"
+_MEMORY_MIB = 1536
 _DELAY_TOLERANCE_NS = 100_000  # to handle a packet takes instructions, and so time
 _LEAST_WALL_S, _WALL_S_PER_VIRTUAL_S = 300.0, 20.0
 _KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigations=off", "ipv6.disable_ipv6=1")
@@ -41,6 +41,7 @@ class Guest:
     """See `engine.backends.Guest`."""
 
     alone: ClassVar[bool] = False
+    memory_mib: ClassVar[int] = _MEMORY_MIB
     stock: dict[str, str]
     programs: dict[str, Program]
     seed: int
@@ -63,7 +64,18 @@ class Guest:
 
     def _machine(self) -> list[str]:
         started = datetime.fromtimestamp(BOOT_NS // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        words = ["-machine", "q35,accel=tcg", "-bios", "qboot.rom", "-cpu", "max", "-smp", "1", "-m", _MEMORY]
+        words = [
+            "-machine",
+            "q35,accel=tcg",
+            "-bios",
+            "qboot.rom",
+            "-cpu",
+            "max",
+            "-smp",
+            "1",
+            "-m",
+            f"{self.memory_mib}M",
+        ]
         words += ["-nodefaults", "-no-reboot", "-display", "none", "-icount", "shift=0,sleep=off"]
         words += ["-rtc", f"clock=vm,base={started}", "-seed", str(self.seed)]
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]

@@ -21,6 +21,7 @@ class Guest:
     images: Images
     programs: dict[str, Program]
     arguments: list[str]
+    memory_mib: int
     before: tuple[Stage, ...]
 
     @property
@@ -57,8 +58,9 @@ def prepare(run: dict[str, Any]) -> Guest:
     for name, program in used.items():
         run["implementations"][name]["environment"] = program.environment
     run["agent"] = agent(run)
-    arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=run["sizes"]["memory_mib"])
-    return Guest(boot, used, arguments, _stages(run["lead"]))
+    memory_mib = run["sizes"]["memory_mib"]
+    arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=memory_mib)
+    return Guest(boot, used, arguments, memory_mib, _stages(run["lead"]))
 
 
 def _stages(lead: dict[str, int]) -> tuple[Stage, ...]:

@@ -201,12 +201,29 @@ def test_a_quota_of_one_cpu_lets_one_guest_run(tmp_path: Path, own_names: str, m
         assert not second.is_alive()
 
 
+def test_large_guests_share_a_limited_memory(tmp_path: Path, own_names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 2 GiB, one of 1.5 GiB leaves room for a usual one, and none for another of 1.5 GiB."""
+    proc = host(tmp_path, version=2, memory=str(2048 << 20))
+    monkeypatch.setattr(quota, "groups", partial(quota.groups, proc))
+    monkeypatch.setattr(cpu_claims, "_best_first", lambda: range(3))
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
+        with cpu_claims.free_cpu(1536):
+            with cpu_claims.free_cpu():
+                pass
+            second = threading.Thread(target=lambda: cpu_claims.free_cpu(1536).__enter__())
+            second.start()
+            assert told.readline().startswith(f"waiting for a CPU: {tmp_path}/a group/job allows 2048 MiB for all; at")
+        second.join(timeout=10)
+        assert not second.is_alive()
+
+
 def test_too_little_memory_is_waited_for_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = host(tmp_path / "small", version=2, memory=str(300 << 20))
     groups, free_bytes = quota.groups, quota.free_bytes
     monkeypatch.setattr(quota, "groups", lambda: groups(small))
     with (
-        pytest.raises(EngineError, match=r"job limits memory to 300 MiB; a guest takes up to 512 MiB"),
+        pytest.raises(EngineError, match=r"job limits memory to 300 MiB; this guest takes up to 512 MiB"),
         cpu_claims.free_cpu(),
     ):
         pass
