@@ -12,6 +12,16 @@ _TCP_SYSCTLS = {
     "net/ipv4/tcp_comp_sack_nr": "0",
 }
 
+# What the words of the scenario's `tcp` mean for a sender.
+_RECOVERY_SYSCTLS: dict[str, dict[str, str]] = {
+    "linux": {},
+    "newreno": {f"net/ipv4/{name}": "0" for name in ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")},
+}
+_PACING_SYSCTLS: dict[str, dict[str, str]] = {
+    "linux": {},
+    "window": {"net/ipv4/tcp_pacing_ca_ratio": "100", "net/ipv4/tcp_pacing_ss_ratio": "100"},
+}
+
 
 def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The `hosts` of run.json: for each host the options of its route, its sysctls, and whether it has offloads."""
@@ -55,6 +65,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
             if run["tcp"][timestamps] == "none":
                 sysctls[host]["net/ipv4/tcp_timestamps"] = "0"
             sysctls[host] |= own.get(side, {})
+        sysctls[flow["from"]] |= _RECOVERY_SYSCTLS[run["tcp"]["recovery"]] | _PACING_SYSCTLS[run["tcp"]["pacing"]]
     for flow in run["flows"]:
         for name, parameter in run["implementations"][flow["implementation"]]["parameters"].items():
             if "sysctl" in parameter:
@@ -63,7 +74,9 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
-    """A sysctl takes a quantity in its base unit, except times whose sysctl is in microseconds."""
+    """A sysctl takes a quantity in its base unit, except times whose sysctl is in microseconds, and a choice's place."""
     kind = parameter["type"]
+    if kind == "choice":
+        return int(parameter["choices"].index(params[name]))
     value = int(params[f"{name}_{QUANTITIES[kind].suffix}" if kind in QUANTITIES else name])
     return value // 1000 if kind == "time" and parameter["sysctl"].endswith("_us") else value

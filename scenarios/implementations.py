@@ -15,6 +15,8 @@ from scenarios.units import QUANTITIES, UnitError
 IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 
 Implementation = dict[str, Any]
+Value = int | bool | str
+"""Of a parameter; text is one of the parameter's choices."""
 
 
 def known(folder: Path | None = None) -> dict[str, Implementation]:
@@ -82,22 +84,22 @@ def parameter_problems(document: Document, path: FieldPath, declared: Mapping[st
             continue
         allowed = _allowed(declared[name])
         try:
-            number = _read(declared[name]["type"], value)
+            number = _read(declared[name], value)
         except UnitError as error:
             yield document.problem(field, str(error), allowed)
             continue
         low, high = _range(declared[name])
-        if not low <= number <= high:
+        if not isinstance(number, str) and not low <= number <= high:
             yield document.problem(field, f"found {value!r}, out of range", allowed)
 
 
-def resolved_parameters(given: Mapping[str, object], declared: Mapping[str, Any]) -> dict[str, int | bool]:
+def resolved_parameters(given: Mapping[str, object], declared: Mapping[str, Any]) -> dict[str, Value]:
     """Each declared parameter with its value or default; quantities as integers, named like `target_ns`."""
     values = {}
     for name, parameter in declared.items():
         kind = parameter["type"]
         suffix = f"_{QUANTITIES[kind].suffix}" if kind in QUANTITIES else ""
-        values[name + suffix] = _read(kind, given.get(name, parameter["default"]))
+        values[name + suffix] = _read(parameter, given.get(name, parameter["default"]))
     return values
 
 
@@ -113,23 +115,30 @@ def _int(value: object) -> int:
     return value
 
 
-_READERS: dict[str, Callable[[object], int | bool]] = {"bool": _bool, "int": _int}
+_READERS: dict[str, Callable[[object], Value]] = {"bool": _bool, "int": _int}
 _WORDS = {"bool": "true or false", "int": "a whole number"}
 
 
-def _read(kind: str, value: object) -> int | bool:
+def _read(parameter: Mapping[str, Any], value: object) -> Value:
+    kind = parameter["type"]
+    if kind == "choice":
+        if value not in parameter["choices"]:
+            raise UnitError(f"found {value!r}")
+        return str(value)
     return _READERS[kind](value) if kind in _READERS else QUANTITIES[kind].parse(value)
 
 
 def _range(parameter: Mapping[str, Any]) -> tuple[float, float]:
     if "range" not in parameter:
         return float("-inf"), float("inf")
-    low, high = (_read(parameter["type"], bound) for bound in parameter["range"])
+    low, high = (float(_read(parameter, bound)) for bound in parameter["range"])
     return low, high
 
 
 def _allowed(parameter: Mapping[str, Any]) -> str:
     kind = parameter["type"]
+    if kind == "choice":
+        return choices(parameter["choices"])
     words = _WORDS.get(kind) or str(QUANTITIES[kind])
     return f"{words}, {parameter['range'][0]} to {parameter['range'][1]}" if "range" in parameter else words
 

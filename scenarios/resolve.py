@@ -45,6 +45,7 @@ class Cell:
     study: str
     experiment: str
     name: str  # "single", or "case=a,buffer=40p": also the name of its folder
+    draws: str  # the same without what `paired` names; what is drawn depends on it
     size: str
     seeds: range
     start_jitter_ns: dict[str, int]  # by flow
@@ -93,6 +94,12 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         for name in names
         if name not in used
     ]
+    axes = [*names, *(["case"] if "cases" in document.data else [])]
+    wrong += [
+        document.problem(("paired", index), f"found {name!r}", choices(axes, name))
+        for index, name in enumerate(document.data.get("paired", []))
+        if name not in axes
+    ]
     if wrong:
         raise ScenarioError(wrong)
     return cells
@@ -129,7 +136,7 @@ def _random(cell: Cell, seed: int, what: str) -> random.Random:
 
     `random.Random` promises the same `random()` for the same text on every machine and version.
     """
-    return random.Random("/".join((cell.experiment, cell.name, str(seed), what)))  # noqa: S311 (repeatable on purpose)
+    return random.Random("/".join((cell.experiment, cell.draws, str(seed), what)))  # noqa: S311 (repeatable on purpose)
 
 
 def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterator[dict[str, Any]]:
@@ -166,13 +173,18 @@ def _cell(
         scenario=scenario,
         study=scenario.absolute().parent.name,
         experiment=data["experiment"],
-        name=",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single",
+        name=_named(values),
+        draws=_named({name: value for name, value in values.items() if name not in data["paired"]}),
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
         known=known,
         settings={"cell_values": values} | {name: value for name, value in data.items() if name not in _RESOLVED},
     )
+
+
+def _named(values: dict[str, Any]) -> str:
+    return ",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single"
 
 
 def _written(value: object) -> str:

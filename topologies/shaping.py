@@ -46,7 +46,8 @@ _FAST_BPS = 1_000_000_000
 class Bottleneck:
     """A link of `rate_bps` behind a drop-tail FIFO of `buffer_pkts` waiting packets.
 
-    The rate counts IP bytes, as papers do: the Ethernet header is taken out by a size table. HTB hands a packet to the
+    The rate counts IP bytes, as papers do, and `overhead_bytes` for each packet: a size table takes the Ethernet header
+    out and puts the overhead in. HTB hands a packet to the
     wire at the start of its transmission, so the packet under transmission does not count as waiting (as in ns-2).
 
     HTB wakes up late and makes up for it as far as its buckets hold; what does not fit is lost at each packet. Up to
@@ -56,6 +57,7 @@ class Bottleneck:
 
     rate_bps: int
     buffer_pkts: int
+    overhead_bytes: int = 0
 
     CHANGEABLE: ClassVar = ("rate", "buffer")
     """Fields that an event may change in place, without their units."""
@@ -64,7 +66,7 @@ class Bottleneck:
     def add(self, interface: str) -> list[str]:
         """Lines for ``tc -batch`` that put it on `interface`."""
         return [
-            f"qdisc add dev {interface} root handle 1: stab overhead -{_ETHERNET_HEADER_BYTES} htb default 1",
+            f"qdisc add dev {interface} root handle 1: stab overhead {self.overhead_bytes - _ETHERNET_HEADER_BYTES} htb default 1",
             f"class add dev {interface} {self._htb_class()}",
             f"qdisc add dev {interface} parent 1:1 {self._fifo()}",
         ]

@@ -129,7 +129,8 @@ def _train(
             sleep_until(sent_ns + _ROUNDING_NS + round((index - buffer_pkts + buffer_pkts // 2) * each_ns))
         sender.sendto(payload, (address, _PORT))
     arrivals_ns = [_arrival_ns(receiver) for _ in range(train)]
-    return arrivals_ns[0] - sent_ns, 8 * PACKET_BYTES * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
+    each_bits = each_ns * bottleneck["rate_bps"] / 1e9
+    return arrivals_ns[0] - sent_ns, each_bits * (train - 1) * 1e9 / (arrivals_ns[-1] - arrivals_ns[0])
 
 
 def _udp(namespace: int, timeout_s: float) -> socket.socket:

@@ -25,7 +25,7 @@ _LEAST_TRAIN_NS = 4_000_000  # the clock's steps of 256 ns and the limiter's buc
 
 def packet_ns(bottleneck: dict[str, Any], size_bytes: int = PACKET_BYTES) -> float:
     """How long a bottleneck sends a packet."""
-    return float(8e9 * size_bytes / bottleneck["rate_bps"])
+    return float(8e9 * (size_bytes + bottleneck.get("overhead_bytes", 0)) / bottleneck["rate_bps"])
 
 
 def train_pkts(bottleneck: dict[str, Any]) -> int:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * AIMD: NewReno that never slow-starts. The window grows by one packet per RTT from the first ACK on and is halved on
- * loss; after a timeout, too, it comes back linearly.
+ * The two forms of TCP that stand beside LEDBAT in Rossi et al., ICCCN 2010.
  *
- * This is the "standard TCP" beside LEDBAT in models that leave slow start out (Rossi et al., ICCCN 2010, section
- * III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read for a
- * first connection.
+ * aimd: NewReno that never slow-starts. The window grows by one packet per RTT from the first ACK on and is halved on
+ * loss; after a timeout, too, it comes back linearly. This is the "standard TCP" of models that leave slow start out
+ * (section III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read
+ * for a first connection.
+ *
+ * tahoe: slow start as section IV.C describes it for both protocols. After every loss the threshold is half the window,
+ * and slow start begins again from the smallest window. Lost packets are repaired as in NewReno.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -34,13 +37,38 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 };
 
+/* The stack has taken the window to the threshold by the end of the recovery. */
+static void tahoe_set_state(struct sock *sk, u8 state)
+{
+	if (state == TCP_CA_Open && inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		tcp_snd_cwnd_set(tcp_sk(sk), 1);
+}
+
+static struct tcp_congestion_ops tahoe __read_mostly = {
+	.name		= "tahoe",
+	.owner		= THIS_MODULE,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= tcp_reno_ssthresh,
+	.set_state	= tahoe_set_state,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+};
+
 static int __init aimd_register(void)
 {
-	return tcp_register_congestion_control(&aimd);
+	int error = tcp_register_congestion_control(&aimd);
+
+	if (error)
+		return error;
+	error = tcp_register_congestion_control(&tahoe);
+	if (error)
+		tcp_unregister_congestion_control(&aimd);
+	return error;
 }
 
 static void __exit aimd_unregister(void)
 {
+	tcp_unregister_congestion_control(&tahoe);
 	tcp_unregister_congestion_control(&aimd);
 }
 
@@ -49,5 +77,5 @@ module_exit(aimd_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
-MODULE_DESCRIPTION("AIMD congestion control without slow start");
+MODULE_VERSION("0.2.0");
+MODULE_DESCRIPTION("AIMD congestion control without slow start, and TCP Tahoe's slow start");

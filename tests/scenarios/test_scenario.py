@@ -66,7 +66,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "seed": 3,
         "title": "Two flows",
         "topology": {"name": "dumbbell", "pairs": 2},
-        "bottleneck": {"rate_bps": 10_000_000, "buffer_pkts": 40},
+        "bottleneck": {"rate_bps": 10_000_000, "overhead_bytes": 0, "buffer_pkts": 40},
         "backward_bottleneck": None,
         "delay": {"forward_ns": 25_000_000, "backward_ns": 5_000_000},
         "delay_b": None,
@@ -75,6 +75,8 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
             "initial_window_pkts": 10,
             "timestamps": "1us",
             "receiver_timestamps": "1us",
+            "recovery": "linux",
+            "pacing": "linux",
         },
         "offload": False,
         "flows": [
@@ -106,7 +108,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
                 "bytes": None,
                 "params": {
                     "target_ns": 50_000_000,
-                    "slow_start": False,
+                    "slow_start": "never",
                     "pacing": False,
                     "base_history": 10,
                     "current_filter": 4,
@@ -216,23 +218,42 @@ events:
 
 def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
     file = scenario(
-        "matrix: {buffer: [40p, 100p], slow: [false, true]}\n",
+        "matrix: {buffer: [40p, 100p], slow: [never, once]}\n",
         bottleneck='{rate: 10mbit, buffer: "${buffer}"}',
         title="buffer ${buffer}",
     )
     file.write_text(file.read_text().replace("{target: 50ms}", '{slow_start: "${slow}"}'))
     cells = expand(file, "full")
     assert [cell.name for cell in cells] == [
-        "buffer=40p,slow=false",
-        "buffer=40p,slow=true",
-        "buffer=100p,slow=false",
-        "buffer=100p,slow=true",
+        "buffer=40p,slow=never",
+        "buffer=40p,slow=once",
+        "buffer=100p,slow=never",
+        "buffer=100p,slow=once",
     ]
     last = resolve(cells[3], 1)
     assert last["bottleneck"]["buffer_pkts"] == 100
-    assert last["flows"][1]["params"]["slow_start"] is True
+    assert last["flows"][1]["params"]["slow_start"] == "once"
     assert last["title"] == "buffer 100p"
-    assert last["cell_values"] == {"buffer": "100p", "slow": True}
+    assert last["cell_values"] == {"buffer": "100p", "slow": "once"}
+
+
+def test_paired_cells_draw_the_same_numbers(scenario: Any) -> None:
+    more = "matrix: {buffer: [40p, 100p], rate: [2mbit, 5mbit]}\npaired: [rate]\nstart_jitter: 1s\n"
+    file = scenario(more, bottleneck='{rate: "${rate}", buffer: "${buffer}"}')
+    starts = [resolve(cell, 1)["flows"][0]["start_ns"] for cell in expand(file, "full")]
+    assert starts[0] == starts[1] != starts[2] == starts[3]
+
+
+def test_only_what_varies_can_be_paired(scenario: Any) -> None:
+    with pytest.raises(ScenarioError, match=r"paired\[0\]: found 'rat'; allowed: buffer"):
+        expand(scenario('matrix: {buffer: [40p]}\npaired: [rat]\n', bottleneck='{rate: 2mbit, buffer: "${buffer}"}'), "full")
+
+
+def test_a_choice_that_a_parameter_has_not_is_refused(scenario: Any) -> None:
+    file = scenario("")
+    file.write_text(file.read_text().replace("{target: 50ms}", "{slow_start: after-loss}"))
+    with pytest.raises(ScenarioError, match=r"slow_start: found 'after-loss'; allowed: never, once"):
+        expand(file, "full")
 
 
 def test_cases_differ_in_the_fields_they_name(scenario: Any) -> None:
@@ -245,7 +266,7 @@ matrix: {b: [10p, 20p]}
     file = scenario(cases, bottleneck='{rate: 10mbit, buffer: "${b}"}')
     runs = {cell.name: resolve(cell, 1) for cell in expand(file, "full")}
     assert list(runs) == ["case=plain,b=10p", "case=plain,b=20p", "case=slow,b=10p", "case=slow,b=20p"]
-    assert runs["case=slow,b=20p"]["bottleneck"] == {"rate_bps": 2_000_000, "buffer_pkts": 20}
+    assert runs["case=slow,b=20p"]["bottleneck"] == {"rate_bps": 2_000_000, "overhead_bytes": 0, "buffer_pkts": 20}
     assert [flow["name"] for flow in runs["case=slow,b=10p"]["flows"]] == ["only"]
     assert len(runs["case=plain,b=10p"]["flows"]) == 2
     assert runs["case=slow,b=10p"]["cell_values"] == {"case": "slow", "b": "10p"}

@@ -47,7 +47,7 @@ def test_the_queue_settles_at_target_within_a_packet(run: Callable, flow: str, t
 @pytest.mark.parametrize("flow", ["tcp-ledbat-draft00", "tcp-ledbat-ld"])
 def test_slow_start_is_over_once_delay_has_lowered_the_window(run: Callable, flow: str) -> None:
     # the buffer is several targets long: half of what overflows it, the threshold from then on, is above target too
-    done = run(f"{flow}, params: {{slow_start: true}}", duration="40s", buffer="200p")
+    done = run(f"{flow}, params: {{slow_start: once}}", duration="40s", buffer="200p")
     assert mean_queue_pkts(done, 35, 40) == pytest.approx(0.025 * RATE_BPS / PACKET_BITS, abs=1)
 
 

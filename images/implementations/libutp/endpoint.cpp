@@ -27,6 +27,7 @@
 namespace {
 
 constexpr uint64_t TICK_NS = NS / 2;	/* libutp looks at its timers this often */
+constexpr int IP_AND_UDP_BYTES = 28;
 constexpr uint64_t LINGER_NS = 3 * NS;
 
 struct options {
@@ -38,6 +39,8 @@ struct options {
 	std::string logs;
 	const char *payload;		/* where a receiver puts what arrived; NULL: nowhere */
 	int target_us, send_buffer_bytes, receive_buffer_bytes;
+	int packet_bytes;		/* 0: what fits the path */
+	uint64_t tick_ns;		/* waits end at multiples of this; 0: at once */
 };
 
 struct connection {
@@ -92,6 +95,10 @@ bool set_parameter(options &how, const std::string &name, long long value)
 		how.send_buffer_bytes = value;
 	else if (name == "receive_buffer_bytes" && value <= INT_MAX)
 		how.receive_buffer_bytes = value;
+	else if (name == "packet_bytes" && value <= INT_MAX)
+		how.packet_bytes = value;
+	else if (name == "tick_ns")
+		how.tick_ns = value;
 	else
 		return false;
 	return true;
@@ -241,6 +248,11 @@ uint64 on_send(utp_callback_arguments *a)
 	return 0;
 }
 
+uint64 udp_payload(utp_callback_arguments *a)
+{
+	return of(a).how.packet_bytes - IP_AND_UDP_BYTES;
+}
+
 uint64 clock_us(utp_callback_arguments *a)
 {
 	return of(a).now_ns / 1000;
@@ -291,11 +303,19 @@ void read_clock(connection &c)
 	c.now_ns = now.tv_sec * NS + now.tv_nsec;
 }
 
+/* How long a wait for a packet lasts at most. */
+uint64_t patience_ns(const connection &c)
+{
+	const uint64_t tick_ns = c.how.tick_ns, end_ns = c.now_ns + TICK_NS;
+
+	return tick_ns ? (end_ns + tick_ns - 1) / tick_ns * tick_ns - c.now_ns : TICK_NS;
+}
+
 /* Waits for a packet or for libutp's timers. */
 void wake_up(connection &c, utp_context *context)
 {
 	datagram packet;
-	const bool arrived = c.udp.wait(packet, TICK_NS);
+	const bool arrived = c.udp.wait(packet, patience_ns(c));
 
 	if (!arrived)
 		read_clock(c);
@@ -323,6 +343,8 @@ utp_context *start_libutp(connection &c)
 	utp_set_callback(context, UTP_GET_MICROSECONDS, clock_us);
 	utp_set_callback(context, UTP_GET_MILLISECONDS, clock_ms);
 	utp_set_callback(context, UTP_GET_RANDOM, random_number);
+	if (c.how.packet_bytes)
+		utp_set_callback(context, UTP_GET_UDP_MTU, udp_payload);
 	const std::pair<int, int> chosen[] = {{UTP_TARGET_DELAY, c.how.target_us},
 					      {UTP_SNDBUF, c.how.send_buffer_bytes},
 					      {UTP_RCVBUF, c.how.receive_buffer_bytes}};
