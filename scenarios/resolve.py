@@ -49,6 +49,7 @@ class Cell:
     size: str
     seeds: range
     start_jitter_ns: dict[str, int]  # by flow
+    delay_spread_ns: int
     settings: dict[str, Any]  # run.json without the seed; starts without jitter
     known: dict[str, Implementation]  # every implementation by its name, as this cell was checked against
 
@@ -110,6 +111,9 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
         flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns[flow["name"]])
+    if cell.delay_spread_ns:
+        source = _random(cell, seed, "delay_spread")
+        run["delay"] = {name: ns + int(source.random() * cell.delay_spread_ns) for name, ns in run["delay"].items()}
     for index, drawn in enumerate(run.pop("drawn_events")):
         run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
     run["events"].sort(key=lambda event: event["at_ns"])
@@ -178,6 +182,7 @@ def _cell(
         size=size,
         seeds=range(1, data["seeds"][size] + 1),
         start_jitter_ns=jitter,
+        delay_spread_ns=data["delay_spread_ns"],
         known=known,
         settings={"cell_values": values} | {name: value for name, value in data.items() if name not in _RESOLVED},
     )

@@ -244,6 +244,13 @@ def test_paired_cells_draw_the_same_numbers(scenario: Any) -> None:
     assert starts[0] == starts[1] != starts[2] == starts[3]
 
 
+def test_the_seed_draws_how_much_longer_the_way_is(scenario: Any) -> None:
+    (cell,) = expand(scenario("delay_spread: 1ms\n"), "full")
+    delays = [resolve(cell, seed)["delay"] for seed in (1, 1, 2)]
+    assert delays[0] == delays[1] != delays[2]
+    assert all(0 <= delay["forward_ns"] - 25_000_000 < 1_000_000 for delay in delays)
+
+
 def test_only_what_varies_can_be_paired(scenario: Any) -> None:
     with pytest.raises(ScenarioError, match=r"paired\[0\]: found 'rat'; allowed: buffer"):
         expand(scenario('matrix: {buffer: [40p]}\npaired: [rat]\n', bottleneck='{rate: 2mbit, buffer: "${buffer}"}'), "full")
