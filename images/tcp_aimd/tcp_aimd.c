@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The two forms of TCP that stand beside LEDBAT in Rossi et al., ICCCN 2010.
+ * The forms of TCP that stand beside LEDBAT in Rossi et al., ICCCN 2010.
  *
  * aimd: NewReno that never slow-starts. The window grows by one packet per RTT from the first ACK on and is halved on
  * loss; after a timeout, too, it comes back linearly. This is the "standard TCP" of models that leave slow start out
  * (section III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read
  * for a first connection.
  *
- * tahoe: slow start as section IV.C describes it for both protocols. After every loss the threshold is half the window,
- * and slow start begins again from the smallest window. Lost packets are repaired as in NewReno.
+ * reno_restart, tahoe: slow start as section IV.C describes it for both protocols. After a loss the threshold is half the
+ * window, and slow start begins again from the smallest window; after a loss in slow start, or after every loss. Lost
+ * packets are repaired as in NewReno.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -37,11 +38,51 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 };
 
-/* The stack has taken the window to the threshold by the end of the recovery. */
-static void tahoe_set_state(struct sock *sk, u8 state)
+struct restart {
+	u32 threshold;	/* half the window before a loss that slow start follows; 0: none is being repaired */
+};
+
+/* A recovery takes the window to what this returns. */
+static u32 tahoe_ssthresh(struct sock *sk)
 {
-	if (state == TCP_CA_Open && inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
-		tcp_snd_cwnd_set(tcp_sk(sk), 1);
+	struct restart *ca = inet_csk_ca(sk);
+
+	ca->threshold = tcp_reno_ssthresh(sk);
+	return 1;
+}
+
+static u32 restart_ssthresh(struct sock *sk)
+{
+	return tcp_in_slow_start(tcp_sk(sk)) ? tahoe_ssthresh(sk) : tcp_reno_ssthresh(sk);
+}
+
+/* Slow start while lost packets are repaired: meanwhile the stack takes the window to the threshold. */
+static void restart_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	const struct restart *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (sample->pkts_acked && tp->snd_ssthresh < ca->threshold)
+		WRITE_ONCE(tp->snd_ssthresh, tp->snd_ssthresh + 1);
+}
+
+static u32 restart_undo_cwnd(struct sock *sk)
+{
+	struct restart *ca = inet_csk_ca(sk);
+
+	ca->threshold = 0;
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* The recovery is over, or a timeout has taken the window to one packet. */
+static void restart_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct restart *ca = inet_csk_ca(sk);
+
+	if (ca->threshold && (event == CA_EVENT_COMPLETE_CWR || event == CA_EVENT_LOSS)) {
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->threshold);
+		ca->threshold = 0;
+	}
 }
 
 static struct tcp_congestion_ops tahoe __read_mostly = {
@@ -49,27 +90,43 @@ static struct tcp_congestion_ops tahoe __read_mostly = {
 	.owner		= THIS_MODULE,
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.set_state	= tahoe_set_state,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.ssthresh	= tahoe_ssthresh,
+	.pkts_acked	= restart_pkts_acked,
+	.cwnd_event	= restart_cwnd_event,
+	.undo_cwnd	= restart_undo_cwnd,
 };
+
+static struct tcp_congestion_ops reno_restart __read_mostly = {
+	.name		= "reno_restart",
+	.owner		= THIS_MODULE,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.ssthresh	= restart_ssthresh,
+	.pkts_acked	= restart_pkts_acked,
+	.cwnd_event	= restart_cwnd_event,
+	.undo_cwnd	= restart_undo_cwnd,
+};
+
+static struct tcp_congestion_ops *const controls[] = { &aimd, &tahoe, &reno_restart };
 
 static int __init aimd_register(void)
 {
-	int error = tcp_register_congestion_control(&aimd);
+	int i, error = 0;
 
+	for (i = 0; i < ARRAY_SIZE(controls) && !error; i++)
+		error = tcp_register_congestion_control(controls[i]);
 	if (error)
-		return error;
-	error = tcp_register_congestion_control(&tahoe);
-	if (error)
-		tcp_unregister_congestion_control(&aimd);
+		for (i -= 2; i >= 0; i--)
+			tcp_unregister_congestion_control(controls[i]);
 	return error;
 }
 
 static void __exit aimd_unregister(void)
 {
-	tcp_unregister_congestion_control(&tahoe);
-	tcp_unregister_congestion_control(&aimd);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(controls); i++)
+		tcp_unregister_congestion_control(controls[i]);
 }
 
 module_init(aimd_register);
@@ -78,4 +135,4 @@ module_exit(aimd_unregister);
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.2.0");
-MODULE_DESCRIPTION("AIMD congestion control without slow start, and TCP Tahoe's slow start");
+MODULE_DESCRIPTION("AIMD without slow start, and TCP that slow-starts again after losses");

@@ -28,6 +28,7 @@ enum ledbat_slow_start {
 	LEDBAT_SLOW_START_ONCE,		/* until the first loss, or until delay has lowered the window */
 	LEDBAT_SLOW_START_AFTER_LOSS,	/* the same, and from the floor after every loss */
 	LEDBAT_SLOW_START_AT_FLOOR,	/* the same as once, and again wherever the window is at its floor */
+	LEDBAT_SLOW_START_AFTER_OVERSHOOT, /* the same as once, and from the floor after a loss in slow start */
 	LEDBAT_SLOW_STARTS
 };
 
@@ -68,8 +69,9 @@ struct ledbat {
 	u32	target_us	: 20,
 		min_window	: 6,
 		step		: 6;		/* ALLOWED_INCREASE or the minimal decrease, packets */
-	u32	factor_ppm	: 24,		/* GAIN, beta or zeta */
-		slow_start	: 2,
+	u32	factor_ppm	: 24;		/* GAIN, beta or zeta */
+	u32	slow_start	: 3,
+		restarts	: 1,		/* a loss that slow start follows is being repaired */
 		phase		: 3,		/* ledbatpp.c */
 		rounds		: 3;		/* ledbatpp.c: RTTs left of a phase */
 	u32	reno_ssthresh;			/* what the threshold is without this module's doing */

@@ -92,12 +92,23 @@ static bool ledbat_one_way_sample(const struct tcp_sock *tp, struct ledbat_delay
 	return true;
 }
 
+/* Slow start while lost packets are repaired: meanwhile the stack takes the window to the threshold. */
+static void ledbat_repair(struct sock *sk, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->restarts && sample->pkts_acked && tp->snd_ssthresh < ca->reno_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, tp->snd_ssthresh + 1);
+}
+
 /* Every ACK passes here, before the window is touched. Return whether it tells a delay. */
 bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 	struct ledbat_delay *delay = ca->delay;
 
+	ledbat_repair(sk, sample);
 	/* the ACK of the SYN comes before init: there is no delay yet */
 	if (!delay)
 		return false;
@@ -220,9 +231,12 @@ u32 ledbat_lost(struct sock *sk, u32 threshold)
 
 u32 ledbat_ssthresh(struct sock *sk)
 {
-	const struct ledbat *ca = inet_csk_ca(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+	const u32 half = ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window);
 
-	return ledbat_lost(sk, ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window));
+	ca->restarts = ca->slow_start == LEDBAT_SLOW_START_AFTER_LOSS ||
+		       (ca->slow_start == LEDBAT_SLOW_START_AFTER_OVERSHOOT && tcp_in_slow_start(tcp_sk(sk)));
+	return ledbat_lost(sk, ca->restarts ? ca->min_window : half);
 }
 
 u32 ledbat_undo_cwnd(struct sock *sk)
@@ -230,6 +244,7 @@ u32 ledbat_undo_cwnd(struct sock *sk)
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ca->reno_ssthresh = max(ca->reno_ssthresh, ca->undo_ssthresh);
+	ca->restarts = 0;
 	return tcp_reno_undo_cwnd(sk);
 }
 

@@ -26,15 +26,18 @@ static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 
 /*
  * Slow start as ICCCN 2010 section IV.C has it: on a loss the threshold is half the window, and slow start begins
- * again from the smallest window. The stack has taken the window to the threshold by the end of the recovery.
+ * again from the smallest window. A recovery takes the window to what ledbat_ssthresh() says, which then is the
+ * smallest window, and ledbat_repair() opens it; at its end, or after a timeout, the threshold becomes half the old window.
  */
-static void ledbat_set_state(struct sock *sk, u8 state)
+static void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
-	const struct ledbat *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
 
-	if (ca->slow_start == LEDBAT_SLOW_START_AFTER_LOSS && state == TCP_CA_Open &&
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
-		tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), ca->min_window));
+	if (ca->restarts && (event == CA_EVENT_COMPLETE_CWR || event == CA_EVENT_LOSS)) {
+		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
+		ca->restarts = 0;
+	}
 }
 
 static void ledbat_step(struct sock *sk, u32 acked, s64 credit_us)
@@ -269,7 +272,7 @@ static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	.ssthresh	= _ssthresh,				\
 	.pkts_acked	= _pkts_acked,				\
 	.cong_avoid	= _cong_avoid,				\
-	.set_state	= ledbat_set_state,			\
+	.cwnd_event	= ledbat_cwnd_event,			\
 	.undo_cwnd	= ledbat_undo_cwnd,			\
 	.release	= ledbat_release,			\
 	.get_info	= ledbat_get_info

@@ -51,6 +51,26 @@ def test_slow_start_is_over_once_delay_has_lowered_the_window(run: Callable, flo
     assert mean_queue_pkts(done, 35, 40) == pytest.approx(0.025 * RATE_BPS / PACKET_BITS, abs=1)
 
 
+@pytest.mark.parametrize(
+    "flow",
+    [
+        "tcp-ledbat-draft00, params: {slow_start: after-overshoot}",
+        "tcp-ledbat-draft00, params: {slow_start: after-loss}",
+        "tcp-reno-restart",
+        "tcp-tahoe",
+    ],
+)
+def test_slow_start_begins_again_from_one_packet_up_to_half_the_window(run: Callable, flow: str) -> None:
+    trace = run(flow, duration="2s", buffer="40p")("cwnd-f1")
+    times, windows = trace["t_s"].to_list(), trace["cwnd_pkts"].to_list()
+    overshoot = max(windows)
+    lowest = windows.index(min(windows[windows.index(overshoot) :]), windows.index(overshoot))
+    half = next(i for i in range(lowest, len(windows)) if windows[i] >= overshoot / 2 - 1)
+    assert windows[lowest] <= 4
+    # some 7 round trips of 50 to 97 ms; an additive increase would take one for each packet
+    assert times[half] - times[lowest] < 0.7
+
+
 @pytest.mark.parametrize("flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-ld", "tcp-fledbat"])
 def test_two_that_start_together_share(run: Callable, flow: str) -> None:
     done = run(f"{flow}, start: 0s", f"{flow}, start: 0s")
