@@ -25,7 +25,6 @@ class Planned(TypedDict):
     scenario: str | None
     runs_of: str
     needs: list[str]
-    optional: bool
     kunit: bool
 
 
@@ -71,7 +70,6 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
         "scenario": str(experiment.scenario) if experiment.scenario else None,
         "runs_of": experiment.runs_of,
         "needs": sorted({known[name].runs_of for name in needs} | {one.runs_of for one in looked_at.values()}),
-        "optional": experiment.optional,
         "kunit": any(claim.kunit for one in looked_at.values() for claim in one.claims),
     }
 

@@ -85,7 +85,6 @@ class Experiment:
     artefact: str
     scenario: Path | None  # beside the file, unless it looks at the runs of another
     runs_of: str  # the experiment whose runs are looked at: itself, or one that simulates for several
-    optional: bool
     words: dict[str, str]  # names for expressions that several claims use
     asserts: tuple[Assertion, ...]
     claims: tuple[Claim, ...]
@@ -138,7 +137,6 @@ def load(file: Path) -> Experiment:
         artefact=data["artefact"],
         scenario=None if "runs_of" in data else scenario,
         runs_of=data.get("runs_of", data["experiment"]),
-        optional=data.get("optional", False),
         words=data.get("words", {}),
         asserts=tuple(
             Assertion(one["text"], one["source"], one["holds"], one.get("cell")) for one in data.get("asserts", [])

@@ -62,16 +62,6 @@ def test_studies_and_experiments_are_targets(pipeline: Any) -> None:
     assert "MissingRuleException" in pipeline("--dry-run", "--", "icccn-fig9", code=1)
 
 
-def test_optional_experiments_are_made_when_asked_for(pipeline: Any) -> None:
-    name = "icccn-sec2a-heterogeneous-targets"
-    usual, all_of_it, alone = (
-        job_counts(pipeline("--dry-run", "--quiet", "rules", *options))["measurements"]
-        for options in (["--", "icccn"], ["--config", "optional=true", "--", "icccn"], ["--", name])
-    )
-    assert alone == 1
-    assert all_of_it > usual
-
-
 def test_more_seeds_run_in_jobs_of_their_own_and_stay(small: Any) -> None:
     small("all")
     first = small.done_seeds()

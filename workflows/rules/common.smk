@@ -132,11 +132,8 @@ def targets(size):
     named = {"all": []}
     for experiment, planned in claims().items():
         named[experiment] = [experiment]
-        whole = named.setdefault(planned["study"], [])
-        # an optional experiment is a target of its own, but no part of `all` and of its study
-        if config["optional"] in (True, "true") or not planned["optional"]:
-            named["all"].append(experiment)
-            whole.append(experiment)
+        named.setdefault(planned["study"], []).append(experiment)
+        named["all"].append(experiment)
     return named
 
 
