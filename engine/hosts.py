@@ -74,7 +74,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
-    """A sysctl takes a quantity in its base unit, except times whose sysctl is in microseconds, and a choice's place."""
+    """A sysctl takes a quantity in its base unit, times whose sysctl says so in microseconds, a choice by its place."""
     kind = parameter["type"]
     if kind == "choice":
         return int(parameter["choices"].index(params[name]))

@@ -34,7 +34,7 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 # These say how cells come about; no single cell has them.
 _VARIATION = ("matrix", "cases", "quick")
 # These are resolved for a cell, or for a run, into others.
-_RESOLVED = (*_VARIATION, "experiment", "seeds", "start_jitter_ns")
+_RESOLVED = (*_VARIATION, "experiment", "seeds", "start_jitter_ns", "delay_spread_ns", "paired")
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,9 @@ class Bottleneck:
 
     def add(self, interface: str) -> list[str]:
         """Lines for ``tc -batch`` that put it on `interface`."""
+        overhead_bytes = self.overhead_bytes - _ETHERNET_HEADER_BYTES
         return [
-            f"qdisc add dev {interface} root handle 1: stab overhead {self.overhead_bytes - _ETHERNET_HEADER_BYTES} htb default 1",
+            f"qdisc add dev {interface} root handle 1: stab overhead {overhead_bytes} htb default 1",
             f"class add dev {interface} {self._htb_class()}",
             f"qdisc add dev {interface} parent 1:1 {self._fifo()}",
         ]

@@ -253,7 +253,10 @@ def test_the_seed_draws_how_much_longer_the_way_is(scenario: Any) -> None:
 
 def test_only_what_varies_can_be_paired(scenario: Any) -> None:
     with pytest.raises(ScenarioError, match=r"paired\[0\]: found 'rat'; allowed: buffer"):
-        expand(scenario('matrix: {buffer: [40p]}\npaired: [rat]\n', bottleneck='{rate: 2mbit, buffer: "${buffer}"}'), "full")
+        expand(
+            scenario("matrix: {buffer: [40p]}\npaired: [rat]\n", bottleneck='{rate: 2mbit, buffer: "${buffer}"}'),
+            "full",
+        )
 
 
 def test_a_choice_that_a_parameter_has_not_is_refused(scenario: Any) -> None:
