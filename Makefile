@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env images debug-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
+.PHONY: help host env wheel images debug-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -21,6 +21,9 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 .venv/installed: .venv/locked pyproject.toml $(wildcard analysis/capture/*.[ch])
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+
+wheel: env  ## the observer for any environment of Python 3.11 or newer, into dist/: no guest, no root
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 images: env  ## guest kernel, root file system, tools and module (into cache/)
 	$(BIN)/python -m images
@@ -71,8 +74,8 @@ identity: host images  ## every implementation and experiment twice, and whether
 	$(BIN)/python -m tests.trust.identity
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --no-header \
+	uv pip compile --quiet --universal --python-version 3.11 --extra pipeline --extra dev --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 clean:  ## remove results, environment and build leftovers; cache/ stays (rm -r cache for that too)
-	rm -rf results .venv build *.egg-info .snakemake .pytest_cache .mypy_cache .ruff_cache
+	rm -rf results .venv build dist *.egg-info .snakemake .pytest_cache .mypy_cache .ruff_cache

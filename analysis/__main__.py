@@ -45,12 +45,30 @@ def _columns(options: argparse.Namespace) -> None:
 
 
 def _observe(options: argparse.Namespace) -> None:
+    captures = [path for path in options.paths if not path.is_dir()]
+    for run in options.paths:
+        if run not in captures:
+            _observe_run(run)
+    if options.interface:
+        from analysis.observer.lone.live import follow
+
+        if options.paths:
+            raise BadInputError("-i: found captures beside it; allowed: one of the two")
+        print(follow(options.interface, options.into or Path("observed", options.interface), options.seconds))
+    elif captures:
+        from analysis.observer.lone.report import observe
+
+        print(observe(captures, options.into or Path("observed", captures[0].name.partition(".")[0])))
+    elif not options.paths:
+        raise BadInputError("found nothing to observe; allowed: captures, run folders, or -i and an interface")
+
+
+def _observe_run(run: Path) -> None:
     from analysis.observer.observe import observe
 
-    for run in options.runs:
-        for warning in observe(run):
-            print(f"analysis: {warning}", file=sys.stderr)
-        print(run / "observation.svg")
+    for warning in observe(run):
+        print(f"analysis: {warning}", file=sys.stderr)
+    print(run / "observation.svg")
 
 
 def _measure(options: argparse.Namespace) -> None:
@@ -152,8 +170,12 @@ def _parser() -> argparse.ArgumentParser:
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
-    observe = commands.add_parser("observe", help="what captures tell of each sender, as numbers and one picture")
-    observe.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
+    observe = commands.add_parser("observe", help="what captures tell of each sender, as numbers and pictures")
+    found = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
+    observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=found)
+    observe.add_argument("-i", dest="interface", metavar="INTERFACE", help="capture there, by dumpcap, until Ctrl-C")
+    observe.add_argument("--seconds", type=float, help="how long to capture; default: until Ctrl-C")
+    observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")
 
     measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
     measure.add_argument("claims", metavar="CLAIMS", type=Path, help="the file with its claims")

@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from engine import backends, check, doctor, exec_script, interrupt, kunit
 from engine.compare import compare
@@ -17,13 +18,25 @@ from scenarios.errors import ScenarioError
 from scenarios.plan import plan
 from scenarios.resolve import SIZES, Cell, expand
 
+ROOT: Final = Path(__file__).parents[1]
+# commands of the analysis, which has a command line of its own
+HANDED_ON: Final = {"observe": "what captures tell of each sender; needs no run, and no images"}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do what it says.
 
     Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
     """
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in HANDED_ON:
+        os.execv(sys.executable, [sys.executable, "-m", "analysis", *words])  # noqa: S606 (its exit status is the answer)
+    options = _parser().parse_args(words)
+    if not (ROOT / "Snakefile").exists():
+        print(
+            f"runs need a checkout of the project; what is installed here can {', '.join(HANDED_ON)}", file=sys.stderr
+        )
+        return 2
     try:
         with interrupt.terminable():
             return int(options.action(options))
@@ -40,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
     parser.set_defaults(kept="nothing is kept")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    for name, says in HANDED_ON.items():
+        commands.add_parser(name, help=says)
 
     run = commands.add_parser("run", help="carry out runs of a scenario")
     run.add_argument("scenario", type=Path)

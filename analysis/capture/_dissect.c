@@ -8,16 +8,16 @@
 
 #include "records.h"
 
-/* Takes the writable buffer of every column; on failure releases what it took. */
+/* Takes the writable buffer of every column: their number; on failure releases what it took. */
 static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 {
-	Py_ssize_t taken;
+	Py_ssize_t columns = PyTuple_Size(tuple), taken;
 
-	if (PyTuple_Size(tuple) != COLUMNS) {
-		PyErr_Format(PyExc_ValueError, "%d columns are needed", (int)COLUMNS);
+	if (columns != COLUMNS && columns != ALL_COLUMNS) {
+		PyErr_Format(PyExc_ValueError, "%d or %d columns are needed", (int)COLUMNS, (int)ALL_COLUMNS);
 		return -1;
 	}
-	for (taken = 0; taken < COLUMNS; taken++) {
+	for (taken = 0; taken < columns; taken++) {
 		size_t length;
 
 		if (PyObject_GetBuffer(PyTuple_GetItem(tuple, taken), &views[taken], PyBUF_WRITABLE) < 0)
@@ -30,63 +30,93 @@ static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 		}
 		*rows = length;
 	}
-	if (taken == COLUMNS)
-		return 0;
+	if (taken == columns)
+		return (int)columns;
 	while (taken--)
 		PyBuffer_Release(&views[taken]);
 	return -1;
 }
 
+PyDoc_STRVAR(headers_doc,
+"headers(blocks, swapped, ticks, link) -> bytearray\n\n"
+"What `fill` has to know of a file: whether it is a pcapng file (then `fill` finds the rest itself), or of a pcap file\n"
+"whether its byte order is not this machine's, how many ticks a second has, and its link type.");
+
+static PyObject *headers(PyObject *Py_UNUSED(module), PyObject *args)
+{
+	unsigned int ticks, link;
+	int blocks, swapped;
+	struct headers h = { 0 };
+
+	if (!PyArg_ParseTuple(args, "ppII:headers", &blocks, &swapped, &ticks, &link))
+		return NULL;
+	if (!blocks && ticks != 1000000 && ticks != 1000000000) {
+		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
+		return NULL;
+	}
+	h.blocks = (uint32_t)blocks;
+	h.swapped = (uint32_t)swapped;
+	h.interface[0] = (struct interface){ .ticks = ticks, .link = link };
+	return PyByteArray_FromStringAndSize((const char *)&h, sizeof(h));
+}
+
 PyDoc_STRVAR(fill_doc,
-"fill(data, offset, swapped, ticks, columns) -> (rows, offset, ending)\n\n"
-"Fills one row a record into the writable buffers of the tuple `columns`, from the record at `offset` of a pcap file's\n"
-"bytes on, as many as there is room for. The `offset` returned is where the walk ended; `ending` says why:\n"
-"0 at the end of the file or of the columns, 1 the last record is cut off, 2 a captured length that no writer writes,\n"
-"3 a fraction of a second above one.");
+"fill(data, offset, headers, columns) -> (rows, offset, ending, found)\n\n"
+"Fills one row a packet into the writable buffers of the tuple `columns`, from the record at `offset` of a capture's\n"
+"bytes on, as many as there is room for; `headers` is what `headers` made, and is kept up to date. The `offset` returned\n"
+"is where the walk ended; `ending` says why (0 at the end of the file or of the columns; `enum ending`), `found` what\n"
+"was wrong there, where that is a number.");
 
 static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 {
-	PyObject *data, *tuple;
-	Py_buffer view, views[COLUMNS];
-	void *memory[COLUMNS];
+	PyObject *data, *state, *tuple;
+	Py_buffer view, known, views[ALL_COLUMNS];
+	void *memory[ALL_COLUMNS] = { NULL };
 	Py_ssize_t offset;
-	unsigned int ticks;
-	int swapped;
 	size_t rows = 0;
+	int columns;
 	struct file f;
 	struct columns c;
 	struct walk w;
 
-	if (!PyArg_ParseTuple(args, "OnpIO!:fill", &data, &offset, &swapped, &ticks, &PyTuple_Type, &tuple))
+	if (!PyArg_ParseTuple(args, "OnO!O!:fill", &data, &offset, &PyByteArray_Type, &state, &PyTuple_Type, &tuple))
 		return NULL;
-	if (ticks != 1000000 && ticks != 1000000000) {
-		PyErr_SetString(PyExc_ValueError, "ticks must be 1000000 or 1000000000");
+	if (PyByteArray_Size(state) != sizeof(struct headers)) {
+		PyErr_SetString(PyExc_ValueError, "headers must be what headers() made");
 		return NULL;
 	}
-	if (offset < FILE_HEADER) {
-		PyErr_SetString(PyExc_ValueError, "offset must be behind the file's header");
+	if (offset < 0) {
+		PyErr_SetString(PyExc_ValueError, "offset must not be negative");
 		return NULL;
 	}
 	if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0)
 		return NULL;
-	if (take_columns(tuple, views, &rows) < 0) {
+	if (PyObject_GetBuffer(state, &known, PyBUF_WRITABLE) < 0) {
 		PyBuffer_Release(&view);
 		return NULL;
 	}
-	f = (struct file){ .bytes = view.buf, .size = (size_t)view.len, .swapped = swapped, .ticks = ticks };
-	for (int i = 0; i < COLUMNS; i++)
-		memory[i] = views[i].buf;
-	c = columns_of(memory);
-	Py_BEGIN_ALLOW_THREADS
-	w = walk_records(&f, (size_t)offset, &c, rows);
-	Py_END_ALLOW_THREADS
-	for (int i = 0; i < COLUMNS; i++)
+	columns = take_columns(tuple, views, &rows);
+	if (columns >= 0) {
+		f = (struct file){ .bytes = view.buf, .size = (size_t)view.len, .headers = known.buf };
+		for (int i = 0; i < columns; i++)
+			memory[i] = views[i].buf;
+		c = columns_of(memory);
+		Py_BEGIN_ALLOW_THREADS
+		w = walk_records(&f, (size_t)offset, &c, rows);
+		Py_END_ALLOW_THREADS
+	}
+	for (int i = 0; i < columns; i++)
 		PyBuffer_Release(&views[i]);
+	PyBuffer_Release(&known);
 	PyBuffer_Release(&view);
-	return Py_BuildValue("nni", (Py_ssize_t)w.records, (Py_ssize_t)w.offset, (int)w.ending);
+	if (columns < 0)
+		return NULL;
+	return Py_BuildValue("nniK", (Py_ssize_t)w.records, (Py_ssize_t)w.offset, (int)w.ending,
+			     (unsigned long long)w.found);
 }
 
 static PyMethodDef methods[] = {
+	{ "headers", headers, METH_VARARGS, headers_doc },
 	{ "fill", fill, METH_VARARGS, fill_doc },
 	{ NULL, NULL, 0, NULL },
 };
@@ -94,7 +124,7 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef module = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "_dissect",
-	.m_doc = "Records of a pcap file to columns.",
+	.m_doc = "Packets of a pcap or pcapng file to columns.",
 	.m_size = 0,
 	.m_methods = methods,
 };

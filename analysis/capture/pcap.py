@@ -1,27 +1,34 @@
-"""A classic pcap file to tables: a row a packet, at tens of millions of packets a second, some packets at a time.
+"""A capture (pcap or pcapng, gzip or not) to tables: a row a packet, tens of millions a second, some packets at a time.
 
 The record walk is in C (``_dissect.c``); this module opens the file, makes the columns and words what is wrong.
 """
 
 import mmap
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import DTypeLike, NDArray
 
 from analysis.capture import _dissect
 from analysis.errors import BadInputError
 
 FILE_HEADER_BYTES: Final = 24
-LINK_TYPE_ETHERNET: Final = 1
+# `readable` in packets.h
+LINK_TYPES: Final = {
+    0: "loopback", 1: "Ethernet", 12: "raw IP", 14: "raw IP", 101: "raw IP", 108: "OpenBSD's loopback",
+    113: "Linux cooked", 228: "IPv4", 229: "IPv6", 276: "Linux cooked v2",
+}  # fmt: skip
 
 MICROSECOND_TICKS: Final = 1_000_000
 NANOSECOND_TICKS: Final = 1_000_000_000
 TICKS_OF_MAGIC: Final = {0xA1B2C3D4: MICROSECOND_TICKS, 0xA1B23C4D: NANOSECOND_TICKS}
 
-# Order and width as in `enum column` of _dissect.c.
+# Order and width as in `enum column` of packets.h.
 COLUMNS: Final[dict[str, type[np.generic]]] = {
     "time_ns": np.int64,  # since the epoch
     "ip_length": np.uint16,  # total length field, bytes; 0 marks what is not IPv4
@@ -49,7 +56,29 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
     "utp_sack": np.uint64,  # bit i: packet ack + 2 + i has come; only the first 64 packets
 }
 
-COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of _dissect.c
+# Beside these, of captures from anywhere; without them IPv6 is not read.
+MORE_COLUMNS: Final[dict[str, np.dtype[np.generic]]] = {
+    "ip_version": np.dtype(np.uint8),  # 4 or 6; 0 marks what is neither
+    "hops": np.dtype(np.uint8),  # time to live, or hop limit
+    "direction": np.dtype(np.uint8),  # of Linux cooked captures: 1 came in, 2 went out; 0 not known
+    "digest": np.dtype(np.uint64),  # of what translators of addresses leave as it is; 0 of neither TCP nor UDP
+    "src6": np.dtype("V16"),
+    "dst6": np.dtype("V16"),
+}
+
+GZIP_MAGIC: Final = b"\x1f\x8b"
+PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
+COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of records.h
+# The others, all of pcapng; {found} is the number that was found.
+WRONG: Final = {
+    BAD_LENGTH: "says that it holds {found} captured bytes, allowed are 262144 and its block: the file is damaged",
+    BAD_FRACTION: "has the fraction of a second {found}, allowed is less than a second: the file is damaged",
+    4: "is a block of {found} bytes that cannot be one: the file is damaged",
+    5: "is a packet of link type {found}, allowed are LINKS",
+    6: "is a packet of interface {found}, which no block before describes: the file is damaged",
+    7: "has no time, or one that 64 bits of nanoseconds cannot hold",
+    8: "is another interface, allowed are 64",
+}
 
 
 CHUNK_PKTS: Final = (
@@ -58,48 +87,58 @@ CHUNK_PKTS: Final = (
 
 
 class Capture(NamedTuple):
-    """Packets of a pcap file, in file order, and whether a last record behind them is cut off."""
+    """Packets of a capture file, in file order, and whether a last record behind them is cut off."""
 
     packets: pl.DataFrame
     truncated: bool
 
 
+class Arrays(NamedTuple):
+    """The same as numpy's arrays by name, with MORE_COLUMNS."""
+
+    columns: dict[str, NDArray[Any]]
+    truncated: bool
+
+
 def read(path: Path) -> Capture:
-    """Read one capture of Ethernet frames whole, as `read_chunks` does."""
+    """Read one capture whole, as `read_chunks` does."""
     chunks = list(read_chunks(path))
     return Capture(pl.concat([chunk.packets for chunk in chunks]), chunks[-1].truncated)
 
 
 def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
-    """Read one capture of Ethernet frames, at most `most_pkts` packets at a time; at least one table, if an empty one.
+    """Read one capture, at most `most_pkts` packets at a time; at least one table, if an empty one.
 
-    Raises BadInputError, naming the file and the byte offset, for anything that is not a sane pcap file. A last record
+    Raises BadInputError, naming the file and the byte offset, for anything that is not a sane capture. A last record
     that is cut off (a writer that was killed) is no error: it is left out and reported.
     """
-    size = path.stat().st_size
-    if size < FILE_HEADER_BYTES:
-        raise BadInputError(f"{path}: {size} bytes are too few for a pcap file, its header alone has 24")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        swapped, ticks = _header(path, data)
-        done, offset, rows, ending = 0, FILE_HEADER_BYTES, most_pkts, COMPLETE
+    for columns, truncated in _chunks(path, COLUMNS, most_pkts):
+        yield Capture(pl.DataFrame(columns), truncated)
+
+
+def read_all(path: Path) -> Arrays:
+    """Read one capture whole with MORE_COLUMNS, IPv6 included."""
+    chunks = list(_chunks(path, {**COLUMNS, **MORE_COLUMNS}, CHUNK_PKTS))
+    whole = {name: np.concatenate([chunk.columns[name] for chunk in chunks]) for name in chunks[0].columns}
+    return Arrays(whole, chunks[-1].truncated)
+
+
+def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Iterator[Arrays]:
+    with _bytes_of(path) as data:
+        headers, offset = _begin(path, data)
+        done, rows, ending = 0, most_pkts, COMPLETE
         while rows == most_pkts and ending == COMPLETE:
-            columns = {name: np.empty(most_pkts, dtype) for name, dtype in COLUMNS.items()}
-            rows, offset, ending = _dissect.fill(data, offset, swapped, ticks, tuple(columns.values()))
-            if ending == BAD_LENGTH:
-                raise BadInputError(
-                    f"{path}: the record at byte {offset} says that it holds {_word(data, offset + 8, swapped)} "
-                    "captured bytes, allowed are 262144: the file is damaged"
-                )
-            if ending == BAD_FRACTION:
-                raise BadInputError(
-                    f"{path}: the record at byte {offset} has the fraction of a second "
-                    f"{_word(data, offset + 4, swapped)}, allowed is less than {ticks}: the file is damaged"
-                )
-            yield Capture(pl.DataFrame({name: column[:rows] for name, column in columns.items()}), ending == TRUNCATED)
-            # pages that were read count as this process's memory until they are given back
-            page = offset - offset % mmap.PAGESIZE
-            data.madvise(mmap.MADV_DONTNEED, done, page - done)
-            done = page
+            columns = {name: np.empty(most_pkts, dtype) for name, dtype in kinds.items()}
+            rows, offset, ending, found = _dissect.fill(data, offset, headers, tuple(columns.values()))
+            if ending not in (COMPLETE, TRUNCATED):
+                wrong = WRONG[ending].format(found=found).replace("LINKS", _links())
+                raise BadInputError(f"{path}: the record at byte {offset} {wrong}")
+            yield Arrays({name: column[:rows] for name, column in columns.items()}, ending == TRUNCATED)
+            if isinstance(data, mmap.mmap):
+                # pages that were read count as this process's memory until they are given back
+                page = offset - offset % mmap.PAGESIZE
+                data.madvise(mmap.MADV_DONTNEED, done, page - done)
+                done = page
 
 
 def no_packets() -> pl.DataFrame:
@@ -107,8 +146,40 @@ def no_packets() -> pl.DataFrame:
     return pl.DataFrame({name: np.empty(0, dtype) for name, dtype in COLUMNS.items()})
 
 
-def _header(path: Path, data: mmap.mmap) -> tuple[bool, int]:
-    """Whether the writer's byte order differs from this machine's, and ticks a second."""
+@contextmanager
+def _bytes_of(path: Path) -> Iterator[mmap.mmap | bytes]:
+    """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before."""
+    with path.open("rb") as file:
+        if file.read(2) == GZIP_MAGIC:
+            yield _unpacked(path)
+            return
+        size = file.seek(0, 2)
+        if size < FILE_HEADER_BYTES:
+            raise BadInputError(f"{path}: {size} bytes are too few for a pcap file, its header alone has 24")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
+
+
+def _unpacked(path: Path) -> bytes:
+    packed = path.read_bytes()
+    parts = []
+    try:
+        while packed:
+            unpacking = zlib.decompressobj(wbits=31)
+            parts.append(unpacking.decompress(packed))
+            packed = unpacking.unused_data  # files of gzip may be put together
+    except zlib.error as error:
+        raise BadInputError(f"{path}: gzip cannot unpack it: {error}") from None
+    unpacked = b"".join(parts)
+    if len(unpacked) < FILE_HEADER_BYTES:
+        raise BadInputError(f"{path}: unpacked, {len(unpacked)} bytes are too few for a capture")
+    return unpacked
+
+
+def _begin(path: Path, data: mmap.mmap | bytes) -> tuple[bytearray, int]:
+    """What the C code has to know of the file, and where its records begin."""
+    if data[:4] == PCAPNG_MAGIC:
+        return _dissect.headers(True, False, 0, 0), 0
     for swapped in (False, True):
         ticks = TICKS_OF_MAGIC.get(_word(data, 0, swapped))
         if ticks is not None:
@@ -116,14 +187,18 @@ def _header(path: Path, data: mmap.mmap) -> tuple[bool, int]:
     else:
         raise BadInputError(
             f"{path}: the magic number at byte 0 is {data[:4].hex()}, allowed are those of a pcap file "
-            "(a1b2c3d4 or a1b23c4d, in either byte order)"
+            "(a1b2c3d4 or a1b23c4d, in either byte order) and of pcapng (0a0d0d0a)"
         )
     link_type = _word(data, 20, swapped) & 0xFFFF
-    if link_type != LINK_TYPE_ETHERNET:
-        raise BadInputError(f"{path}: the link type at byte 20 is {link_type}, allowed is 1 (Ethernet)")
-    return swapped, ticks
+    if link_type not in LINK_TYPES:
+        raise BadInputError(f"{path}: the link type at byte 20 is {link_type}, allowed are {_links()}")
+    return _dissect.headers(False, swapped, ticks, link_type), FILE_HEADER_BYTES
 
 
-def _word(data: mmap.mmap, offset: int, swapped: bool) -> int:
+def _links() -> str:
+    return ", ".join(f"{number} ({name})" for number, name in LINK_TYPES.items())
+
+
+def _word(data: mmap.mmap | bytes, offset: int, swapped: bool) -> int:
     word = np.frombuffer(data[offset : offset + 4], np.uint32)
     return int((word.byteswap() if swapped else word)[0])

@@ -93,21 +93,26 @@ def load(settings: Settings, packets: pl.LazyFrame, utp: pl.LazyFrame, flow: Flo
     if not len(by_connection):
         raise NotMeasuredError(f"flow {flow.name} sent no data that was captured at the {place}")
     largest = by_connection.sort("bytes", *ends, descending=True, nulls_last=True).row(0, named=True)
-    there, back = _both_ways(seen, largest)
-    shaped = _tcp if largest["proto"] == TCP else _utp
-    if shaped is _utp and largest.get("utp_connection") is None:
+    there, back = both_ways(seen, largest)
+    if largest["proto"] == UDP and largest.get("utp_connection") is None:
         raise NotMeasuredError(f"flow {flow.name} is neither TCP nor uTP")
-    sent, answers, forward, backward = shaped(there, back)
+    return converse(there, back, place=place, end=end, connections=len(by_connection))
+
+
+def converse(there: pl.DataFrame, back: pl.DataFrame, *, place: str, end: float, connections: int) -> Conversation:
+    """Take what a connection's two directions say, `there` being that of the data; both by time."""
+    over_tcp = int(there["proto"][0]) == TCP
+    sent, answers, forward, backward = _tcp(there, back) if over_tcp else _utp(there, back)
     return Conversation(
-        protocol="tcp" if shaped is _tcp else "utp",
-        version=None if shaped is _tcp else int(there["utp_version"][0]),
+        protocol="tcp" if over_tcp else "utp",
+        version=None if over_tcp else int(there["utp_version"][0]),
         place=place,
         end=end,
         sent=sent,
         answers=answers,
         forward=forward,
         backward=backward,
-        connections=len(by_connection),
+        connections=connections,
     )
 
 
@@ -137,7 +142,7 @@ def _at_bottleneck(settings: Settings, flow: Flow, own: pl.LazyFrame) -> pl.Lazy
     return pl.concat([there, back.with_columns(pl.col("time_ns") + round(settings.backward_s * NS))])
 
 
-def _both_ways(own: pl.DataFrame, largest: dict[str, int]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def both_ways(own: pl.DataFrame, largest: dict[str, int]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Packets of a connection from the sender, and back to it."""
     there = pl.all_horizontal(pl.col(name) == largest[name] for name in ("src", "sport", "dst", "dport"))
     back = pl.all_horizontal(
@@ -169,26 +174,33 @@ def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[Sent, Answers, Sample
     shift = _window_shift(there, back)
     back = back.filter((flags & RST == 0) & (flags & 0x10 > 0))
     acked = unwrapped(_whole(back, "ack"), 32, int(first[0]))
-    # the window of a packet that opens the connection is never scaled
-    scaled = np.where((_whole(back, "flags") & SYN) > 0, 0, shift)
-    window = _whole(back, "window") << scaled
-    answers = Answers(_seconds(back), acked, np.zeros(len(back), np.uint64), window.astype(float))
+    window = np.full(len(back), np.inf)
+    if shift is not None:
+        # the window of a packet that opens the connection is never scaled
+        scaled = np.where((_whole(back, "flags") & SYN) > 0, 0, shift)
+        window = (_whole(back, "window") << scaled).astype(float)
+    answers = Answers(_seconds(back), acked, np.zeros(len(back), np.uint64), window)
     advancing = np.diff(np.maximum.accumulate(acked), prepend=first[0]) > 0 if len(acked) else np.zeros(0, bool)
-    forward = _echoed(back.filter(pl.Series(advancing)), _ticks(there))
-    backward = _echoed(there, _ticks(back))
+    forward = _echoed(back.filter(pl.Series(advancing)), ticks(there))
+    backward = _echoed(there, ticks(back))
     return sent, answers, forward, backward
 
 
-def _window_shift(there: pl.DataFrame, back: pl.DataFrame) -> int:
-    """Shift of the windows that come back: scaling is in force when both opening packets ask for it (RFC 7323)."""
+def _window_shift(there: pl.DataFrame, back: pl.DataFrame) -> int | None:
+    """Shift of the windows that come back: scaling is in force when both opening packets ask for it (RFC 7323).
+
+    None when they were not captured, as in a capture that begins later.
+    """
     shifts = []
     for side in (there, back):
         opening = side.filter(pl.col("flags") & SYN > 0)
-        shifts.append(int(opening["window_scale"][0]) if len(opening) else 0)
+        if not len(opening):
+            return None
+        shifts.append(int(opening["window_scale"][0]))
     return min(shifts[1] - 1, 14) if all(shifts) else 0
 
 
-def _ticks(side: pl.DataFrame) -> int | None:
+def ticks(side: pl.DataFrame) -> int | None:
     """Ticks a second of the clock in a side's timestamps; None when it is none of those in use."""
     stamped = side.filter(pl.col("tsval") > 0)
     if len(stamped) < 2:

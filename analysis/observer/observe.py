@@ -37,9 +37,13 @@ def observe(folder: Path) -> list[str]:
 
 def _flow(run: Run, name: str) -> dict[str, Any]:
     try:
-        flight = run.flight(name)
+        return described(run.flight(name))
     except NotMeasuredError as error:
         return {"not_observed": str(error)}
+
+
+def described(flight: Flight) -> dict[str, Any]:
+    """Everything that a flow's packets tell of its sender, as it goes into JSON."""
     seen = flight.conversation
     again = flight.retransmissions
     return {
@@ -51,10 +55,10 @@ def _flow(run: Run, name: str) -> dict[str, Any]:
         "payload_bytes": int(flight.payload.sum()),
         "first_s": round(float(seen.sent.times[0]), 6),
         "last_s": round(float(seen.sent.times[-1]), 6),
-        "rtt_ms": _spread(1e3 * flight.round_trips.values),
+        "rtt_ms": spread(1e3 * flight.round_trips.values),
         "one_way_delay_ms": {"forward": _delays(seen.forward), "backward": _delays(seen.backward)},
         "in_flight_pkts": {"mean": round(flight.packets.mean(), 3), "max": int(flight.packets.max())},
-        "receive_window_bytes": _spread(flight.window_bytes),
+        "receive_window_bytes": spread(flight.window_bytes[np.isfinite(flight.window_bytes)]),
         "retransmitted_pkts": {cause.value: again.count(cause) for cause in Cause},
         "packet_sizes": _sizes(seen),
         "limited_by": _limits(flight),
@@ -62,7 +66,8 @@ def _flow(run: Run, name: str) -> dict[str, Any]:
     }
 
 
-def _spread(values: Floats) -> dict[str, float] | None:
+def spread(values: Floats) -> dict[str, float] | None:
+    """Percentiles by name; None of nothing."""
     if not len(values):
         return None
     return {name: round(float(value), 4) for name, value in _percentiles(values).items()}
@@ -80,7 +85,7 @@ def _delays(samples: Samples) -> dict[str, Any] | None:
     return {
         "samples": len(samples.values),
         "base_with_clock_offset": round(1e3 * float(base[-1]), 4),
-        "queuing": _spread(1e3 * (samples.values - base)),
+        "queuing": spread(1e3 * (samples.values - base)),
     }
 
 

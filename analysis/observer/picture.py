@@ -1,6 +1,6 @@
 """The one picture of an observed run: throughput, delay, window and queue over time, one above the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from analysis.figures import plot, roles, style, svg
@@ -26,14 +26,21 @@ def picture(run: Run) -> str:
         "queue [packets]": {QUEUE: run.queue_pkts},
     }
     found = {**roles.of_flows(run.settings.flows), QUEUE: Role(QUEUE, roles.colour(QUEUE))}
+    return stacked(panels, found, (0, run.duration))
+
+
+def stacked(
+    panels: Mapping[str, Mapping[str, Series]], found: Mapping[str, Role], interval: tuple[float, float]
+) -> str:
+    """Give the SVG of panels by their axes, one above the other over one time (s); of each line the name and series."""
     plots = []
     for axis, series in panels.items():
         lines = [
-            Line(found[name].label, found[name].colour, band(one, (), 0, run.duration, INTERVALS))
+            Line(found[name].label, found[name].colour, band(one, (), *interval, INTERVALS))
             for name, one in series.items()
-            if one.start < run.duration
+            if one.start < interval[1]
         ]
-        plots.append(Plot(axis, (0, run.duration), lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
+        plots.append(Plot(axis, interval, lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
     width = style.WIDE - style.AXIS - plot.gutter(plots)
     drawn = [plot.draw(one, width, HEIGHT, data=one.axis) for one in plots]
     datasets = {one.axis: plot.rows(one) for one in plots}

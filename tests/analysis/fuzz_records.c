@@ -2,16 +2,17 @@
  *
  * fuzz_records CAPTURE INPUTS [SEED]
  *
- * Damages a capture file INPUTS times and walks each result with analysis/capture/records.h. Built with the address and
- * undefined-behaviour sanitizers, each input in an allocation of exactly its size: any byte read beyond it ends the
- * program, as does a row that contradicts itself. The input at fault is then left as fuzz-crash.pcap.
+ * Damages a capture file INPUTS times, as pcap or as pcapng, and walks each result with analysis/capture/records.h.
+ * Built with the address and undefined-behaviour sanitizers, each input in an allocation of exactly its size: any byte
+ * read beyond it ends the program, as does a row that contradicts itself. The input at fault is then left as
+ * fuzz-crash.pcap.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../analysis/capture/records.h"
 
-enum { MOST_BYTES = 2048, ROWS = MOST_BYTES / RECORD_HEADER };
+enum { MOST_BYTES = 4096, ROWS = MOST_BYTES / RECORD_HEADER };
 
 static uint64_t state;
 static const uint8_t *current;
@@ -83,6 +84,55 @@ static size_t cut(const uint8_t *whole, size_t size, uint8_t *into)
 	return length;
 }
 
+static uint32_t any_link(void)
+{
+	static const uint32_t links[] = {
+		LINK_NULL, LINK_ETHERNET, LINK_RAW, LINK_LOOP, LINK_SLL, LINK_IPV4, LINK_IPV6, LINK_SLL2, 105,
+	};
+
+	return draw(3) ? LINK_ETHERNET : links[draw(sizeof(links) / sizeof(*links))];
+}
+
+static size_t block(uint8_t *into, uint32_t type, const void *body, uint32_t bytes)
+{
+	uint32_t length = BLOCK_FRAME + ((bytes + 3) & ~3u);
+
+	memset(into, 0, length);
+	memcpy(into, &type, 4);
+	memcpy(into + 4, &length, 4);
+	memcpy(into + 8, body, bytes);
+	memcpy(into + length - 4, &length, 4);
+	return length;
+}
+
+/* The same piece as pcapng: a section, an interface with options, and a block for each whole record. */
+static size_t as_blocks(uint8_t *piece, size_t size)
+{
+	static uint8_t made[2 * MOST_BYTES], packet[MOST_BYTES + 32];
+	uint32_t section[4] = { BYTE_ORDER_MAGIC, 1, 0xffffffff, 0xffffffff };
+	uint8_t interface[28] = { 0, 0, 0, 0, 0, 0, 4, 0, OPTION_RESOLUTION, 0, 1, 0, 9, 0, 0, 0, OPTION_OFFSET, 0, 8 };
+	uint32_t link = any_link();
+	size_t length;
+
+	memcpy(interface, &link, 2);
+	interface[12] = (uint8_t)(draw(2) ? 9 : draw(256));
+	length = block(made, BLOCK_SECTION, section, sizeof(section));
+	length += block(made + length, BLOCK_INTERFACE, interface, sizeof(interface));
+	for (size_t at = FILE_HEADER; size - at >= RECORD_HEADER; ) {
+		uint32_t captured = host32(piece + at + 8, 0);
+
+		if (captured > size - at - RECORD_HEADER || length + captured + 40 > MOST_BYTES)
+			break;
+		memset(packet, 0, 20);
+		memcpy(packet + 8, piece + at + 4, 12);
+		memcpy(packet + 20, piece + at + RECORD_HEADER, captured);
+		length += block(made + length, draw(8) ? BLOCK_PACKET : BLOCK_OLD_PACKET, packet, 20 + captured);
+		at += RECORD_HEADER + captured;
+	}
+	memcpy(piece, made, length);
+	return length;
+}
+
 static size_t damage(uint8_t *bytes, size_t size)
 {
 	static const uint8_t telling[] = { 0, 1, 2, 3, 4, 5, 6, 17, 20, 0x01, 0x11, 0x21, 0x45, 0x46, 0x4f, 0x7f, 0x80, 0xff };
@@ -110,14 +160,15 @@ static void check(const struct columns *c, size_t row)
 		return;
 	require(c->proto[row] == PROTOCOL_UDP, "uTP that is not UDP");
 	require(header >= UTP_HEADER_V1 && header + c->payload[row] + UDP_HEADER + 20 <= c->ip_length[row], "uTP's lengths");
+	require(!c->ip_version || c->ip_version[row] == 4 || c->ip_version[row] == 6, "a packet of no IP");
 	require(c->utp_type[row] < UTP_TYPES && c->utp_version[row] <= 1, "uTP's type and version");
 }
 
 int main(int argc, char **argv)
 {
 	static uint8_t whole[1 << 20], piece[MOST_BYTES];
-	void *memory[COLUMNS];
-	struct columns c;
+	void *memory[ALL_COLUMNS];
+	struct columns c, narrow;
 	size_t size;
 	FILE *file;
 
@@ -128,30 +179,41 @@ int main(int argc, char **argv)
 	size = fread(whole, 1, sizeof(whole), file);
 	fclose(file);
 	state = argc > 3 ? strtoull(argv[3], NULL, 0) + 1 : 1;
-	for (int i = 0; i < COLUMNS; i++)
+	for (int i = 0; i < ALL_COLUMNS; i++)
 		memory[i] = calloc(ROWS, column_bytes[i]);
-	c = columns_of(memory);
+	c = narrow = columns_of(memory);
+	narrow.ip_version = NULL; /* as runs are read */
 	for (unsigned long left = strtoul(argv[2], NULL, 0); left--; ) {
-		size_t length = damage(piece, cut(whole, size, piece));
-		uint8_t *input = malloc(length ? length : 1);
-		struct file f = { input, length, (int)draw(2) && !draw(8), draw(2) ? 1000000 : 1000000000 };
+		int blocks = (int)draw(2);
+		size_t length = cut(whole, size, piece);
+		uint8_t *input;
+		struct headers known[2] = { { .blocks = (uint32_t)blocks } };
+		struct file f;
 		struct walk whole_walk, first, rest;
-		size_t limit = draw(ROWS + 1);
+		size_t begin = blocks ? 0 : FILE_HEADER, limit = draw(ROWS + 1);
+		const struct columns *into = draw(4) ? &c : &narrow;
 
+		length = damage(piece, blocks ? as_blocks(piece, length) : length);
+		input = malloc(length ? length : 1);
+		known[0].swapped = draw(2) && !draw(8);
+		known[0].interface[0] = (struct interface){ .ticks = draw(2) ? 1000000 : 1000000000, .link = any_link() };
+		known[1] = known[0];
 		memcpy(input, piece, length);
 		current = input;
 		current_size = length;
-		first = walk_records(&f, FILE_HEADER, &c, limit);
-		rest = walk_records(&f, first.offset, &c, ROWS);
-		whole_walk = walk_records(&f, FILE_HEADER, &c, ROWS);
-		require(whole_walk.offset <= (length > FILE_HEADER ? length : FILE_HEADER), "the walk left the file");
+		f = (struct file){ input, length, &known[0] };
+		first = walk_records(&f, begin, into, limit);
+		rest = walk_records(&f, first.offset, into, ROWS);
+		f.headers = &known[1];
+		whole_walk = walk_records(&f, begin, into, ROWS);
+		require(whole_walk.offset <= (length > begin ? length : begin), "the walk left the file");
 		require(first.records <= limit && first.records + rest.records == whole_walk.records &&
 			rest.offset == whole_walk.offset && rest.ending == whole_walk.ending, "two walks differ");
 		for (size_t row = 0; row < whole_walk.records; row++)
-			check(&c, row);
+			check(into, row);
 		free(input);
 	}
-	for (int i = 0; i < COLUMNS; i++)
+	for (int i = 0; i < ALL_COLUMNS; i++)
 		free(memory[i]);
 	return 0;
 }

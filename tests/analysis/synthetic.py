@@ -55,13 +55,47 @@ def utp_frame(
     return (bytes(12) + b"\x08\x00" + ip + udp + utp + bytes(payload))[:snap]
 
 
-def pcap(records: list[tuple[int, bytes]], *, order: str = "<", nanoseconds: bool = True) -> bytes:
+def pcap(records: list[tuple[int, bytes]], *, order: str = "<", nanoseconds: bool = True, link: int = 1) -> bytes:
     """A pcap file; times in ns since the epoch."""
     magic, tick = (0xA1B23C4D, 1) if nanoseconds else (0xA1B2C3D4, 1000)
-    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 96, 1)]
+    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 96, link)]
     for time_ns, data in records:
         parts.append(struct.pack(order + "IIII", time_ns // NS, time_ns % NS // tick, len(data), len(data)) + data)
     return b"".join(parts)
+
+
+def pcapng(
+    records: list[tuple[int, bytes]], *, order: str = "<", resolution: int = 9, offset_s: int = 0, link: int = 1
+) -> bytes:
+    """A pcapng file of one interface, with a block that readers have to pass over; `resolution` as in its option."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        body += bytes(-len(body) % 4)
+        length = struct.pack(order + "I", len(body) + 12)
+        return struct.pack(order + "I", kind) + length + body + length
+
+    options = struct.pack(order + "HHB3xHHqI", 9, 1, resolution, 14, 8, offset_s, 0)
+    parts = [
+        block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)),
+        block(1, struct.pack(order + "HHI", link, 0, 0) + options),
+        block(5, bytes(16)),
+    ]
+    ticks = 2 ** (resolution & 127) if resolution & 128 else 10**resolution
+    for time_ns, data in records:
+        stamp = (time_ns - offset_s * NS) * ticks // NS
+        sizes = (0, stamp >> 32, stamp & 0xFFFFFFFF, len(data), len(data))
+        parts.append(block(6, struct.pack(order + "IIIII", *sizes) + data))
+    return b"".join(parts)
+
+
+def over_ipv6(data: bytes, extension: int | None = None) -> bytes:
+    """The same frame over IPv6 between 2001:db8:: and the old addresses, maybe with an extension header before."""
+    ip = data[14:]
+    length, hops, protocol = struct.unpack(">H", ip[2:4])[0], ip[8], ip[9]
+    chain = b"" if extension is None else bytes([protocol]) + bytes(7)
+    header = struct.pack(">IHBB", 6 << 28, length - 20 + len(chain), protocol if extension is None else extension, hops)
+    ends = b"".join(bytes.fromhex("20010db8") + bytes(8) + address for address in (ip[12:16], ip[16:20]))
+    return data[:12] + b"\x86\xdd" + header + ends + chain + ip[20:]
 
 
 @dataclass

@@ -1,11 +1,15 @@
 """The observer against what the senders themselves log, and against the queue, on runs of real guests."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from analysis.capture.columns import write_columns
 from analysis.observer.flight import Cause
+from analysis.observer.lone import report
 from analysis.run import Run
 from engine import images
 from engine.run import execute, run_folder
@@ -22,7 +26,7 @@ delay: {forward: 25ms, backward: 25ms}
 tcp: {ack: every-packet}
 flows: []
 duration: 15s
-captures: [sender, bottleneck-in, bottleneck-out]
+captures: [sender, receiver, bottleneck-in, bottleneck-out]
 keep_captures: true
 cases:
   utp: {flows: [{name: f, implementation: libutp, from: s1, to: d1, params: {target: 60ms}}]}
@@ -110,3 +114,23 @@ def test_a_small_receive_window_is_what_limits(runs: dict[str, Run]) -> None:
     assert run.in_flight("f").max() == 10
     assert run.limited_by("f", "receive-window", 1, 15) > 0.95
     assert run.throughput("f", 1, 14) == pytest.approx(10 * 1430 * 8 / 0.05, rel=0.01)
+
+
+@pytest.mark.parametrize("case", ["utp-1", "tcp-1", "losses-1"])
+def test_a_receivers_capture_alone_tells_the_senders_view(runs: dict[str, Run], case: str, tmp_path: Path) -> None:
+    captures = [runs[case].folder / "pcap" / f"{tap}.pcap" for tap in ("receiver", "sender")]
+    report.observe(captures, tmp_path)
+    (flow,) = json.loads((tmp_path / "observation.json").read_text())["flows"]
+    true, worked_out = flow["seen_in"]
+    assert [one["tap"]["place"] for one in (true, worked_out)] == ["sender", "receiver"]
+    for name in ("min", "median", "max"):
+        assert worked_out["rtt_ms"][name] == pytest.approx(true["rtt_ms"][name], abs=1)  # a tick of TCP's timestamps
+    # packets that were lost before the tap are not known to be in flight until they are sent again
+    lost = runs[case].drops("f").count()
+    missing = 1 - worked_out["in_flight_pkts"]["mean"] / true["in_flight_pkts"]["mean"]
+    assert abs(missing) < 0.01 if not lost else 0 < missing < 0.1
+    assert sum(worked_out["retransmitted_pkts"].values()) == sum(true["retransmitted_pkts"].values())
+    (pair,) = flow["between_captures"]
+    assert pair["base_round_trip_between_ms"] == pytest.approx(50, abs=0.1)
+    assert abs(pair["clock_skew_ppm"]) < 0.1
+    assert pair["lost_pkts"] == lost

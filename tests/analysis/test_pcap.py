@@ -83,7 +83,7 @@ SECOND = 24 + 16 + 66  # offset of the second record
         (b"", "0 bytes are too few"),
         (b"\xa1\xb2\xc3\xd4", "4 bytes are too few"),
         (b"\n" * 40, "magic number at byte 0 is 0a0a0a0a"),
-        (damaged(20, 101), "link type at byte 20 is 101, allowed is 1"),
+        (damaged(20, 105), "link type at byte 20 is 105, allowed are 0 (loopback), 1 (Ethernet)"),
         (damaged(SECOND + 8, 0x7FFFFFFF), f"record at byte {SECOND} says that it holds 2147483647 captured bytes"),
         (damaged(SECOND + 4, 1_000_000_000), f"record at byte {SECOND} has the fraction of a second 1000000000"),
     ],
@@ -97,7 +97,9 @@ def test_garbage_is_refused_with_file_and_offset(tmp_path: Path, content: bytes,
 def decode(data: bytes) -> dict[str, int]:
     """An independent decoder: the same rules, straight from the formats, on one frame."""
     row = dict.fromkeys(list(pcap.COLUMNS)[1:], 0)
-    start = 18 if data[12:14] == b"\x81\x00" else 14
+    start = 14
+    while data[start - 2 : start] in (b"\x81\x00", b"\x88\xa8") and start < 22:
+        start += 4
     if len(data) < start or data[start - 2 : start] != b"\x08\x00":
         return row
     ip = data[start:]
@@ -211,7 +213,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     length = draw(st.sampled_from([1500, 52, 40 + len(options), 0, 19, 65535]))
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, length, 1, draw(st.sampled_from([0, 0x4000, 185])), 64, protocol, 0, 2, 3)
     tcp = struct.pack(">HHIIBBHHH", 4, 5, 6, 7, (5 + len(options) // 4) << 4, 0x18, 8, 0, 0)
-    vlan = draw(st.sampled_from([b"", b"\x81\x00\x00\x01"]))
+    vlan = draw(st.sampled_from([b"", b"\x81\x00\x00\x01", b"\x88\xa8\x00\x01\x81\x00\x00\x02"]))
     data = bytearray(bytes(12) + vlan + b"\x08\x00" + ip + tcp + options + b"payload")
     for index in draw(st.lists(st.integers(0, len(data) - 1), max_size=3)):
         data[index] = draw(st.integers(0, 255))
@@ -225,10 +227,10 @@ def mutated(draw: st.DrawFn) -> bytes:
 )
 def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> None:
     content = make_pcap([(n, data) for n, data in enumerate(frames)], order=order)
-    swapped = order == ">"
+    headers = _dissect.headers(False, order == ">", 1_000_000_000, 1)
     columns = {name: np.full(len(frames) + 1, 7, dtype) for name, dtype in pcap.COLUMNS.items()}
-    filled = _dissect.fill(content, pcap.FILE_HEADER_BYTES, swapped, 1_000_000_000, tuple(columns.values()))
-    assert filled == (len(frames), len(content), 0)
+    filled = _dissect.fill(content, pcap.FILE_HEADER_BYTES, headers, tuple(columns.values()))
+    assert filled == (len(frames), len(content), 0, 0)
     for row, data in enumerate(frames):
         assert {name: int(column[row]) for name, column in columns.items() if name != "time_ns"} == decode(data)
 
@@ -237,7 +239,8 @@ def test_agrees_with_an_independent_decoder(frames: list[bytes], order: str) -> 
 @given(st.binary(max_size=400), st.integers(0, 12), st.booleans())
 def test_no_bytes_crash_the_reader(content: bytes, rows: int, swapped: bool) -> None:
     columns = tuple(np.empty(rows, dtype) for dtype in pcap.COLUMNS.values())
-    records, offset, ending = _dissect.fill(content, 24, swapped, 1_000_000, columns)
+    headers = _dissect.headers(False, swapped, 1_000_000, 1)
+    records, offset, ending, _ = _dissect.fill(content, 24, headers, columns)
     assert ending in (0, 1, 2, 3)
     assert 24 <= offset <= max(len(content), 24)
     assert records <= rows
@@ -311,9 +314,11 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     columns = [np.empty(3, dtype) for dtype in pcap.COLUMNS.values()]
     for wrong in ([*columns[:-1], np.empty(2, np.uint32)], [*columns[:-1], np.empty(3, np.uint8)], columns[:-1]):
         with pytest.raises(ValueError, match="column"):
-            _dissect.fill(make_pcap(RECORDS), 24, False, 1_000_000_000, tuple(wrong))
+            _dissect.fill(make_pcap(RECORDS), 24, _dissect.headers(False, False, 1_000_000, 1), tuple(wrong))
     with pytest.raises(ValueError, match="offset"):
-        _dissect.fill(make_pcap(RECORDS), 0, False, 1_000_000_000, tuple(columns))
+        _dissect.fill(make_pcap(RECORDS), -1, _dissect.headers(False, False, 1_000_000, 1), tuple(columns))
+    with pytest.raises(ValueError, match="headers"):
+        _dissect.fill(make_pcap(RECORDS), 24, bytearray(3), tuple(columns))
 
 
 @pytest.mark.parametrize("most_pkts", [1, 2, 3])

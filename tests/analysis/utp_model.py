@@ -29,13 +29,15 @@ class Model:
     start_window: float = 2.0
     send_until: float = 1e9
     records: list[tuple[int, bytes]] = field(default_factory=list)
+    # of each packet when it was sent and arrived (None: lost), s, whether it carries data, and its frame
+    journeys: list[tuple[float, float | None, bool, bytes]] = field(default_factory=list)
     windows: list[tuple[float, float]] = field(default_factory=list)  # truth: (s, packets)
     waits: list[tuple[float, float]] = field(default_factory=list)  # truth: (s, s in the queue)
     resent: int = 0
 
     def run(self, root: Path, flows: tuple[str, ...] = ("utp",)) -> Path:
         """Play it; gives the run folder, with one capture at the sender."""
-        self._play()
+        self.play()
         changes = {"captures": ["sender"]}
         folder = write(root, Made([], duration=self.duration, flows=flows, changes=changes))
         for path in (folder / "pcap").iterdir():
@@ -43,9 +45,11 @@ class Model:
         (folder / "pcap" / "sender.s1-eth0.pcap").write_bytes(pcap(self.records))
         return folder
 
-    def _play(self) -> None:
+    def play(self) -> None:
+        """Fill the records and the truth."""
         window, next_seq, acked = self.start_window, 0, -1  # numbers from 0; the wire adds first_seq
         free_at, base = 0.0, None
+        answered: tuple[float, float] | None = None
         got: set[int] = set()
         came = -1
         resent: set[int] = set()
@@ -56,10 +60,14 @@ class Model:
 
         def send(t: float, packet: int, again: bool) -> None:
             nonlocal free_at, order
-            self._record(t, True, 0, packet, 0)
-            if packet in self.lost and not again:
-                return
+            lost = packet in self.lost and not again
+            backward_us = 0
+            if answered is not None:  # the last answer: when it was sent, and when it came
+                backward_us = (self._clock_us(answered[1], True) - self._clock_us(answered[0], False)) % 2**32
             starts = max(t, free_at)
+            self._record(t, None if lost else starts + self.one_way, True, 0, packet, 0, backward_us)
+            if lost:
+                return
             free_at = starts + TX_S
             self.waits.append((starts, starts - t))
             order += 1
@@ -67,7 +75,7 @@ class Model:
 
         heapq.heappush(events, (0.0, 0, "start", 0, 0.0))
         while events:
-            t, _, what, packet, stamp = heapq.heappop(events)
+            t, _, what, packet, packet_sent = heapq.heappop(events)
             if t > self.duration:
                 break
             if what == "data":
@@ -75,13 +83,14 @@ class Model:
                 while came + 1 in got:
                     came += 1
                 bits = sum(1 << i for i in range(32) if came + 2 + i in got)
-                difference = round((t - stamp) * 1e6) + self.offset_us
+                difference = round((t - packet_sent) * 1e6) + self.offset_us
                 order += 1
                 heapq.heappush(events, (t + self.one_way, order, f"{came} {bits} {difference}", packet, t))
                 continue
             if what != "start":
+                answered = packet_sent, t
                 new, bits, difference = map(int, what.split())
-                self._record(t, False, 2, 0, new, difference % 2**32, bits)
+                self._record(packet_sent, t, False, 2, 0, new, difference % 2**32, bits)
                 base = difference if base is None else min(base, difference)
                 delay = (difference - base) / 1e6
                 fresh = max(new - acked, 0)
@@ -102,15 +111,35 @@ class Model:
             self.windows.append((t, allowed))
 
     def _record(
-        self, t: float, forward: bool, kind: int, packet: int, ack: int, difference_us: int = 0, bits: int = 0
-    ) -> None:
+        self, sent: float, arrived: float | None, forward: bool, kind: int, packet: int, ack: int,
+        difference_us: int = 0, bits: int = 0,
+    ) -> None:  # fmt: skip
         ends = (SENDER, RECEIVER, 40001, 5001) if forward else (RECEIVER, SENDER, 5001, 40001)
         chain = bytes([0, 4]) + bits.to_bytes(4, "little") if bits else b""
         data = utp_frame(
             *ends, kind=kind, seq=(self.first_seq + packet) % 65536 if forward else 1,
-            ack=1 if forward else (self.first_seq + ack) % 65536, time_us=round(t * 1e6) % 2**32,
+            ack=1 if forward else (self.first_seq + ack) % 65536, time_us=self._clock_us(sent, forward),
             difference_us=difference_us, window_bytes=1 << 20 if forward else self.window_bytes,
             connection=8 if forward else 7, extension=1 if bits else 0, chain=chain,
             payload=PAYLOAD if forward else 0,
         )  # fmt: skip
-        self.records.append((ORIGIN_NS + round(t * NS), data))
+        at_sender = sent if forward else arrived
+        assert at_sender is not None
+        self.records.append((ORIGIN_NS + round(at_sender * NS), data))
+        self.journeys.append((sent, arrived, forward, data))
+
+    def _clock_us(self, t: float, of_sender: bool) -> int:
+        return (round(t * 1e6) + (0 if of_sender else self.offset_us)) % 2**32
+
+    def at(self, way: float) -> list[tuple[float, bytes]]:
+        """What a tap captures that lies at a part of the way, 0 the sender, 1 the receiver: instants and frames.
+
+        Data waits in the queue before the tap, unless that is the sender.
+        """
+        seen = []
+        for sent, arrived, forward, data in self.journeys:
+            if forward and way == 0:
+                seen.append((sent, data))
+            elif arrived is not None:
+                seen.append((arrived - self.one_way * (1 - way if forward else way), data))
+        return sorted(seen)

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a captured packet tells, into preallocated columns: link layer, IPv4 and IPv6, TCP, UDP and uTP.
+ *
+ * The bytes are untrusted: every read is checked against the end of what was captured. Nothing here knows of files or
+ * of Python.
+ */
+#ifndef ANALYSIS_CAPTURE_PACKETS_H
+#define ANALYSIS_CAPTURE_PACKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Link types (LINKTYPE_ values of www.tcpdump.org/linktypes.html) that are read. Kept in step with pcap.py. */
+enum {
+	LINK_NULL = 0,	   /* loopback: 4 bytes of address family in the writer's order */
+	LINK_ETHERNET = 1,
+	LINK_RAW_BSD = 12, /* raw IP under numbers that some systems write */
+	LINK_RAW_OPENBSD = 14,
+	LINK_RAW = 101,
+	LINK_LOOP = 108,   /* OpenBSD's loopback */
+	LINK_SLL = 113,	   /* Linux cooked, version 1 */
+	LINK_IPV4 = 228,
+	LINK_IPV6 = 229,
+	LINK_SLL2 = 276,
+};
+
+enum {
+	ETHERNET_HEADER = 14,
+	VLAN_TAG = 4,
+	MOST_VLAN_TAGS = 2,
+	TYPE_IPV4 = 0x0800,
+	TYPE_IPV6 = 0x86dd,
+	TYPE_VLAN = 0x8100,
+	TYPE_SERVICE_VLAN = 0x88a8,
+	LOOPBACK_HEADER = 4,
+	SLL_HEADER = 16,
+	SLL2_HEADER = 20,
+	SLL_OTHER_HOST = 3, /* type of a cooked packet that is neither to nor from this host */
+	SLL_OUTGOING = 4,
+
+	IPV6_HEADER = 40,
+	IPV6_HOP_BY_HOP = 0,
+	IPV6_ROUTING = 43,
+	IPV6_FRAGMENT = 44,
+	IPV6_AUTHENTICATION = 51,
+	IPV6_DESTINATION = 60,
+	MOST_IPV6_EXTENSIONS = 8,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+	UDP_HEADER = 8,
+
+	OPTION_END = 0,
+	OPTION_NOP = 1,
+	OPTION_WINDOW_SCALE = 3,
+	OPTION_TIMESTAMP = 8,
+
+	UTP_HEADER_V1 = 20,
+	UTP_HEADER_V0 = 23,
+	UTP_WINDOW_UNIT_V0 = 350, /* the old header counts its window in packets of this many bytes */
+	UTP_DATA = 0,
+	UTP_STATE = 2,
+	UTP_TYPES = 5, /* data, fin, state, reset, syn */
+	UTP_SACK = 1,
+	UTP_EXTENSIONS = 4, /* none, selective acknowledgement, extension bits, libtorrent's close reason */
+
+	DIGESTED_TCP = 8,  /* bytes of payload in a digest: as many as short snap lengths leave */
+	DIGESTED_UDP = 28,
+};
+
+/* The order of the columns is the order of the tuple that Python passes. Kept in step with pcap.py. */
+enum column {
+	TIME_NS, IP_LENGTH, SRC, DST, SPORT, DPORT, PROTO, IP_ID,
+	SEQ, ACK, FLAGS, WINDOW, WINDOW_SCALE, PAYLOAD, TSVAL, TSECR,
+	UTP_HEADER, UTP_VERSION, UTP_TYPE, UTP_SEEN, UTP_CONNECTION, UTP_DIFFERENCE, UTP_WINDOW, UTP_ACKED,
+	COLUMNS, /* so many for runs, whose packets are IPv4's */
+	IP_VERSION = COLUMNS, HOPS, DIRECTION, DIGEST, SRC6, DST6,
+	ALL_COLUMNS
+};
+
+static const size_t column_bytes[ALL_COLUMNS] = {
+	[TIME_NS] = 8, [IP_LENGTH] = 2, [SRC] = 4, [DST] = 4, [SPORT] = 2, [DPORT] = 2, [PROTO] = 1, [IP_ID] = 2,
+	[SEQ] = 4, [ACK] = 4, [FLAGS] = 1, [WINDOW] = 2, [WINDOW_SCALE] = 1, [PAYLOAD] = 2, [TSVAL] = 4, [TSECR] = 4,
+	[UTP_HEADER] = 2, [UTP_VERSION] = 1, [UTP_TYPE] = 1, [UTP_SEEN] = 1, [UTP_CONNECTION] = 4,
+	[UTP_DIFFERENCE] = 4, [UTP_WINDOW] = 4, [UTP_ACKED] = 8,
+	[IP_VERSION] = 1, [HOPS] = 1, [DIRECTION] = 1, [DIGEST] = 8, [SRC6] = 16, [DST6] = 16,
+};
+
+struct columns {
+	int64_t *time_ns;
+	uint16_t *ip_length, *sport, *dport, *ip_id, *window, *payload, *utp_header;
+	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr, *utp_connection, *utp_difference, *utp_window;
+	uint64_t *utp_acked;
+	uint8_t *proto, *flags, *window_scale, *utp_version, *utp_type, *utp_seen;
+	/* of captures from anywhere; all NULL for runs, which then are read as if there were no IPv6 */
+	uint8_t *ip_version, *hops, *direction;
+	uint64_t *digest;
+	uint8_t (*src6)[16], (*dst6)[16];
+};
+
+/* The memory of the columns, in their order; the last ones may be NULL. */
+static inline struct columns columns_of(void *const memory[ALL_COLUMNS])
+{
+	return (struct columns){
+		.time_ns = memory[TIME_NS], .ip_length = memory[IP_LENGTH], .src = memory[SRC], .dst = memory[DST],
+		.sport = memory[SPORT], .dport = memory[DPORT], .proto = memory[PROTO], .ip_id = memory[IP_ID],
+		.seq = memory[SEQ], .ack = memory[ACK], .flags = memory[FLAGS], .window = memory[WINDOW],
+		.window_scale = memory[WINDOW_SCALE], .payload = memory[PAYLOAD], .tsval = memory[TSVAL],
+		.tsecr = memory[TSECR], .utp_header = memory[UTP_HEADER], .utp_version = memory[UTP_VERSION],
+		.utp_type = memory[UTP_TYPE], .utp_seen = memory[UTP_SEEN], .utp_connection = memory[UTP_CONNECTION],
+		.utp_difference = memory[UTP_DIFFERENCE], .utp_window = memory[UTP_WINDOW],
+		.utp_acked = memory[UTP_ACKED],
+		.ip_version = memory[IP_VERSION], .hops = memory[HOPS], .direction = memory[DIRECTION],
+		.digest = memory[DIGEST], .src6 = memory[SRC6], .dst6 = memory[DST6],
+	};
+}
+
+static inline uint16_t be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Goes on with FNV-1a of 64 bits. */
+static inline uint64_t digested(uint64_t digest, const uint8_t *p, const uint8_t *end)
+{
+	for (; p < end; p++)
+		digest = (digest ^ *p) * 0x100000001b3u;
+	return digest;
+}
+
+static const uint64_t NOTHING_DIGESTED = 0xcbf29ce484222325u;
+
+static inline uint32_t host32(const uint8_t *p, int swapped)
+{
+	uint32_t value;
+
+	memcpy(&value, p, sizeof(value));
+	return swapped ? __builtin_bswap32(value) : value;
+}
+
+/* Window scale and timestamps of TCP (RFC 7323): [p, end) are the option bytes that were captured. */
+static void tcp_options(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	while (p < end && *p != OPTION_END) {
+		if (*p == OPTION_NOP) {
+			p++;
+			continue;
+		}
+		if (end - p < 2 || p[1] < 2 || p[1] > end - p)
+			return;
+		if (p[0] == OPTION_WINDOW_SCALE && p[1] == 3)
+			c->window_scale[row] = p[2] < 255 ? p[2] + 1 : 255;
+		if (p[0] == OPTION_TIMESTAMP && p[1] == 10) {
+			c->tsval[row] = be32(p + 2);
+			c->tsecr[row] = be32(p + 6);
+		}
+		p += p[1];
+	}
+}
+
+/* [p, end) are the captured bytes from the TCP header on; length is what the sender sent from there on. */
+static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	uint32_t header;
+
+	if (end - p < 4)
+		return;
+	c->sport[row] = be16(p);
+	c->dport[row] = be16(p + 2);
+	if (end - p < 20)
+		return;
+	c->seq[row] = be32(p + 4);
+	c->ack[row] = be32(p + 8);
+	c->flags[row] = p[13];
+	c->window[row] = be16(p + 14);
+	header = (uint32_t)(p[12] >> 4) * 4;
+	if (header < 20 || header > length)
+		return;
+	c->payload[row] = (uint16_t)(length - header);
+	tcp_options(p + 20, end - p < (ptrdiff_t)header ? end : p + header, c, row);
+	if (c->digest) {
+		/* what a translator of addresses leaves: neither ports nor the checksum */
+		uint64_t digest = digested(NOTHING_DIGESTED, p + 4, p + 16);
+		uint32_t most = header + DIGESTED_TCP;
+
+		digest = digested(digest, p + 18, end - p < (ptrdiff_t)most ? end : p + most);
+		c->digest[row] = digest;
+	}
+}
+
+/*
+ * The chain of uTP's extensions, each the type of the next, a length and that many bytes; `left` bytes of the datagram
+ * are behind the header. Its bytes, or `left` + 1 when it cannot be a chain. What was not captured ends it early.
+ */
+static uint32_t utp_chain(const uint8_t *p, const uint8_t *end, uint32_t left, uint8_t type, uint64_t *acked,
+			  uint8_t *seen)
+{
+	uint32_t bytes = 0;
+
+	while (type && end - p >= 2) {
+		uint32_t whole = 2u + p[1];
+		uint32_t there = end - p < (ptrdiff_t)whole ? (uint32_t)(end - p) : whole;
+
+		if (p[0] >= UTP_EXTENSIONS || whole > left - bytes)
+			return left + 1;
+		*seen |= (uint8_t)(1 << (type - 1));
+		/* bit i says that packet ack + 2 + i has arrived; the first byte holds the lowest eight */
+		for (uint32_t i = 2; type == UTP_SACK && i < there && i < 10; i++)
+			*acked |= (uint64_t)p[i] << (8 * (i - 2));
+		bytes += whole;
+		type = p[0];
+		p += there;
+	}
+	return type && left - bytes < 2 ? left + 1 : bytes;
+}
+
+/*
+ * A datagram that has the form of a uTP packet, BEP 29's or the older one of the same fields in 23 bytes. UDP has no
+ * field that says so: version, type, extensions, lengths, and whether there is data where there must be, all have to
+ * fit. [p, end) are the captured bytes of the datagram, `length` is how many it had.
+ */
+static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	uint32_t header = UTP_HEADER_V1, extensions;
+	uint8_t type, extension, seen = 0;
+	uint64_t acked = 0;
+	int old = 0;
+
+	if (length < UTP_HEADER_V1 || end - p < UTP_HEADER_V1)
+		return;
+	type = p[0] >> 4;
+	extension = p[1];
+	if ((p[0] & 15) != 1 || type >= UTP_TYPES || extension >= UTP_EXTENSIONS) {
+		header = UTP_HEADER_V0;
+		if (length < UTP_HEADER_V0 || end - p < UTP_HEADER_V0)
+			return;
+		extension = p[17];
+		type = p[18];
+		old = 1;
+		/* the time is seconds and microseconds here */
+		if (type >= UTP_TYPES || extension >= UTP_EXTENSIONS || be32(p + 8) >= 1000000)
+			return;
+	}
+	extensions = utp_chain(p + header, end, length - header, extension, &acked, &seen);
+	if (extensions > length - header)
+		return;
+	header += extensions;
+	if ((type == UTP_DATA && header == length) || (type == UTP_STATE && header != length))
+		return;
+	c->utp_header[row] = (uint16_t)header;
+	c->payload[row] = (uint16_t)(length - header);
+	c->utp_version[row] = !old;
+	c->utp_type[row] = type;
+	c->utp_seen[row] = seen;
+	c->utp_acked[row] = acked;
+	if (old) {
+		c->utp_connection[row] = be32(p);
+		c->tsval[row] = be32(p + 4) * 1000000u + be32(p + 8);
+		c->utp_difference[row] = be32(p + 12);
+		c->utp_window[row] = (uint32_t)p[16] * UTP_WINDOW_UNIT_V0;
+		c->seq[row] = be16(p + 19);
+		c->ack[row] = be16(p + 21);
+	} else {
+		c->utp_connection[row] = be16(p + 2);
+		c->tsval[row] = be32(p + 4);
+		c->utp_difference[row] = be32(p + 8);
+		c->utp_window[row] = be32(p + 12);
+		c->seq[row] = be16(p + 16);
+		c->ack[row] = be16(p + 18);
+	}
+}
+
+static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
+{
+	if (end - p < 4)
+		return;
+	c->sport[row] = be16(p);
+	c->dport[row] = be16(p + 2);
+	if (length < UDP_HEADER)
+		return;
+	c->payload[row] = (uint16_t)(length - UDP_HEADER);
+	if (end - p <= UDP_HEADER)
+		return;
+	utp(p + UDP_HEADER, end, length - UDP_HEADER, c, row);
+	if (c->digest)
+		c->digest[row] = digested(NOTHING_DIGESTED ^ length, p + UDP_HEADER,
+					  end - p < UDP_HEADER + DIGESTED_UDP ? end : p + UDP_HEADER + DIGESTED_UDP);
+}
+
+/* [p, end) are the captured bytes behind the IP header, `length` is how many the sender sent. */
+static void transport(uint8_t protocol, const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c,
+		      size_t row)
+{
+	c->proto[row] = protocol;
+	if (protocol == PROTOCOL_TCP)
+		tcp(p, end, length, c, row);
+	else if (protocol == PROTOCOL_UDP)
+		udp(p, end, length, c, row);
+}
+
+static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	uint32_t header, length;
+
+	if (end - p < 20 || p[0] >> 4 != 4)
+		return;
+	header = (uint32_t)(p[0] & 15) * 4;
+	length = be16(p + 2);
+	if (header < 20)
+		return;
+	c->proto[row] = p[9];
+	c->ip_length[row] = (uint16_t)length;
+	c->ip_id[row] = be16(p + 4);
+	if (c->ip_version) {
+		c->ip_version[row] = 4;
+		c->hops[row] = p[8];
+	}
+	c->src[row] = be32(p + 12);
+	c->dst[row] = be32(p + 16);
+	if (be16(p + 6) & 0x1fff) /* a later fragment has no ports */
+		return;
+	if (length < header || end - p < (ptrdiff_t)header)
+		return;
+	/* bytes behind the IP packet (Ethernet padding) are not part of it */
+	if (end - p > (ptrdiff_t)length)
+		end = p + length;
+	transport(p[9], p + header, end, length - header, c, row);
+}
+
+static void ipv6(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	uint32_t left, length;
+	uint8_t next;
+
+	if (!c->ip_version || end - p < IPV6_HEADER || p[0] >> 4 != 6)
+		return;
+	left = be16(p + 4);
+	length = IPV6_HEADER + left;
+	c->ip_version[row] = 6;
+	c->ip_length[row] = length < 65535 ? (uint16_t)length : 65535;
+	c->hops[row] = p[7];
+	memcpy(c->src6[row], p + 8, 16);
+	memcpy(c->dst6[row], p + 24, 16);
+	next = p[6];
+	c->proto[row] = next;
+	if (end - p > (ptrdiff_t)length)
+		end = p + length;
+	p += IPV6_HEADER;
+	for (int extensions = 0; extensions < MOST_IPV6_EXTENSIONS; extensions++) {
+		uint32_t bytes;
+
+		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_FRAGMENT &&
+		    next != IPV6_AUTHENTICATION && next != IPV6_DESTINATION) {
+			transport(next, p, end, left, c, row);
+			return;
+		}
+		if (end - p < 8)
+			return;
+		bytes = next == IPV6_FRAGMENT ? 8 : next == IPV6_AUTHENTICATION ? (p[1] + 2u) * 4 : (p[1] + 1u) * 8;
+		if (next == IPV6_FRAGMENT && be16(p + 2) & 0xfff8) /* a later fragment has no ports */
+			return;
+		if (bytes > left || (ptrdiff_t)bytes > end - p)
+			return;
+		next = p[0];
+		p += bytes;
+		left -= bytes;
+	}
+}
+
+/* What an Ethernet type says of the packet at p, behind up to two VLAN tags. */
+static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	for (int tags = 0; tags < MOST_VLAN_TAGS && (type == TYPE_VLAN || type == TYPE_SERVICE_VLAN); tags++) {
+		if (end - p < VLAN_TAG)
+			return;
+		type = be16(p + 2);
+		p += VLAN_TAG;
+	}
+	if (type == TYPE_IPV4)
+		ipv4(p, end, c, row);
+	else if (type == TYPE_IPV6)
+		ipv6(p, end, c, row);
+}
+
+static void cooked(uint8_t kind, const struct columns *c, size_t row)
+{
+	if (c->direction && kind != SLL_OTHER_HOST)
+		c->direction[row] = kind == SLL_OUTGOING ? 2 : 1;
+}
+
+/* Whether the walk can read packets of a link type. */
+static inline int readable(uint32_t link)
+{
+	switch (link) {
+	case LINK_NULL: case LINK_ETHERNET: case LINK_RAW_BSD: case LINK_RAW_OPENBSD: case LINK_RAW: case LINK_LOOP:
+	case LINK_SLL: case LINK_IPV4: case LINK_IPV6: case LINK_SLL2:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
+{
+	switch (link) {
+	case LINK_ETHERNET:
+		if (end - p >= ETHERNET_HEADER)
+			typed(be16(p + 12), p + ETHERNET_HEADER, end, c, row);
+		return;
+	case LINK_SLL:
+		if (end - p < SLL_HEADER)
+			return;
+		cooked(p[1], c, row);
+		typed(be16(p + 14), p + SLL_HEADER, end, c, row);
+		return;
+	case LINK_SLL2:
+		if (end - p < SLL2_HEADER)
+			return;
+		cooked(p[10], c, row);
+		typed(be16(p), p + SLL2_HEADER, end, c, row);
+		return;
+	case LINK_NULL:
+	case LINK_LOOP:
+		/* systems number IPv6 differently; the packet itself says it for all */
+		if (end - p < LOOPBACK_HEADER)
+			return;
+		p += LOOPBACK_HEADER;
+	}
+	ipv4(p, end, c, row);
+	ipv6(p, end, c, row);
+}
+
+/* Rows start as zeros: what a record does not tell stays zero. */
+static void clear(const struct columns *c, size_t row)
+{
+	c->ip_length[row] = c->sport[row] = c->dport[row] = c->ip_id[row] = c->window[row] = c->payload[row] = 0;
+	c->src[row] = c->dst[row] = c->seq[row] = c->ack[row] = c->tsval[row] = c->tsecr[row] = 0;
+	c->proto[row] = c->flags[row] = c->window_scale[row] = 0;
+	c->utp_header[row] = 0;
+	c->utp_connection[row] = c->utp_difference[row] = c->utp_window[row] = 0;
+	c->utp_acked[row] = 0;
+	c->utp_version[row] = c->utp_type[row] = c->utp_seen[row] = 0;
+	if (!c->ip_version)
+		return;
+	c->ip_version[row] = c->hops[row] = c->direction[row] = 0;
+	c->digest[row] = 0;
+	memset(c->src6[row], 0, 16);
+	memset(c->dst6[row], 0, 16);
+}
+
+#endif

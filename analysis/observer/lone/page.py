@@ -1,0 +1,55 @@
+"""The page of observed captures, and its pictures."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.figures import roles
+from analysis.figures.roles import Role
+from analysis.observer import delay
+from analysis.observer.conversation import Samples
+from analysis.observer.lone import report
+from analysis.observer.lone.report import Observed
+from analysis.observer.picture import stacked
+from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.series import Series
+
+OWN: Final = Path(__file__).with_name("templates")
+FLOW, FORWARD, BACKWARD = "data", "of data", "of answers"
+
+
+def picture(observed: Observed) -> str:
+    """Give the SVG of a flow: throughput, delays, packets in flight and round-trip times over time."""
+    best = observed.seen[0]
+    conversation = best.best.conversation
+    edges = report.bins(conversation)
+    begin, end = float(edges[0]), min(float(edges[-1]), conversation.end)
+    rate = report.throughput(best.passed.conversation, edges) / 1e6
+    panels = {"throughput [Mbit/s]": {FLOW: Series(edges[:-1], rate, end)}}
+    waiting = delay.queuing(conversation.forward)
+    panels |= _panel("queuing delay seen [ms]", {FLOW: waiting}, end)
+    if best.sent is not None:
+        panels["in flight [packets]"] = {FLOW: best.sent.packets}
+        panels |= _panel("round-trip time [ms]", {FLOW: best.sent.round_trips}, end)
+    for pair in observed.pairs[:1]:
+        panels |= _panel("queuing between captures [ms]", {FORWARD: pair.forward, BACKWARD: pair.backward}, end)
+    names = {FLOW: 0, FORWARD: 0, BACKWARD: 1}
+    protocol = roles.TCP if conversation.protocol == "tcp" else roles.LEDBAT
+    return stacked(
+        panels, {name: Role(name, roles.colour(protocol, place)) for name, place in names.items()}, (begin, end)
+    )
+
+
+def _panel(title: str, lines: dict[str, Samples], end: float) -> dict[str, dict[str, Series]]:
+    """A panel of samples in ms; none when there are none."""
+    drawn = {
+        name: Series(samples.times[inside], 1e3 * samples.values[inside], end)
+        for name, samples in lines.items()
+        if (inside := samples.times < end).any()
+    }
+    return {title: drawn} if drawn else {}
+
+
+def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) -> None:
+    """Write index.html; with `refresh_s` browsers load it again and again."""
+    write_shared(into)
+    render(pages(OWN, TEMPLATES), "captures.html", into / "index.html", document | {"refresh_s": refresh_s})

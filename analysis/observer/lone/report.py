@@ -1,0 +1,248 @@
+"""`testbed observe FILE...`: captures to JSON, CSV and a page with a picture a flow."""
+
+import csv
+import io
+import itertools
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.files import write_text
+from analysis.observer import delay
+from analysis.observer.conversation import Conversation, Samples
+from analysis.observer.flight import Flight
+from analysis.observer.lone import captures, flows, pair, tap, view
+from analysis.observer.lone.flows import Found
+from analysis.observer.lone.pair import Pair
+from analysis.observer.lone.tap import Place, Tap
+from analysis.observer.observe import described
+from analysis.series import Floats, NotMeasuredError, Series
+
+FORMAT: Final = 1
+BINS: Final = 200  # of a flow's time, in series.csv and for throughput; none is shorter than ...
+SHORTEST_BIN_S: Final = 0.1
+NEEDS_THE_SENDER: Final = ("rtt_ms", "in_flight_pkts", "limited_by", "control")
+ELSEWHERE: Final = (
+    "losses before this tap show as packets that come later than their number says, and count as sent again"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A flow in one capture."""
+
+    found: Found
+    tap: Tap
+    passed: Flight  # as it passed the tap
+    sent: Flight | None  # as its sender saw it, if the capture tells
+    why_not: str | None
+
+    @property
+    def best(self) -> Flight:
+        """The sender's view, or what there is."""
+        return self.sent or self.passed
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A flow in all captures that hold it, the best view first."""
+
+    name: str
+    seen: list[Seen]
+    pairs: list[Pair]
+
+
+def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path:
+    """Write what captures tell into a folder; returns the page, which with `refresh_s` loads itself again.
+
+    Raises BadInputError, before anything is written, when a file is no capture or holds no packet of TCP or UDP.
+    """
+    # the page needs the drawing library, which takes long to load
+    from analysis.observer.lone import page
+
+    files = [captures.read(path) for path in paths]
+    summaries = [flows.find(captured) for captured in files]
+    together = _together(summaries)
+    described_captures = [_capture(captured, summary) for captured, summary in zip(files, summaries, strict=True)]
+    document = {
+        "format": FORMAT,
+        "captures": described_captures,
+        "flows": [_flow(observed) for observed in together],
+    }
+    series = {observed.name: _series(observed.seen[0]) for observed in together}
+    pictures = {observed.name: page.picture(observed) for observed in together}
+    for name, svg in pictures.items():
+        write_text(into / f"{name}.svg", svg)
+    write_text(into / "observation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(into / "flows.csv", _csv(_flow_rows(document)))
+    write_text(into / "series.csv", _csv([row for name, rows in series.items() for row in _series_rows(name, rows)]))
+    page.write(document, into, refresh_s)
+    return into / "index.html"
+
+
+def _together(summaries: list[flows.Summary]) -> list[Observed]:
+    """Flows of all captures, those that several hold as one; the largest first."""
+    pairs = [
+        found for one, other in itertools.combinations(summaries, 2) for found in pair.pairs(one.flows, other.flows)
+    ]
+    group = {id(found): {id(found)} for summary in summaries for found in summary.flows}
+    for each in pairs:
+        merged = group[id(each.near)] | group[id(each.far)]
+        for member in merged:
+            group[member] = merged
+    everything = sorted((found for summary in summaries for found in summary.flows), key=lambda one: -one.payload_bytes)
+    result: list[Observed] = []
+    done: set[int] = set()
+    for found in everything:
+        if id(found) in done:
+            continue
+        members = group[id(found)]
+        done |= members
+        seen = [_seen(one) for one in everything if id(one) in members]
+        # nearest to the sender first; a view that had to be worked out comes after one that was captured
+        seen.sort(key=lambda one: (one.sent is None, one.tap.place is not Place.SENDER))
+        own = [each for each in pairs if id(each.near) in members]
+        result.append(Observed(f"flow-{len(result) + 1}", seen, own))
+    return result
+
+
+def _seen(found: Found) -> Seen:
+    passed = view.at_tap(found)
+    flight = Flight(passed)
+    place = tap.locate(found, flight)
+    try:
+        if not len(found.back):
+            raise NotMeasuredError("no answer was captured")
+        return Seen(found, place, flight, Flight(view.as_sent(found, passed, place)), None)
+    except NotMeasuredError as error:
+        return Seen(found, place, flight, None, str(error))
+
+
+def _capture(captured: captures.Captured, summary: flows.Summary) -> dict[str, Any]:
+    times = captured.packets["time_ns"]
+    return {
+        "file": str(captured.path),
+        "begins": datetime.fromtimestamp(captured.origin_ns // 10**9, UTC).isoformat(),
+        "begins_ns": captured.origin_ns,
+        "lasts_s": round((int(times[-1]) - captured.origin_ns) / 1e9, 6),
+        "tcp_and_udp_pkts": len(times),
+        "other_pkts": captured.others,
+        "flows": len(summary.flows),
+        "flows_with_too_few_packets": summary.small,
+        "further_flows": summary.beyond,
+        "udp_pkts_that_are_not_utp": summary.datagrams,
+        "remarks": captured.remarks,
+    }
+
+
+def _flow(observed: Observed) -> dict[str, Any]:
+    best = observed.seen[0]
+    return {
+        "name": observed.name,
+        "sender": best.found.sender,
+        "receiver": best.found.receiver,
+        "seen_in": [_view(one) for one in observed.seen],
+        "between_captures": [each.as_json() for each in observed.pairs],
+    }
+
+
+def _view(seen: Seen) -> dict[str, Any]:
+    remarks = list(seen.found.remarks)
+    told = described(seen.best)
+    if seen.sent is None:
+        told |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
+        told["retransmitted_pkts"] = {"for unknown causes": sum(told["retransmitted_pkts"].values())}
+    elif seen.tap.place is not Place.SENDER:
+        remarks.append(
+            "what the sender saw was worked out: data from the timestamps it carries, answers as if they came from "
+            "here to the sender without waiting in a queue"
+        )
+    if seen.tap.place is not Place.SENDER:
+        remarks.append(ELSEWHERE)
+    ends = {"sender": seen.found.sender, "receiver": seen.found.receiver}
+    return {"file": str(seen.found.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **told}
+
+
+def _flow_rows(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a flow and capture."""
+    rows = []
+    for flow in document["flows"]:
+        for one in flow["seen_in"]:
+            control = one["control"]
+            lasts = one["last_s"] - one["first_s"]
+            waiting = (one["one_way_delay_ms"]["forward"] or {}).get("queuing") or {}
+            row = {
+                name: one[name] for name in ("file", "sender", "receiver", "transport", "sent_pkts", "payload_bytes")
+            }
+            row |= {"flow": flow["name"], "tap": one["tap"]["place"], "lasts_s": round(lasts, 6)}
+            row["goodput_bps"] = round(8 * one["payload_bytes"] / lasts) if lasts > 0 else None
+            row["rtt_ms_min"] = (one["rtt_ms"] or {}).get("min")
+            row["rtt_ms_median"] = (one["rtt_ms"] or {}).get("median")
+            row["queuing_ms_median"], row["queuing_ms_p95"] = waiting.get("median"), waiting.get("p95")
+            row["retransmitted_pkts"] = sum(one["retransmitted_pkts"].values())
+            row["target_ms"] = (control.get("target_ms") or {}).get("value")
+            row["gain_pkts_per_rtt"] = (control.get("gain_pkts_per_rtt") or {}).get("value")
+            rows.append(row)
+    return rows
+
+
+def _series(seen: Seen) -> dict[str, Floats]:
+    """Columns of series.csv: means over bins, of round-trip time and delay over the samples in them."""
+    flight = seen.best
+    edges = bins(flight.conversation)
+    columns = {"time_s": edges[:-1], "throughput_bps": throughput(seen.passed.conversation, edges)}
+    if seen.sent is not None:
+        held = seen.sent.packets
+        columns["in_flight_pkts"] = np.array([_mean(held, a, b) for a, b in itertools.pairwise(edges)])
+        columns["rtt_ms"] = 1e3 * _binned(seen.sent.round_trips, edges)
+    columns["queuing_delay_ms"] = 1e3 * _binned(delay.queuing(flight.conversation.forward), edges)
+    return columns
+
+
+def bins(conversation: Conversation) -> Floats:
+    """Edges that divide the time from a flow's first packet to its last."""
+    times = conversation.sent.times
+    step = max(SHORTEST_BIN_S, (times[-1] - times[0]) / BINS)
+    return np.arange(times[0], times[-1] + step, step)
+
+
+def throughput(conversation: Conversation, edges: Floats) -> Floats:
+    """Bits of IP packets with data a second that passed the tap."""
+    sent = conversation.sent
+    sums, _ = np.histogram(sent.times, edges, weights=sent.ip_bytes)
+    result: Floats = 8 * sums / np.diff(edges)
+    return result
+
+
+def _mean(series: Series, begin: float, end: float) -> float:
+    end = min(end, series.end)
+    return series.mean(begin, end) if end > begin else float(series.values[-1])
+
+
+def _binned(samples: Samples, edges: Floats) -> Floats:
+    counts, _ = np.histogram(samples.times, edges)
+    sums, _ = np.histogram(samples.times, edges, weights=samples.values)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _series_rows(name: str, columns: dict[str, Floats]) -> list[dict[str, Any]]:
+    rows = zip(*columns.values(), strict=True)
+    return [{"flow": name} | {key: _plain(value) for key, value in zip(columns, row, strict=True)} for row in rows]
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    """Rows as CSV; what one of them lacks stays empty."""
+    text = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

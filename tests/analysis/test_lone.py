@@ -1,0 +1,272 @@
+"""Captures without a run: every format, flows found, taps located, two captures of one flow put together."""
+
+import csv
+import gzip
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.__main__ import main
+from analysis.capture import pcap
+from analysis.errors import BadInputError
+from analysis.observer.lone import captures, clocks, flows
+from tests.analysis.synthetic import NS, ORIGIN_NS, frame, over_ipv6, pcapng, utp_frame
+from tests.analysis.synthetic import pcap as classic
+from tests.analysis.utp_model import Model
+
+TCP = frame(0x0A000001, 0x0A000002, 1111, 2222, 3, 4)
+PACKET = TCP[14:]
+TIMES = [1_700_000_000_000_001_000, 1_700_000_000_999_999_000]
+AS_LINK = {
+    0: b"\x02\0\0\0" + PACKET,
+    1: TCP,
+    12: PACKET,
+    101: PACKET,
+    108: b"\0\0\0\x02" + PACKET,
+    113: struct.pack(">HHH8sH", 4, 1, 6, b"", 0x0800) + PACKET,
+    228: PACKET,
+    276: struct.pack(">HHIHBB8s", 0x0800, 0, 1, 1, 4, 6, b"") + PACKET,
+}
+TAGGED = TCP[:12] + b"\x88\xa8\0\x01\x81\0\0\x02" + TCP[12:]
+
+
+def read(tmp_path: Path, content: bytes) -> dict[str, list[Any]]:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(content)
+    return {name: column.tolist() for name, column in pcap.read_all(path).columns.items()}
+
+
+@pytest.mark.parametrize("link", AS_LINK)
+@pytest.mark.parametrize("order", "<>")
+def test_a_packet_is_the_same_behind_every_link_header_and_in_every_file(tmp_path: Path, link: int, order: str) -> None:
+    records = [(time, AS_LINK[link]) for time in TIMES]
+    expected = read(tmp_path, classic([(time, TCP) for time in TIMES]))
+    expected["direction"] = [2, 2] if link in (113, 276) else [0, 0]
+    assert expected["digest"][0]
+    files = [classic(records, order=order, link=link), classic(records, order=order, nanoseconds=False, link=link)]
+    files += [
+        pcapng(records, order=order, resolution=resolution, offset_s=offset, link=link)
+        for resolution, offset in ((6, 0), (9, 0), (9, 1_600_000_000), (11, 1_650_000_000), (0x80 | 33, 0))
+    ]
+    for content in [*files, gzip.compress(files[0]), files[2] + files[3]]:
+        found = {name: values[:2] for name, values in read(tmp_path, content).items()}
+        assert found["time_ns"] == pytest.approx(TIMES, abs=1)
+        assert found | {"time_ns": TIMES} == expected | {"time_ns": TIMES}
+
+
+def test_tags_and_ipv6_with_extensions(tmp_path: Path) -> None:
+    frames = [TCP, TAGGED, over_ipv6(TCP), *(over_ipv6(TCP, extension) for extension in (0, 43, 60, 44))]
+    rows = read(tmp_path, classic([(n, data) for n, data in enumerate(frames)]))
+    assert rows["ip_version"] == [4, 4, 6, 6, 6, 6, 6]
+    for name in ("sport", "dport", "seq", "payload_bytes", "tsval", "digest", "hops", "proto"):
+        assert len(set(rows[name])) == 1, name
+    assert rows["ip_length"] == [1500, 1500, 1520, 1528, 1528, 1528, 1528]
+    assert set(rows["src6"][2:]) == {bytes.fromhex("20010db8") + bytes(8) + bytes([10, 0, 0, 1])}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pcapng([(1, TCP)])[:-4] + b"\0\0\0\x01" + b"\x06\0\0\0\x0d\0\0\0" + bytes(20), "a block of 13 bytes"),
+        (pcapng([(1, TCP)], link=105), "is a packet of link type 105, allowed are 0 .loopback., 1 .Ethernet."),
+        (pcapng([])[:28] + pcapng([(1, TCP)])[-100:], "(is a packet of interface 0|a block of)"),
+        (pcapng([(1, TCP)], resolution=25), "has no time"),
+        (gzip.compress(b"nothing"), "7 bytes are too few"),
+        (b"\x1f\x8b" + bytes(40), "gzip cannot unpack it"),
+    ],
+)
+def test_garbage_is_refused_with_file_and_offset(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        read(tmp_path, content)
+
+
+def test_a_writer_that_was_killed(tmp_path: Path) -> None:
+    records = [(n, frame(1, 2, 3, 4, 77 * n, n)) for n in range(100)]
+    for content in (pcapng(records)[:-9], gzip.compress(classic(records))[:-15]):
+        path = tmp_path / "cut"
+        path.write_bytes(content)
+        captured = captures.read(path)
+        assert 90 <= len(captured.packets) < 100
+        assert captured.remarks == ["its last packet is cut off and left out"]
+
+
+def capture(path: Path, seen: list[tuple[float, bytes]], offset_s: float = 0, skew: float = 0) -> Path:
+    records = [(ORIGIN_NS + round((t * (1 + skew) + offset_s) * NS), data) for t, data in seen]
+    path.write_bytes(pcapng(records))
+    return path
+
+
+@pytest.fixture(scope="module")
+def played() -> Model:
+    model = Model(duration=14.0, lost=(300, 500), first_seq=100)
+    model.play()
+    return model
+
+
+def observed(tmp_path: Path, *paths: Path) -> dict[str, Any]:
+    assert main(["observe", *map(str, paths), "--into", str(tmp_path / "out")]) == 0
+    document: dict[str, Any] = json.loads((tmp_path / "out" / "observation.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize(("way", "place"), [(0.0, "sender"), (0.5, "between"), (1.0, "receiver")])
+def test_the_senders_view_from_wherever_the_tap_is(tmp_path: Path, played: Model, way: float, place: str) -> None:
+    # a clock of the tap that is 200 ppm too fast
+    document = observed(tmp_path, capture(tmp_path / "a.pcapng", played.at(way), 7.5, 2e-4))
+    (flow,) = document["flows"]
+    (seen,) = flow["seen_in"]
+    assert seen["tap"]["place"] == place
+    assert seen["tap"]["to_sender_and_back_ms"] == pytest.approx(50 * way, abs=0.05)
+    assert seen["tap"]["to_receiver_and_back_ms"] == pytest.approx(50 * (1 - way), abs=0.05)
+    assert seen["rtt_ms"]["min"] == pytest.approx(50, abs=0.05)
+    waits = 1e3 * np.array([wait for _, wait in played.waits])
+    assert seen["rtt_ms"]["max"] == pytest.approx(50 + waits.max(), abs=2)
+    assert seen["one_way_delay_ms"]["forward"]["queuing"]["max"] == pytest.approx(waits.max(), abs=0.1)
+    assert seen["in_flight_pkts"]["max"] == pytest.approx(max(window for _, window in played.windows), abs=2)
+    assert seen["control"]["target_ms"]["value"] == pytest.approx(60, abs=1.5)
+    assert seen["limited_by"]["congestion-window"] > 0.95
+
+
+def translated(seen: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
+    """As behind a router that translates the sender's address and port."""
+    old, new = bytes([10, 0, 1, 1]), bytes([192, 0, 2, 9])
+    port, public = struct.pack(">H", 40001), struct.pack(">H", 61000)
+
+    def one(data: bytes) -> bytes:
+        head = data[14:38].replace(old, new)
+        return data[:14] + head[:20] + head[20:].replace(port, public) + data[38:]
+
+    return [(t, one(data)) for t, data in seen]
+
+
+def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
+    near = capture(tmp_path / "near.pcapng", played.at(0))
+    far = capture(tmp_path / "far.pcapng", translated(played.at(1)), offset_s=-3000, skew=1e-4)
+    document = observed(tmp_path, far, near)
+    (flow,) = document["flows"]
+    assert [one["tap"]["place"] for one in flow["seen_in"]] == ["sender", "receiver"]
+    assert [one["sender"] for one in flow["seen_in"]] == ["10.0.1.1:40001", "192.0.2.9:61000"]
+    (pair,) = flow["between_captures"]
+    assert (pair["near_sender"], pair["near_receiver"]) == (str(near), str(far))
+    assert pair["base_round_trip_between_ms"] == pytest.approx(50, abs=0.01)
+    assert pair["clock_skew_ppm"] == pytest.approx(100, abs=1)
+    # the two base delays are equal here, so the offset is right, and is said to be anything up to 25 ms beside it
+    assert pair["clock_offset_ms"] == pytest.approx(-3_000_000, abs=0.1)
+    assert pair["clock_offset_uncertainty_ms"] == pytest.approx(25, abs=0.1)
+    waits = 1e3 * np.array([wait for _, wait in played.waits])
+    assert pair["queuing_ms"]["forward"]["max"] == pytest.approx(waits.max(), abs=0.1)
+    assert pair["queuing_ms"]["backward"]["max"] == pytest.approx(0, abs=0.1)
+    assert (pair["lost_pkts"], pair["lost_answers"], pair["reordered_pkts"], pair["appeared_pkts"]) == (2, 0, 0, 0)
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "2 of" in page and "flow-1.svg" in page
+    rows = list(csv.DictReader((tmp_path / "out" / "flows.csv").read_text().splitlines()))
+    assert [row["tap"] for row in rows] == ["sender", "receiver"]
+    series = list(csv.DictReader((tmp_path / "out" / "series.csv").read_text().splitlines()))
+    busy = [float(row["throughput_bps"]) for row in series if 5 < float(row["time_s"]) < 13]
+    assert np.mean(busy) == pytest.approx(12e6, rel=0.02)
+
+
+def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model) -> None:
+    data = [(t, one) for t, one in played.at(0) if len(one) > 70]
+    document = observed(tmp_path, capture(tmp_path / "a.pcapng", data))
+    (seen,) = document["flows"][0]["seen_in"]
+    assert seen["tap"]["place"] == "undecided"
+    assert seen["rtt_ms"] == {"not_observed": "no answer was captured"}
+    assert seen["control"] == {"not_observed": "no answer was captured"}
+    assert any("only one direction was captured" in remark for remark in seen["remarks"])
+
+
+def test_several_flows_and_what_is_none(tmp_path: Path, played: Model) -> None:
+    def moved(seen: list[tuple[float, bytes]], address: int) -> list[tuple[float, bytes]]:
+        return [(t + 0.1, data.replace(bytes([10, 0, 1, 1]), bytes([10, 0, address, 1]))) for t, data in seen]
+
+    noise = [(t / 10, utp_frame(1, 2, 53, 53, kind=7, seq=t, ack=65535, time_us=0, payload=40)) for t in range(50)]
+    few = [(t / 10, frame(5, 6, 7, 8, 1000 * t, t)) for t in range(5)]
+    six = [(t, over_ipv6(data)) for t, data in moved(played.at(0)[:5000], 3)]
+    everything = sorted(played.at(0) + moved(played.at(0)[:2000], 2) + six + noise + few)
+    summary = flows.find(captures.read(capture(tmp_path / "a.pcapng", everything)))
+    assert [flow.sender for flow in summary.flows] == ["10.0.1.1:40001", "[2001:db8::a00:301]:40001", "10.0.2.1:40001"]
+    assert [flow.transport for flow in summary.flows] == ["utp"] * 3
+    assert (summary.small, summary.beyond, summary.datagrams) == (1, 0, 50)
+
+
+def bulk(step: float, way_s: float, opened: bool) -> list[tuple[float, bytes]]:
+    """A receiver's capture of TCP data every `step`, each answered at once; the sender is `way_s` away and back."""
+
+    def packet(back: bool, seq: int, ack: int, length: int, tsval: float, tsecr: float, flags: int = 0x10) -> bytes:
+        ends = (2, 1, 80, 9) if back else (1, 2, 9, 80)
+        data = bytearray(frame(*ends, seq, 0, length=length, tsval=round(1000 * tsval) + 1))
+        data[42:46], data[47] = struct.pack(">I", ack), flags
+        data[62:66] = struct.pack(">I", round(1000 * tsecr) + 1 if tsecr >= 0 else 0)
+        return bytes(data)
+
+    seen = []
+    if opened:
+        seen += [(0.0, packet(False, 0, 0, 52, 0, -1, 2)), (1e-5, packet(True, 0, 1, 52, 0, 0, 0x12))]
+        seen += [(1e-5 + way_s, packet(False, 1, 1, 52, way_s, 0))]
+    for n in range(400):
+        t = 1.0 + n * step
+        echoed = 1.0 + step * int((t - way_s - 1.0) / step + 1e-6) if t - way_s >= 1.0 else -1
+        seen.append((t, packet(False, 1 + 1448 * n, 1, 1500, t - way_s / 2, echoed)))
+        seen.append((t + 1e-5, packet(True, 1, 1 + 1448 * (n + 1), 52, t, t - way_s / 2)))
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("step", "way_s", "opened", "place"),
+    [
+        (0.002, 0.05, False, "receiver"),
+        (0.04, 0.04, False, "undecided"),  # one packet at a time: a long way, or an application that waits
+        (0.04, 0.04, True, "receiver"),
+    ],
+)
+def test_a_sender_that_waits_is_not_taken_for_a_distant_one(
+    tmp_path: Path, step: float, way_s: float, opened: bool, place: str
+) -> None:
+    document = observed(tmp_path, capture(tmp_path / "a.pcapng", bulk(step, way_s, opened)))
+    assert document["flows"][0]["seen_in"][0]["tap"]["place"] == place
+
+
+def test_a_packet_that_a_host_forwards_counts_once(tmp_path: Path, played: Model) -> None:
+    def cooked(data: bytes, kind: int) -> bytes:
+        return struct.pack(">HHH8sH", kind, 1, 6, b"", 0x0800) + data[14:]
+
+    seen = played.at(0.5)[:1000]
+    records = [(ORIGIN_NS + round(t * NS) + 50_000 * kind, cooked(data, kind)) for t, data in seen for kind in (0, 4)]
+    path = tmp_path / "any.pcapng"
+    path.write_bytes(pcapng(sorted(records), link=113))
+    captured = captures.read(path)
+    assert len(captured.packets) == 1000
+    assert captured.remarks[0].startswith("1000 packets were captured twice")
+
+
+def test_skew_and_base_from_delays_both_ways() -> None:
+    random = np.random.default_rng(1)
+    t = np.sort(random.uniform(0, 100, 3000))
+    queue = np.where(t < 5, 0, 0.1) + random.exponential(0.01, len(t))  # a standing queue, nearly always
+    there = 0.02 + queue + 5 + 50e-6 * t
+    back = 0.03 + random.exponential(0.001, len(t)) - 5 - 50e-6 * t
+    base, slope = clocks.skew((t, there), (t, back))
+    assert base == pytest.approx(0.05, abs=1e-3)
+    assert slope == pytest.approx(50e-6, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "found nothing to observe"),
+        (["missing.pcap"], "missing.pcap: No such file"),
+        (["-i", "lo", "a.pcap"], "allowed: one of the two"),
+    ],
+)
+def test_orders_that_cannot_be(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["observe", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
