@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,6 +179,24 @@ def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: di
         expected = next((expected for name, expected in wrong.items() if name in demand), None)
         assert (words is None) == (expected is None), words
         assert expected is None or expected in str(words)
+
+
+@pytest.mark.parametrize(
+    ("flaw", "told"),
+    [
+        ("keeps a hole", f"the {200 << 20} bytes in PAYLOAD are not those that should have been sent"),
+        ("keeps a folder", "the receiver has not put what arrived into the file PAYLOAD"),
+    ],
+)
+def test_check_takes_nothing_odd_for_what_arrived(toy: Toy, tmp_path: Path, flaw: str, told: str) -> None:
+    """Nor does it read a huge file into memory."""
+    toy(flaw)
+    tracemalloc.start()
+    wrong = next(check.check(flaw.replace(" ", "-"), tmp_path)).wrong
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert wrong == told
+    assert most_bytes < 100 << 20
 
 
 def test_check_keeps_the_logs_that_it_names(
