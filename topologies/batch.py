@@ -1,7 +1,7 @@
-"""Configuration commands, collected and run in as few processes as there are namespaces.
+"""Collects configuration commands and runs them in as few processes as there are namespaces.
 
-Starting a process costs a guest several milliseconds, Mininet starts some 150 for a dumbbell. ``ip -batch`` and
-``tc -batch`` take any number of commands in one.
+Starting a process costs a guest several milliseconds, and Mininet starts some 150 for a dumbbell. ``ip -batch`` and
+``tc -batch`` take any number of commands in one process.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections import defaultdict
 
 
 class BatchError(Exception):
-    """A configuration command failed; the message names the namespace, the tool and its words."""
+    """A configuration command failed; the message has the namespace, the tool and its output."""
 
 
 class Batch:
@@ -21,21 +21,21 @@ class Batch:
         self._names: dict[int | None, str] = {None: "the first namespace"}
 
     def link(self, line: str) -> None:
-        """One line for ``ip`` in the first namespace, run before everything else."""
+        """Add a line for ``ip`` in the first namespace, run before all others."""
         self._links.append(line)
 
     def ip(self, namespace: int | None, name: str, line: str) -> None:
-        """One line for ``ip`` in the namespace behind descriptor `namespace`, owned by the node `name`."""
+        """Add a line for ``ip`` in the namespace behind descriptor `namespace`, that of node `name`."""
         self._names[namespace] = name
         self._lines[namespace, "ip"].append(line)
 
     def tc(self, namespace: int | None, name: str, line: str) -> None:
-        """One line for ``tc``; see `ip`."""
+        """Add a line for ``tc``; see `ip`."""
         self._names[namespace] = name
         self._lines[namespace, "tc"].append(line)
 
     def run(self) -> None:
-        """Run and forget all lines: links first, then per namespace addresses and routes, then qdiscs.
+        """Run and forget all lines: first links, then addresses and routes of each namespace, then qdiscs.
 
         Raises:
             BatchError: a command failed.
@@ -72,7 +72,7 @@ class Batch:
 
 
 class entered:  # noqa: N801  a context manager reads like a verb
-    """Context: this process is in the network namespace behind a descriptor (None: stays where it is)."""
+    """Context: this process is in the network namespace behind a descriptor (None: it stays where it is)."""
 
     _home: int | None = None
 

@@ -1,4 +1,4 @@
-"""The topologies, by the names that scenarios have for them."""
+"""Finds a topology by the name that scenarios use."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,6 @@
-"""What a network is, as plain data: `network` in run.json, from which `topologies.network` builds it in a guest.
+"""Describes a network as plain data: it becomes `network` in run.json, and `topologies.network` builds it in a guest.
 
-Nothing here imports Mininet, so scenarios can be checked on hosts without it.
+Nothing here imports Mininet, so hosts without it can check scenarios.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Plain = dict[str, Any]
 
 
 class TopologyError(ValueError):
-    """A scenario asks a topology for something it does not have: the field, what was found there, what is allowed."""
+    """A scenario asks for what its topology does not have; names the field, what was found and what is allowed."""
 
     def __init__(self, path: tuple[str | int, ...], found: str, allowed: str) -> None:
         super().__init__(f"{'.'.join(map(str, path))}: {found}; allowed: {allowed}")
@@ -26,10 +26,10 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True)
 class Node:
-    """A network namespace, or a switch (`kind`: host, relay, router, switch).
+    """A network namespace, or a switch; `kind` is host, relay, router or switch.
 
-    `routes` are words for ``ip route add``, `rules` OpenFlow rules in force from the start.
-    Only hosts have an `address`.
+    `routes` are words for ``ip route add``, `rules` the OpenFlow rules that a switch starts with. Only hosts have an
+    `address`.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Tap(Place):
-    """Where packets can be captured; `direction` as in ``tcpdump -Q``."""
+    """An interface at which packets can be captured; `direction` is as in ``tcpdump -Q``."""
 
     direction: str
 
@@ -72,9 +72,9 @@ class Tap(Place):
 class Queue(Place):
     """The queue of a rate-limited link.
 
-    `direction` is forward or backward. Every packet received at `arrivals` goes there, unless it is sent at one of
-    `departures` (names of interfaces). Packets that leave by it are bound for `destinations`. `before` and `after` are
-    the taps around it; `trace` is the name of its samples.
+    `direction` is forward or backward. Every packet received at one of `arrivals` goes to the queue, unless it leaves
+    at one of `departures` (names of interfaces). Packets that pass the queue are addressed to `destinations`. `before`
+    and `after` are the taps around it; `trace` is the name of its samples.
     """
 
     direction: str
@@ -88,7 +88,7 @@ class Queue(Place):
 
 @dataclass(frozen=True)
 class Relay:
-    """The node in a host's link on which a relay program runs, and its interfaces towards the host and the network."""
+    """The node in a host's link that runs a relay program, and its interfaces towards the host and the network."""
 
     node: str
     inner: str
@@ -97,9 +97,9 @@ class Relay:
 
 @dataclass(frozen=True)
 class Path:
-    """A way between a pair of hosts: delays when it is empty, and the tightest limit each way (None: there is none).
+    """A path between a pair of hosts: its base delays, and the tightest limit in each direction (None: no limit).
 
-    `changes` make the network use it.
+    `changes` make the network use this path.
     """
 
     name: str
@@ -114,11 +114,12 @@ class Path:
 
 @dataclass
 class Network:
-    """Nodes by name, links, and what experiments do with them.
+    """A whole network: its nodes by name, its links, and the names that scenarios have for parts of it.
 
     `delays` are the places where each direction is delayed. `routes` are OpenFlow rules and the port by which packets
     leave then, by direction and the name of the path that they choose; the first one is in force from the start.
-    `entrances` are where packets of hosts come in.
+    `entrances` are the interfaces at which packets of hosts arrive. With
+    `own_pairs_only` a host can send to the other host of its pair and to no other.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -133,7 +134,7 @@ class Network:
     own_pairs_only: bool = False
 
     def across(self, host: str) -> list[str]:
-        """Return the hosts that `host` may send to, none if there is no such host."""
+        """Return the hosts to which `host` may send; none if there is no such host."""
         pairs = {path.source: path.destination for path in self.paths}
         if host not in pairs:
             pairs = {destination: source for source, destination in pairs.items()}
@@ -142,18 +143,18 @@ class Network:
         return list(pairs.values())
 
     def direction(self, sender: str) -> str:
-        """Return the direction in which data of a host goes: forward from sources, backward from destinations."""
+        """Return the direction of a host's data: forward from sources, backward from destinations."""
         return "forward" if any(path.source == sender for path in self.paths) else "backward"
 
     def targets(self) -> dict[str, tuple[str, ...]]:
-        """Return what events can be on, each with the fields that they may change there."""
+        """Return what an event can be on, each with the fields that it may change there."""
         found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
         if self.routes:
             return {**found, "route": ("path",)}
         return {**found, "path": Propagation.CHANGEABLE}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
-        """Return what an event (in base units) changes where, for `topologies.network.apply`."""
+        """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""
         if event["on"] == "route":
             return [self.routes[direction][path] for direction, path in event["path"].items()]
         if event["on"] in self.queues:
@@ -173,7 +174,7 @@ class Network:
                 yield _change(place, values)
 
     def plain(self) -> Plain:
-        """Return all of it as JSON data."""
+        """Return the network as JSON data."""
         data: Plain = json.loads(json.dumps(asdict(self)))
         return data
 
@@ -183,5 +184,5 @@ def _change(place: Place, values: Mapping[str, int]) -> Plain:
 
 
 def _values(event: Mapping[str, Any], fields: tuple[str, ...]) -> dict[str, int]:
-    """Return the fields of an event that shape a link, with their units: ``rate_bps``."""
+    """Return those values of an event whose fields, without the unit in their name, are `fields`."""
     return {name: value for name, value in event.items() if name.rpartition("_")[0] in fields}

@@ -7,8 +7,8 @@
          |   bottleneck     |
     sN --+                  +-- dN
 
-Rate and queue sit on r1 towards r2 (for the reverse path, if it is limited, on r2 towards r1), forward delay on r2
-towards the destinations, backward delay on r1 towards the sources: queue and delay on different interfaces.
+Rate and queue sit on r1 towards r2, and on r2 towards r1 if the reverse path is limited. The forward delay sits on r2
+towards the destinations, the backward delay on r1 towards the sources: never on the interface of a queue.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from topologies.pairs import DESTINATIONS, SOURCES, Drawing, router_ends
 from topologies.shaping import Bottleneck, Propagation
 
 FIELDS = ("backward_bottleneck",)
-"""Fields of a scenario that not every topology has."""
+"""The fields of a scenario that this topology has and not every other."""
 
 
 def describe(scenario: Mapping[str, Any]) -> Network:
@@ -36,7 +36,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
 
 
 def start(scenario: Mapping[str, Any]) -> tuple[Drawing, tuple[End, End]]:
-    """Draw the routers; returns the ends of what is between them."""
+    """Draw the routers; return the ends of the link between them, which is not drawn yet."""
     drawing = Drawing([clock["host"] for clock in scenario.get("clocks", ())])
     drawing.router("r1", f"{DESTINATIONS} via 10.2.0.2")
     drawing.router("r2", f"{SOURCES} via 10.2.0.1")
@@ -44,7 +44,7 @@ def start(scenario: Mapping[str, Any]) -> tuple[Drawing, tuple[End, End]]:
 
 
 def limits(scenario: Mapping[str, Any]) -> tuple[Bottleneck, Bottleneck | None]:
-    """Give the limits of the link between the routers, forward and backward."""
+    """Return the limits of the link between the routers, forward and backward."""
     backward = scenario.get("backward_bottleneck")
     return Bottleneck(**scenario["bottleneck"]), Bottleneck(**backward) if backward else None
 
@@ -52,7 +52,7 @@ def limits(scenario: Mapping[str, Any]) -> tuple[Bottleneck, Bottleneck | None]:
 def finish(
     scenario: Mapping[str, Any], drawing: Drawing, forward: Propagation | None, backward: Propagation | None
 ) -> None:
-    """Draw the hosts, and say where the queues and taps are."""
+    """Draw the hosts and place the queues and taps."""
     network = drawing.network
     sources = [drawing.source(pair, "r1", backward) for pair in _pairs(scenario)]
     destinations = [drawing.destination(pair, "r2", forward) for pair in _pairs(scenario)]

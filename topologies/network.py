@@ -37,7 +37,7 @@ def set_sysctl(namespace: int | None, name: str, value: str) -> None:
 
 
 class BatchNode(Node):  # type: ignore[misc]
-    """A host: a network namespace, and a shell in it once somebody asks for one.
+    """A host: a network namespace, with a shell once a command needs one.
 
     With `offload` its TCP builds packets of many segments, as over a network card that cuts them.
     """
@@ -76,7 +76,7 @@ class BatchNode(Node):  # type: ignore[misc]
         set_sysctl(self.namespace, name, value)
 
     def netns_words(self) -> str:
-        """Where ``ip link add`` puts an interface of this node."""
+        """Return the words with which ``ip link add`` puts an interface into this node."""
         return "" if self.namespace is None else f" netns /proc/{os.getpid()}/fd/{self.namespace}"
 
     def _shell(self) -> None:
@@ -88,17 +88,17 @@ class BatchNode(Node):  # type: ignore[misc]
             self.inNamespace = self.namespace is not None
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
-        """As Mininet's, starting the shell if there is none yet."""
+        """Like Mininet's, but start the shell first if there is none."""
         self._shell()
         return super().cmd(*args, **kwargs)
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # noqa: N802  Mininet's name
-        """As Mininet's, starting the shell if there is none yet."""
+        """Like Mininet's, but start the shell first if there is none."""
         self._shell()
         super().sendCmd(*args, **kwargs)
 
     def popen(self, *args: Any, **kwargs: Any) -> Any:
-        """As Mininet's, starting the shell if there is none yet."""
+        """Like Mininet's, but start the shell first if there is none."""
         self._shell()
         return super().popen(*args, **kwargs)
 
@@ -128,18 +128,18 @@ class BatchNode(Node):  # type: ignore[misc]
 
 
 class Router(BatchNode):
-    """A node that forwards, and where queues and delays belong: never on an endpoint (TCP small queues would see)."""
+    """A node that forwards. Queues and delays belong here, never on an endpoint (TCP small queues would see them)."""
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802  Mininet's name
         """Make the namespace and let it forward."""
         super().startShell(mnopts)
         self.set_sysctl("net/ipv4/ip_forward", "1")
-        # it ends no connection: looking for a socket per packet is in vain
+        # it ends no connection, so looking for a socket for each packet is useless
         self.set_sysctl("net/ipv4/ip_early_demux", "0")
 
 
 class BatchIntf(Intf):  # type: ignore[misc]
-    """An interface with addresses, neighbours and shaping, all set in the node's batch."""
+    """An interface whose addresses, neighbours and shaping are set in the node's batch."""
 
     def config(
         self,
@@ -148,7 +148,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
         egress: Shaping | None = None,
         **_params: Any,
     ) -> dict[str, Any]:
-        """Addresses as ``10.0.1.1/24``; neighbours as (IP, MAC), permanent so that no ARP disturbs a run."""
+        """Set addresses like ``10.0.1.1/24`` and (IP, MAC) neighbours, permanent so that no ARP disturbs a run."""
         node: BatchNode = self.node
         self.egress: Any = egress
         for address in addresses or []:
@@ -163,13 +163,13 @@ class BatchIntf(Intf):  # type: ignore[misc]
         return {}
 
     def batch_ip(self, line: str) -> None:
-        """One ``ip`` line in this interface's node."""
+        """Add an ``ip`` line for this interface's node."""
         self.node.configuration.ip(self.node.namespace, self.node.name, line)
 
     def disable_offloads(self) -> None:
-        """TSO, GSO and GRO off: with them a queue of 40 "packets" holds 40 bursts and stamps are shared.
+        """Switch TSO, GSO and GRO off: with them 40 "packets" in a queue are 40 bursts, whose packets share timestamps.
 
-        A node with `offload` keeps GSO: the kernel, in place of a network card, cuts packets before the link has them.
+        A node with `offload` keeps GSO: in place of a network card, the kernel cuts packets before they enter the link.
         """
         commands = [_ETHTOOL_STSO, _ETHTOOL_SGRO, *([] if self.node.offload else [_ETHTOOL_SGSO])]
         with entered(self.node.namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -179,7 +179,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
                 fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
     def reshape(self, egress: Shaping) -> None:
-        """Change the shaping in place, now; packets that wait keep waiting."""
+        """Change the shaping in place, now; waiting packets keep waiting."""
         batch = Batch()
         for line in egress.change(self.name):
             batch.tc(self.node.namespace, self.node.name, line)
@@ -187,7 +187,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
         self.egress = egress
 
     def read_shaping(self) -> Parts:
-        """What the kernel says of the shaping in force."""
+        """Ask the kernel for the shaping in force."""
         return read(self.node.namespace, self.name, self.egress.ASKED)
 
 
@@ -205,7 +205,7 @@ class BatchLink(Link):  # type: ignore[misc]
         node2: Any = None,
         deleteIntfs: bool = True,  # noqa: N803, ARG003
     ) -> None:
-        """One line for the batch; gso_max_segs 1 keeps TCP from building packets of several segments at all."""
+        """Add the line that makes the pair; gso_max_segs 1 keeps TCP from building packets of several segments."""
         end1, end2 = (
             f"name {name} address {mac}{'' if node.offload else ' gso_max_segs 1'}{node.netns_words()}"
             for name, mac, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
@@ -214,7 +214,7 @@ class BatchLink(Link):  # type: ignore[misc]
 
 
 class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
-    """An Open vSwitch bridge that forwards by nothing but OpenFlow rules."""
+    """An Open vSwitch bridge that forwards only by OpenFlow rules."""
 
     _daemons_started = False
 
@@ -229,17 +229,17 @@ class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
         subprocess.run(["ovs-ofctl", "add-flows", self.name, "-"], input="\n".join(rules), text=True, check=True)
 
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
-        """As Mininet's, but a switch under construction runs nothing: the loopback is up already."""
+        """Like Mininet's, but a switch under construction runs nothing: the loopback is up already."""
         return super().cmd(*args, **kwargs) if self._made else ""
 
     def intfOpts(self, intf: Any) -> str:  # noqa: N802  Mininet's name
-        """As Mininet's; of an interface with a qdisc of ours Open vSwitch, which would remove it, is to keep off."""
+        """Like Mininet's, but Open vSwitch leaves the qdisc of a shaped interface, which it would remove otherwise."""
         keep = f" -- --id=@{intf} create QoS type=linux-noop -- set Port {intf} qos=@{intf}" if intf.egress else ""
         return str(super().intfOpts(intf)) + keep
 
     @classmethod
     def isOldOVS(cls) -> bool:  # noqa: N802  Mininet's name
-        """Never: the root file system brings a current one, no process is started to ask."""
+        """Return False without starting a process: the root file system has a current version."""
         return False
 
     @classmethod
@@ -252,10 +252,10 @@ class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
 
 
 def start_switch_daemons() -> None:
-    """Start Open vSwitch, which a service manager does elsewhere.
+    """Start Open vSwitch, as a service manager does elsewhere.
 
-    ovs-vswitchd keeps the number of CPUs it saw last and looks again only when the monotonic clock has passed 10 s:
-    started earlier it runs no handler thread and drops every packet that misses its cache.
+    ovs-vswitchd looks for CPUs only once the monotonic clock has passed 10 s. Started earlier, it runs no handler
+    thread and drops every packet that misses its cache.
     """
     time.sleep(max(0.0, 12 - time.monotonic()))
     for command in _OVS_START:
@@ -274,8 +274,7 @@ _OVS_START = (
 class DescribedTopo(Topo):  # type: ignore[misc]
     """The topology of a description (`topologies.description`, as JSON data).
 
-    `hosts` hold by name what else a host's node is made with: `route_options` (words for its route), `sysctls` and
-    `offload` (see `BatchNode`).
+    `hosts` has for each host its `route_options` (words for its route), `sysctls` and `offload` (see `BatchNode`).
     """
 
     def build(self, network: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> None:
@@ -296,7 +295,7 @@ class DescribedTopo(Topo):  # type: ignore[misc]
 
 
 def _link_options(*ends: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of ``addLink`` for a link with these ends. An end without a MAC address gets one from Mininet."""
+    """Return the options of ``addLink`` for a link with these ends. Mininet chooses the MAC address of an end without."""
     options: dict[str, Any] = {}
     for number, end in enumerate(ends, 1):
         options[f"intfName{number}"] = end["interface"]
@@ -308,9 +307,9 @@ def _link_options(*ends: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class BatchMininet(Mininet):  # type: ignore[misc]
-    """Mininet over batches, of a description. `build` leaves every namespace, link, address, route and qdisc in place.
+    """Mininet that sets up a described network in batches. `build` makes all namespaces, links, addresses and qdiscs.
 
-    `hosts` is as in `DescribedTopo`; `sysctls` hold in all namespaces, the switches' own included.
+    `hosts` is as in `DescribedTopo`; `sysctls` hold in all namespaces, that of the switches included.
     """
 
     def __init__(
@@ -325,19 +324,19 @@ class BatchMininet(Mininet):  # type: ignore[misc]
 
     @classmethod
     def init(cls) -> None:
-        """Nothing: Mininet would raise the first namespace's buffer sizes, a process per value."""
+        """Do nothing: Mininet would raise the first namespace's buffer sizes, with a process for each value."""
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
-        """As Mininet's; nodes share this network's batch and sysctls."""
+        """Like Mininet's; nodes share this network's batch and sysctls."""
         params["sysctls"] = {**self.sysctls, **params.get("sysctls", {})}
         return super().addHost(name, cls, configuration=self.configuration, **params)
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:  # noqa: N802  Mininet's name
-        """As Mininet's; switches share this network's batch."""
+        """Like Mininet's; switches share this network's batch."""
         return super().addSwitch(name, cls, configuration=self.configuration, **params)
 
     def build(self) -> None:
-        """As Mininet's, then run what was collected."""
+        """Build like Mininet, then run the collected commands."""
         super().build()
         self.configuration.run()
         for node in self.hosts:
@@ -345,7 +344,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
                 intf.disable_offloads()
 
     def start(self) -> None:
-        """As Mininet's, then give the switches their rules."""
+        """Start like Mininet, then give the switches their rules."""
         super().start()
         for switch in self.switches:
             switch.add_rules(switch.rules)
@@ -353,7 +352,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
     def apply(self, changes: Sequence[Mapping[str, Any]]) -> list[BatchIntf]:
         """Change shaping or rules of running nodes, now: what `topologies.description.Network.changes` lists.
 
-        Returns the interfaces that are shaped anew.
+        Returns the interfaces whose shaping changed.
         """
         reshaped = []
         for change in changes:

@@ -1,11 +1,11 @@
-"""What all topologies here have in common: pairs of hosts s1-d1, s2-d2, ..., each host at a router of its side.
+"""Draws what all topologies here have in common: pairs of hosts s1-d1, s2-d2, ..., each host at a router.
 
-Sources are 10.0.PAIR.1, destinations 10.1.PAIR.1, links between routers 10.2.LINK.0/30. Forward delay sits on the
-interfaces towards destinations, backward delay on those towards sources: behind the bottleneck's queue, and never on an
-endpoint, whose TCP would count the packets that wait there (TCP small queues).
+Sources are 10.0.PAIR.1, destinations 10.1.PAIR.1, links between routers 10.2.LINK.0/30. The forward delay sits on the
+routers' interfaces towards destinations, the backward delay on those towards sources: behind the bottleneck's queue,
+and never on an endpoint, whose TCP would count the packets that wait there (TCP small queues).
 
-A host can be behind a relay, a node ``<host>-relay`` in its link: the packets pass as long as a program there carries
-them from one of its two interfaces to the other.
+A host can be behind a relay, a node ``<host>-relay`` in its link. Packets pass while a program there carries them from
+one of its two interfaces to the other.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from topologies.description import End, Network, Node, Place, Relay, Tap
 from topologies.shaping import Bottleneck, Propagation
 
 HOST_ADDRESS, HOST_MASK = 0x0A000001, 0xFFFE00FF
-"""An IPv4 address belongs to a host here when its bits in the mask are these."""
+"""An IPv4 address is a host's if its bits in the mask are those of `HOST_ADDRESS`."""
 DESTINATIONS, SOURCES = "10.1.0.0/16", "10.0.0.0/16"
 
 
@@ -28,11 +28,11 @@ class Drawing:
             self.network.taps[tap] = []
 
     def router(self, name: str, *routes: str) -> None:
-        """Add a router with routes to what is not next to it."""
+        """Add a router, with routes to the networks that are not next to it."""
         self.network.nodes[name] = Node("router", routes=routes)
 
     def source(self, pair: int, router: str, delay: Propagation | None) -> Place:
-        """Add host s<pair> at a router that delays what it gets; returns where its packets come in."""
+        """Add host s<pair> at a router that delays the packets to it; return where the router receives its packets."""
         return self._host("s", 0, pair, router, delay, "sender")
 
     def destination(self, pair: int, router: str, delay: Propagation | None) -> Place:

@@ -1,4 +1,4 @@
-"""The parking lot: bottlenecks in a row, of which each pair of hosts crosses some that follow each other.
+"""The parking lot: bottlenecks in a row. Each pair of hosts crosses one of them or several that follow each other.
 
 ::
 
@@ -70,7 +70,7 @@ def _spans(scenario: Mapping[str, Any], bottlenecks: int) -> list[Span]:
 
 
 def _routes(router: int, spans: list[Span]) -> list[str]:
-    """Give the routes of a router to the hosts of all pairs that pass it and are not next to it."""
+    """Return the routes of a router to those hosts of the pairs that pass it that are not next to it."""
     routes = []
     for pair, (first, last) in enumerate(spans, 1):
         if first < router <= last + 1:

@@ -1,7 +1,7 @@
-"""What an interface does to the packets it sends: rate with a queue, or delay. Never both on one interface.
+"""Shapes the packets that an interface sends: a rate with a queue, or a delay, never both on one interface.
 
-One netem qdisc with rate and delay (Mininet's ``TCLink``) holds packets that wait for the link and packets that travel
-in one queue, so its limit means neither a buffer nor a bandwidth-delay product, and jitter cannot reorder.
+A netem qdisc with both rate and delay (Mininet's ``TCLink``) keeps waiting and travelling packets in one queue. Its
+limit is then neither a buffer nor a bandwidth-delay product, and jitter cannot reorder.
 """
 
 import math
@@ -14,11 +14,11 @@ from typing import ClassVar
 from topologies.batch import entered
 
 Parts = dict[str, int]
-"""Something that a qdisc or class does, by the names of the fields of `topologies.shaping`."""
+"""Settings of a qdisc or class, by the names of the fields of `Bottleneck` and `Propagation`."""
 
 # linux/rtnetlink.h
 QDISC, CLASS = 38, 42
-"""What can be asked for, by a handle."""
+"""What `read` can ask for by a handle."""
 _REQUEST_ECHO, _ERROR = 0x9, 2
 _HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
 _KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
@@ -30,8 +30,8 @@ _ALL = 2**32 - 1
 _ANSWER_BYTES = 1 << 16
 
 LATENESS_NS = 1000
-"""How late HTB can wake up in virtual time: two steps of 256 ns, as the clock is read when a timer is set and when it
-ends, and 500 ns, the shortest timer."""
+"""How late HTB can wake up in virtual time: two steps of 256 ns, because the clock is read when a timer is set and when
+it ends, and 500 ns, the shortest timer."""
 
 FIFO_HANDLE = "10"
 """Major number of the qdisc that holds the waiting packets of a `Bottleneck`."""
@@ -46,13 +46,13 @@ _FAST_BPS = 1_000_000_000
 class Bottleneck:
     """A link of `rate_bps` behind a drop-tail FIFO of `buffer_pkts` waiting packets.
 
-    The rate counts IP bytes, as papers do, and `overhead_bytes` for each packet: a size table takes the Ethernet header
-    out and puts the overhead in. HTB hands a packet to the
-    wire at the start of its transmission, so the packet under transmission does not count as waiting (as in ns-2).
+    The rate counts IP bytes, as papers do, and `overhead_bytes` for each packet: a size table subtracts the Ethernet
+    header and adds the overhead. HTB hands a packet to the wire at the start of its transmission, so the packet under
+    transmission does not count as waiting (as in ns-2).
 
-    HTB wakes up late and makes up for it as far as its buckets hold; what does not fit is lost at each packet. Up to
-    20 Mbit/s a byte is enough (400 ns or more), above they hold what the link carries in `LATENESS_NS`. Both are less
-    than a full packet, so an idle link lets one pass at once and not two.
+    HTB wakes up late and makes up for it with the tokens in its buckets; it loses time that they do not cover. Up to
+    20 Mbit/s one byte covers it (400 ns or more); above, the buckets hold what the link carries in `LATENESS_NS`. Both
+    are less than a full packet, so an idle link lets one packet pass at once, not two.
     """
 
     rate_bps: int
@@ -64,7 +64,7 @@ class Bottleneck:
     ASKED: ClassVar = ((CLASS, 0x10001), (QDISC, 0x100000))  # 1:1 and 10:
 
     def add(self, interface: str) -> list[str]:
-        """Lines for ``tc -batch`` that put it on `interface`."""
+        """Return the lines for ``tc -batch`` that put it on `interface`."""
         overhead_bytes = self.overhead_bytes - _ETHERNET_HEADER_BYTES
         return [
             f"qdisc add dev {interface} root handle 1: stab overhead {overhead_bytes} htb default 1",
@@ -73,27 +73,27 @@ class Bottleneck:
         ]
 
     def change(self, interface: str) -> list[str]:
-        """Lines for ``tc -batch`` that turn another `Bottleneck` on `interface` into this one, in place."""
+        """Return the lines for ``tc -batch`` that turn another `Bottleneck` on `interface` into this one, in place."""
         return [f"class change dev {interface} {self._htb_class()}", f"qdisc change dev {interface} {self._fifo()}"]
 
     def values(self) -> Parts:
-        """What the kernel must say, asked by `ASKED`, when this is in force."""
+        """Return what the kernel must answer to `ASKED` when this is in force."""
         return {"rate_bps": self.htb_rate_bps, "buffer_pkts": self.buffer_pkts}
 
     @property
     def htb_rate_bps(self) -> int:
-        """The rate that HTB is given: in whole bytes per second, which is all it knows.
+        """The rate that HTB is given, in whole bytes per second.
 
-        It rounds a packet's time down to whole ns. On fast links that matters, and a time that should be a whole number
-        falls just short of it: a byte per second less lifts it above.
+        HTB rounds a packet's time down to whole ns, which matters on fast links. There a time that should be a whole
+        number falls just short of it; one byte per second less lifts it above.
         """
         return self.rate_bps // 8 * 8 - (8 if self.rate_bps > _FAST_BPS else 0)
 
     @property
     def rate_error(self) -> float:
-        """By what share the rate of full packets is above (below: negative) `rate_bps`.
+        """The relative error of the rate of full packets; positive: above `rate_bps`.
 
-        As psched_ratecfg_precompute() in net/sched/sch_generic.c and psched_l2t_ns() count it.
+        Computed like psched_ratecfg_precompute() in net/sched/sch_generic.c and psched_l2t_ns().
         """
         factor, shift = 1_000_000_000, 0
         while not (factor // (self.htb_rate_bps // 8)) >> 31 and not factor >> 63:
@@ -111,28 +111,28 @@ class Bottleneck:
 
 @dataclass(frozen=True)
 class Propagation:
-    """Travel time of a link; jitter (uniform, +-) may reorder, as on a path of parallel queues."""
+    """The travel time of a link. Jitter (uniform, plus or minus) may reorder, as on a path of parallel queues."""
 
     delay_ns: int
     jitter_ns: int = 0
     loss_ppm: int = 0
 
-    # packets under way, not a buffer: must never be what drops
+    # packets under way, not a buffer: so large that it never drops
     _LIMIT_PKTS = 1_000_000
 
     CHANGEABLE: ClassVar = ("delay", "jitter", "loss")
     ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
 
     def add(self, interface: str) -> list[str]:
-        """Lines for ``tc -batch`` that put it on `interface`."""
+        """Return the lines for ``tc -batch`` that put it on `interface`."""
         return [f"qdisc add dev {interface} root handle 20: {self._netem()}"]
 
     def change(self, interface: str) -> list[str]:
-        """Lines for ``tc -batch`` that turn another `Propagation` on `interface` into this one, in place."""
+        """Return the lines for ``tc -batch`` that turn another `Propagation` on `interface` into this one, in place."""
         return [f"qdisc change dev {interface} root handle 20: {self._netem()}"]
 
     def values(self) -> Parts:
-        """What the kernel must say, asked by `ASKED`, when this is in force."""
+        """Return what the kernel must answer to `ASKED` when this is in force."""
         values = {"delay_ns": self.delay_ns, "jitter_ns": self.jitter_ns, "loss_ppm": self.loss_ppm}
         return {**values, "limit_pkts": self._LIMIT_PKTS}
 
@@ -146,21 +146,21 @@ Shaping = Bottleneck | Propagation
 
 
 def shaping(values: Mapping[str, int]) -> Shaping:
-    """The shaping whose fields these are."""
+    """Return the shaping that has these fields."""
     return Bottleneck(**values) if "rate_bps" in values else Propagation(**values)
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
-    """What the kernel says is in force on an interface of the namespace behind a descriptor (None: the first one).
+    """Ask the kernel what is in force on an interface of the namespace behind a descriptor (None: the first one).
 
-    No process is started for it. The socket is closed at once, and this process never has a second one beside it: for
-    the second the kernel would draw a random number, which would be missing elsewhere.
+    This starts no process. It closes its socket at once and never opens a second one beside it, for which the kernel
+    would draw a random number that other draws would then lack.
 
-    `asked` are pairs of `QDISC` or `CLASS` and a handle: HTB's classes, pfifo and netem are understood. Of netem there
-    is also what it has dropped so far, `lost_pkts`.
+    `asked` are pairs of `QDISC` or `CLASS` and a handle; HTB's classes, pfifo and netem are understood. For netem the
+    answer includes `lost_pkts`, the packets that it has dropped so far.
 
     Raises:
-        OSError: there is no such thing.
+        OSError: there is no such qdisc or class.
     """
     found: Parts = {}
     with entered(namespace):

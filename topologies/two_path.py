@@ -1,4 +1,4 @@
-r"""Two paths between the routers of a dumbbell, and OpenFlow rules that say which one is taken.
+r"""Two paths between the routers of a dumbbell, and OpenFlow rules that choose one for each direction.
 
 ::
 
@@ -8,10 +8,10 @@ r"""Two paths between the routers of a dumbbell, and OpenFlow rules that say whi
     sN --+     bottleneck      \============/                 +-- dN
                                    path b
 
-Queue and rate are where the dumbbell has them, on r1 and r2. The delays are on the paths: forward on the interfaces of
-core1, backward on those of core2. Each switch decides for the packets that leave it, so the two directions can take
-different paths. What is under way on the old path when a rule changes still arrives, as packets on a wire do. Only the
-rules forward: a learning switch would flood the loop of the two paths forever.
+Rate and queue are where the dumbbell has them, on r1 and r2. The delays are on the paths: forward on the interfaces of
+core1, backward on those of core2. Each switch chooses the path of the packets that leave it, so the two directions can
+take different paths. Packets under way on the old path still arrive after a change of rule, as on a wire. The switches
+forward by rules only: a learning switch would flood the loop of the two paths forever.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ from topologies.shaping import Propagation
 FIELDS = (*dumbbell.FIELDS, "delay_b")
 """See `topologies.dumbbell.FIELDS`."""
 PATHS = {"a": "delay", "b": "delay_b"}
-"""Fields of a scenario by the name of the path whose delay they say; the first one is taken at the start."""
+"""For each path, the field of a scenario with its delay; the first path is taken at the start."""
 
-# by direction: the switch that decides, and the router whose packets it decides about
+# by direction: the switch that chooses the path, and the router whose packets it forwards
 _DECIDES = {"forward": ("core1", "r1"), "backward": ("core2", "r2")}
 
 

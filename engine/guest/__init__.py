@@ -1,4 +1,4 @@
-"""What runs inside a guest: one agent that builds the topology, runs the flows and events, captures and audits.
+"""What runs in a guest: an agent builds the network, runs flows and events, captures packets and audits the run.
 
-Runs on the guest's own Python with nothing but the standard library and Mininet.
+It needs the guest's own Python, the standard library and Mininet, and nothing else.
 """

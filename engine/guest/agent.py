@@ -1,6 +1,6 @@
-"""The agent: carries out one run.json inside the guest and leaves guest.json beside it.
+"""The agent carries out one run.json inside the guest and leaves guest.json beside it.
 
-The order is that of `timeline`: build, probe, captures and endpoints, scenario, drain, count, audit.
+It builds the network, probes it, starts captures and endpoints, lets the scenario pass, drains, counts and audits.
 """
 
 import json
@@ -17,7 +17,7 @@ HEARTBEATS = 100
 
 
 def main() -> None:
-    """Carry out /results/run.json; the outcome, good or bad, is /results/guest.json."""
+    """Carry out /results/run.json; write the outcome, good or bad, to /results/guest.json."""
     outcome: dict[str, Any] = {"status": "failed", "error": None}
     started_ns = now_ns()
     try:
@@ -90,13 +90,13 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
 
 
 def _lossy(run: dict[str, Any]) -> set[str]:
-    """Names of the interfaces at which an event lets packets be lost at random."""
+    """Return the names of the interfaces at which an event drops packets at random."""
     changes = [change for event in run["events"] for change in event["changes"]]
     return {change["interface"] for change in changes if change.get("set", {}).get("loss_ppm")}
 
 
 def _begin(what: str, at_ns: int) -> None:
-    """Wait for the instant at which something begins."""
+    """Sleep until the instant at which something begins."""
     _check_time(what, at_ns)
     sleep_until(at_ns)
 
@@ -114,9 +114,9 @@ def _version(name: str, implementation: dict[str, Any]) -> str:
 
 
 def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
-    """Let the scenario's time pass, applying its events, stopping flows and giving the host signs of life.
+    """Let the scenario's time pass: apply its events, stop flows and give the host signs of life.
 
-    Returns by how much (ns) an event was over after its instant, at most.
+    Returns the longest time (ns) from an event's instant until it was applied.
     """
     latest_ns = 0
     idle_ports = audit.IdlePorts(net, run["network"]["routes"])

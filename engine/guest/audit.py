@@ -1,4 +1,4 @@
-"""The audit: nothing may be lost or invented between the counters of a run."""
+"""The audit: no packet may be lost or invented between the counters of a run."""
 
 import array
 import contextlib
@@ -16,7 +16,7 @@ Counters = dict[str, dict[str, int]]
 
 _ETH_P_ALL, _ETH_P_IP, _HEADERS_BYTES = 3, 0x800, 14 + 60 + 4
 _SO_ATTACH_FILTER, _SOL_PACKET, _PACKET_IGNORE_OUTGOING = 26, 263, 23
-# classic BPF (linux/bpf_common.h): all but IPv4 to the addresses of hosts
+# classic BPF (linux/bpf_common.h): accept all packets except IPv4 to the addresses of hosts
 _FILTER = (
     (0x28, 0, 0, 12),  # ldh [12]: EtherType
     (0x15, 0, 3, _ETH_P_IP),  # jeq, else accept
@@ -31,11 +31,11 @@ _MOST_NAMED = 3
 
 
 class AuditError(Exception):
-    """Two counters that must agree do not."""
+    """Two counters that must agree disagree."""
 
 
 def read_counters(nodes: Iterable[Any]) -> Counters:
-    """Packets received and sent by every interface of some nodes, and those it lost, by interface name."""
+    """Return the packets that each interface of the nodes received, sent and lost, by the interface's name."""
     counters: Counters = {}
     for node in nodes:
         with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
@@ -54,7 +54,7 @@ def read_counters(nodes: Iterable[Any]) -> Counters:
 
 
 def difference(after: Counters, before: Counters) -> Counters:
-    """What was counted between two readings."""
+    """Return what was counted between two readings."""
     return {
         interface: {what: count - before[interface][what] for what, count in counts.items()}
         for interface, counts in after.items()
@@ -62,7 +62,7 @@ def difference(after: Counters, before: Counters) -> Counters:
 
 
 def check_captures(captures: list[Capture], written: dict[str, int], counters: Counters) -> None:
-    """Every packet an interface counted is in the capture, and no other."""
+    """Check that a capture holds exactly the packets that its interface counted."""
     counted = {"in": ["received_pkts"], "out": ["sent_pkts"], "inout": ["received_pkts", "sent_pkts"]}
     for capture in captures:
         expected = sum(counters[capture.interface][what] for what in counted[capture.direction])
@@ -74,14 +74,14 @@ def check_captures(captures: list[Capture], written: dict[str, int], counters: C
 
 
 def check_losses(counters: Counters) -> None:
-    """No interface lost a packet, nor did the queue of packets that have arrived and wait to be handled (softnet)."""
+    """Check that no packet was lost at an interface or in softnet, the queue of arrived packets."""
     for interface, counts in counters.items():
         if counts["lost_pkts"]:
             raise AuditError(f"audit: {interface} lost {counts['lost_pkts']} packets")
     with open("/proc/net/softnet_stat") as file:
         dropped = sum(int(line.split()[1], 16) for line in file)
     if dropped:
-        raise AuditError(f"audit: {dropped} packets were lost in softnet, where those that have arrived wait")
+        raise AuditError(f"audit: {dropped} packets were lost in softnet, the queue of arrived packets")
 
 
 def check_queues(
@@ -91,9 +91,10 @@ def check_queues(
     counters: Counters,
     strangers: "Strangers",
 ) -> None:
-    """Offered to each queue of the description = delivered + dropped, with an empty queue at the end.
+    """Check that each queue is empty at the end and delivered or dropped every packet that was offered.
 
-    `counted` are the queues' own counters, `strangers` packets that may have come and not left.
+    `queues` are those of the description, `counted` their counters. `strangers` names packets that came and did not
+    leave.
     """
     for name, place in queues.items():
         router, interface, queue = net[place["node"]], place["interface"], counted[name]
@@ -113,7 +114,7 @@ def check_queues(
 
 
 def check_switches(switches: list[Any], counters: Counters) -> None:
-    """Whatever came to a switch left it, once."""
+    """Check that every packet that came to a switch left it once."""
     for switch in switches:
         ports = [counters[name] for name in switch.nameToIntf if name != "lo"]
         received, sent = (sum(port[what] for port in ports) for what in ("received_pkts", "sent_pkts"))
@@ -122,7 +123,7 @@ def check_switches(switches: list[Any], counters: Counters) -> None:
 
 
 def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
-    """Whatever came to one side of a relay left it on the other."""
+    """Check that every packet that came to one side of a relay left it on the other."""
     for relay in relays:
         name, sides = relay["node"], (relay["inner"], relay["outer"])
         for one, other in (sides, sides[::-1]):
@@ -132,10 +133,10 @@ def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
 
 
 def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
-    """Compare what the kernel says of shaped interfaces with what the scenario has them do now.
+    """Compare the kernel's account of shaped interfaces with the scenario at this instant.
 
     Raises:
-        AuditError: something differs.
+        AuditError: they differ.
     """
     for interface in interfaces:
         try:
@@ -150,7 +151,7 @@ def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
 
 
 def check_paths(net: Any, lossy: set[str]) -> None:
-    """Compare what was lost on the way with where the scenario loses: at the interfaces named, if anywhere.
+    """Check that packets were lost at random only at the interfaces in `lossy`.
 
     Raises:
         AuditError: packets were lost elsewhere.
@@ -162,7 +163,7 @@ def check_paths(net: Any, lossy: set[str]) -> None:
 
 
 def shaped(net: Any) -> Iterator[Any]:
-    """The interfaces with a rate or a delay."""
+    """Yield the interfaces that have a rate or a delay."""
     for node in (*net.hosts, *net.switches):
         for interface in node.intfList():
             if getattr(interface, "egress", None):
@@ -212,10 +213,10 @@ class IdlePorts:
 
 
 class Strangers:
-    """Packets that come to a router and are for none of the scenario's hosts; they are kept, and wake nobody.
+    """Collects packets that reach a router but are addressed to no host of the scenario, without waking any process.
 
     A client may announce itself by multicast, or look for something on the Internet. Such a packet is counted where it
-    comes in and leaves nowhere: who sent what is told when the audit finds one.
+    arrives but leaves nowhere. When the audit finds one missing, the message names it.
     """
 
     def __init__(self, net: Any, entrances: Iterable[dict[str, str]]) -> None:
@@ -224,7 +225,7 @@ class Strangers:
         program = struct.pack("HP", len(_FILTER), code.buffer_info()[0])
         for entrance in entrances:
             with entered(net[entrance["node"]].namespace):
-                # protocol 0: nothing comes in before filter and interface are set
+                # with protocol 0 nothing arrives before filter and interface are set
                 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
                 packets.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
                 packets.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
@@ -233,7 +234,7 @@ class Strangers:
             self._sockets.append((entrance["interface"], packets))
 
     def words(self) -> str:
-        """A sentence's end that names them, or nothing when there were none."""
+        """Return the end of a sentence that names them, or an empty text if there were none."""
         found: Counter[str] = Counter()
         for interface, packets in self._sockets:
             with contextlib.suppress(BlockingIOError):

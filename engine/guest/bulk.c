@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bulk TCP endpoint with few system calls per megabyte: in a guest each costs several times the work of a packet.
+ * Bulk TCP endpoint with few system calls per megabyte; in a guest each costs several times the work of a packet.
  *
  *   bulk receive PORT BUFFER_BYTES
  *       accepts one connection, discards, prints the bytes received; SIGTERM ends it. With BUFFER_BYTES 0 the kernel
@@ -71,7 +71,7 @@ static void sleep_until(long long at_ns)
 
 static volatile sig_atomic_t ended;
 
-/* without SA_RESTART: what a receiver waits in returns */
+/* without SA_RESTART, so that a waiting receiver returns */
 static void end_receiver(int signal_number)
 {
 	(void)signal_number;
@@ -165,7 +165,7 @@ static void *sample_until_stop(void *argument)
 static int flow_socket;
 static volatile sig_atomic_t connected;
 
-/* the flow ends now: a reset, so that nothing of the send buffer follows */
+/* end the flow now with a reset, so that nothing left in the send buffer follows */
 static void stop_flow(int signal_number)
 {
 	static const char never[] = "bulk: never connected\n";

@@ -1,4 +1,4 @@
-"""Captures: one tcpdump per interface of the taps that the scenario asks for."""
+"""Captures packets: one tcpdump per interface of each tap that the scenario asks for."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 _RECORDS = "/opt/tools/records"
 _SNAP_BYTES = "96"  # Ethernet, IP and TCP with all options
-# tcpdump writes through stdio: with a buffer of a page, captures would be half of all system calls of a run
+# tcpdump writes through stdio. With a buffer of one page, captures would make half of all system calls of a run.
 _TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", _SNAP_BYTES, "-B")
 _OPTIONS = ("--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
 
@@ -32,7 +32,7 @@ class Capture:
 
 
 def start(net: Any, taps: dict[str, list[dict[str, str]]], buffer_kib: int, results: str) -> list[Capture]:
-    """Start captures at taps; files are ``pcap/<tap>.pcap``, or with the interface in the name if several."""
+    """Start captures at taps, into ``pcap/<tap>.pcap``, or ``pcap/<tap>.<interface>.pcap`` if a tap has several."""
     captures = []
     for tap, places in taps.items():
         for place in places:
@@ -50,7 +50,7 @@ def stop(captures: list[Capture]) -> dict[str, int]:
     """End the captures; returns the number of packets in their files, by interface.
 
     Raises:
-        CaptureError: tcpdump failed, the kernel dropped packets before it could write them, or a file is no capture.
+        CaptureError: tcpdump failed, the kernel dropped packets before it could write them, or a file is not a capture.
     """
     for capture in captures:
         os.kill(capture.process, signal.SIGINT)
@@ -68,7 +68,7 @@ def stop(captures: list[Capture]) -> dict[str, int]:
 
 
 def _records(captures: list[Capture]) -> list[int]:
-    """Packets in the file of each: what tcpdump says of itself does not tell what has come to the disk."""
+    """Count the packets in each file: what tcpdump reports need not have reached the disk."""
     words = [_RECORDS, *(capture.file for capture in captures)]
     counted = subprocess.run(words, capture_output=True, text=True, check=False)
     if counted.returncode:

@@ -1,4 +1,4 @@
-"""Virtual time: instants are absolute, so that what happens before one cannot shift it."""
+"""Waits for absolute instants of virtual time, which nothing that happens before can shift."""
 
 import os
 import select
@@ -21,7 +21,7 @@ def wait_for(descriptors: Collection[int], until_ns: int) -> list[int]:
     timer = os.timerfd_create(time.CLOCK_REALTIME)
     try:
         os.timerfd_settime_ns(timer, flags=os.TFD_TIMER_ABSTIME, initial=until_ns)
-        waiting = select.poll()  # select() knows descriptors below 1024 only
+        waiting = select.poll()  # select() handles only descriptors below 1024
         for descriptor in (timer, *descriptors):
             waiting.register(descriptor, select.POLLIN)
         readable = [descriptor for descriptor, _ in waiting.poll()]

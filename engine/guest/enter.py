@@ -1,10 +1,10 @@
 #!/usr/bin/env -S unshare --mount python3 -I -S -B
-"""What the tool `enter` (enter.c) is in a guest without hostfs, where programs lie in the initial RAM disk.
+"""Stands in for the tool `enter` (enter.c) in a guest without hostfs, whose programs lie in the initial RAM disk.
 
 ``enter ROOT FILES LOGDIR START_NS PROGRAM [ARGUMENT...]``
 
-The program runs in the guest's own root, whatever ROOT is, with mounts of its own: FILES as /opt/implementation, LOGDIR
-as /logs, an empty /tmp. It is started at START_NS (CLOCK_REALTIME; 0: at once) in place of this process.
+The program runs in the guest's own root, whatever ROOT is. It has its own mounts: FILES at /opt/implementation, LOGDIR
+at /logs, an empty /tmp. It replaces this process at START_NS (CLOCK_REALTIME; 0: at once).
 """
 
 import os
@@ -16,7 +16,7 @@ from engine.guest.clock import sleep_until  # noqa: E402
 
 
 def main(_root: str, files: str, logs: str, start_ns: str, *words: str) -> None:
-    """Become the program; does not return."""
+    """Become the program. Does not return."""
     for place in ("/opt/implementation", "/logs"):
         os.makedirs(place, exist_ok=True)
     for mount in (

@@ -1,7 +1,7 @@
-"""Runs a user's Mininet script in the guest, as a host with Mininet installed would, and tells how it ended.
+"""Runs a user's Mininet script in the guest, as on a host with Mininet installed, and records how it ended.
 
-Seen by the script: its working folder at /work, its own folder at /script. Both are the user's, read-only, under an
-overlay in memory; what the script leaves in /work is copied to /results/files.
+The script sees its working folder at /work and its own folder at /script. Both are the user's, read-only, under an
+overlay in memory. Files that the script leaves in /work are copied to /results/files.
 """
 
 import json
@@ -17,11 +17,11 @@ from engine.guest.clock import now_ns
 from topologies.network import start_switch_daemons
 
 _RESULTS = "/results"
-_LAYERS = "/run/testbed"  # a file system in memory: an overlay cannot lie on the root's
+_LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overlay
 
 
 def main() -> None:
-    """Carry out /results/order.json; the outcome is /results/guest.json."""
+    """Carry out /results/order.json; write the outcome to /results/guest.json."""
     with open(f"{_RESULTS}/order.json") as file:
         order = json.load(file)
     _show_folders()
@@ -46,13 +46,13 @@ def _show_folders() -> None:
 
 
 def _mount(kind: str, options: str, place: str) -> None:
-    # the older system call takes hostfs' option, a bare path, in every kernel
+    # only the older system call takes hostfs' option, a bare path, in every kernel
     environment = {**os.environ, "LIBMOUNT_FORCE_MOUNT2": "always"}
     subprocess.run(["mount", "-t", kind, "-o", options, kind, place], check=True, env=environment)
 
 
 def _exit_status(order: dict[str, Any], started_ns: int) -> int:
-    """Run the script to its end with signs of life once a second; its exit status as a shell has it."""
+    """Run the script to its end, with a sign of life each second; return its exit status as a shell reports it."""
     ended = {signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, ended)
     child = os.fork()
@@ -72,7 +72,7 @@ def _exit_status(order: dict[str, Any], started_ns: int) -> int:
 
 
 def _become(order: dict[str, Any]) -> None:
-    """Become the script, at a terminal of its own: Ctrl-C typed there interrupts it. Does not return."""
+    """Become the script, at a terminal of its own, where Ctrl-C interrupts it. Does not return."""
     os.setsid()
     # the first terminal a session leader opens becomes its controlling terminal
     output = os.open(order["stdout"], os.O_RDWR)
@@ -88,14 +88,14 @@ def _become(order: dict[str, Any]) -> None:
             os.dup2(output, descriptor)
     os.closerange(3, 64)
     os.chdir("/work")
-    # the terminal is not the one that a person looks at
+    # nobody looks at this terminal itself
     environment = {**os.environ, "NO_COLOR": "1"}
     words = ["python3", order["script"], *order["arguments"]]
     os.execvpe(words[0], words, environment)  # noqa: S606
 
 
 def _plain(terminal: int) -> None:
-    """What is written comes out as it is, and what is typed is not repeated."""
+    """Make the terminal pass output through unchanged and not echo input."""
     settings: list[Any] = termios.tcgetattr(terminal)
     settings[1] &= ~termios.OPOST
     settings[3] &= ~(termios.ECHO | termios.ECHOCTL)
@@ -103,7 +103,7 @@ def _plain(terminal: int) -> None:
 
 
 def _keep_files() -> None:
-    # no links, which would point elsewhere on the host, and no marks of what was removed
+    # leave out links, which would point elsewhere on the host, and the overlay's marks of removed files
     def left_out(folder: str, names: list[str]) -> set[str]:
         return {name for name in names if not _is_content(os.path.join(folder, name))}
 

@@ -1,4 +1,4 @@
-"""The flows of a run: both sides of each are started, watched and ended here."""
+"""Starts, watches and ends both sides of each flow of a run."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 
 @dataclass
 class Endpoint:
-    """One side of a flow: a process, ended when `exit_code` is known (negative: by a signal).
+    """One side of a flow: a process. It has ended when `exit_code` is known (negative: by a signal).
 
-    `deadline_ns` (CLOCK_REALTIME) is there once it was told to end: from then on it must not run.
+    `deadline_ns` (CLOCK_REALTIME) is set when it is told to end; it must not run longer.
     """
 
     flow: dict[str, Any]
@@ -30,17 +30,17 @@ class Endpoint:
     exit_code: int | None = None
 
     def tell_to_end(self) -> None:
-        """SIGTERM; it has some virtual time to obey."""
+        """Send SIGTERM; it has `GRACE_NS` of virtual time to obey."""
         os.kill(self.process, signal.SIGTERM)
         self.deadline_ns = now_ns() + GRACE_NS
 
     def kill(self) -> None:
-        """End it and whatever it started."""
+        """Kill it and all that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
 
     def complaint(self, over: bool, at_ns: int) -> str | None:
-        """What is wrong with how it ended, now (`at_ns`), or None; `over`: whether its flow has an end or had it."""
+        """Return what is wrong with its end at `at_ns`, or None; `over`: its flow has bytes, or was told to end."""
         if self.exit_code == 0:
             return None if over else f"ended by itself at {at_ns / 1e9:.3f} s, before its flow's end"
         if self.exit_code == -signal.SIGTERM and self.deadline_ns is not None:
@@ -50,13 +50,13 @@ class Endpoint:
 
 
 class Flows:
-    """The flows of a run. A flow with bytes is done at the instant its sender ends by itself.
+    """The flows of a run. A flow with bytes is done when its sender ends by itself.
 
-    `failure` is the sentence about the first endpoint that did not do what it should.
+    `failure` is a sentence about the first endpoint that failed.
     """
 
     def __init__(self, net: Any, run: dict[str, Any], results: str) -> None:
-        """Start every receiver and sender; senders wait for their flow's own instant."""
+        """Start every receiver and sender; senders wait for the start of their flow."""
         self._net, self._results, self._origin_ns = net, results, run["origin_ns"]
         self._endpoints: list[Endpoint] = []
         for flow in run["flows"]:
@@ -74,7 +74,7 @@ class Flows:
     def wait_until(self, at_ns: int) -> bool:
         """Let time pass until `at_ns` (CLOCK_REALTIME, ns).
 
-        Returns False when there is nothing left to wait for: all flows have bytes and are done, or an endpoint failed.
+        Returns False when nothing is left to wait for: all flows have bytes and are done, or an endpoint failed.
         """
         while not self.failure and (self._endless or None in self._completed_ns.values()):
             if self._advance(at_ns):
@@ -82,20 +82,20 @@ class Flows:
         return False
 
     def settle(self, at_ns: int) -> None:
-        """Let time pass until `at_ns` whatever happens."""
+        """Let time pass until `at_ns`, whatever happens."""
         while not self._advance(at_ns):
             pass
 
     def end(self, role: str, flow: str | None = None) -> None:
-        """Tell the senders or receivers of a flow, or of all, to end; a sender's flow is cut off."""
+        """Tell the senders or receivers of one flow, or of all, to end; this cuts a sender's flow off."""
         for endpoint in self._running.values():
             if endpoint.role == role and endpoint.deadline_ns is None and flow in (None, endpoint.flow["name"]):
                 endpoint.tell_to_end()
 
     def collect(self) -> dict[str, dict[str, Any]]:
-        """Per flow the bytes its receiver got and both exit statuses.
+        """Return for each flow the bytes that its receiver got and both exit statuses.
 
-        A flow with bytes has `completed_ns` (scenario time), None if it was not done in time.
+        A flow with bytes also has `completed_ns` (scenario time), None if it was not done in time.
         """
         flows: dict[str, dict[str, Any]] = {flow: {"completed_ns": at} for flow, at in self._completed_ns.items()}
         for endpoint in self._endpoints:
@@ -120,11 +120,11 @@ class Flows:
             self._fail(f"flow {name}: is done, but its receiver has {received} of {expected} bytes")
 
     def _advance(self, at_ns: int) -> bool:
-        """Wait for the next end of an endpoint, but not beyond `at_ns`; whether that was reached."""
+        """Wait for the next endpoint to end, until `at_ns` at most; return whether that instant was reached."""
         deadlines = {fd: one.deadline_ns for fd, one in self._running.items() if one.deadline_ns is not None}
         until_ns = min([at_ns, *deadlines.values()])
         ended = wait_for(self._running, until_ns)
-        # a sender that fails leaves its receiver waiting: the sender's words come first
+        # a sender that fails leaves its receiver waiting, so report the sender first
         for descriptor in sorted(ended, key=lambda descriptor: self._running[descriptor].role, reverse=True):
             self._note_end(descriptor)
         if not ended and until_ns < at_ns:
@@ -156,7 +156,7 @@ class Flows:
 
 
 def _accepted_connections(namespace: int | None) -> int:
-    """How many TCP connections a host has accepted, since it was built. Those of uTP are not known to its kernel."""
+    """Return how many TCP connections a host has accepted so far. Its kernel does not know those of uTP."""
     with entered(namespace), open("/proc/thread-self/net/snmp") as file:
         names, values = (line.split() for line in file if line.startswith("Tcp:"))
     return int(values[names.index("PassiveOpens")])

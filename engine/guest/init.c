@@ -99,7 +99,7 @@ int main(void)
 	mount_or_fail("hostfs", "opt/modules", MS_RDONLY, required("TESTBED_MODULES"));
 	mount_or_fail("hostfs", "opt/testbed", MS_RDONLY, required("TESTBED_CODE"));
 	mount_or_fail("hostfs", "results", 0, required("TESTBED_RUN"));
-	/* moved, not only chroot: who enters this mount namespace (mnexec -a) must land in the same root */
+	/* move the mount before chroot, so that whoever enters this mount namespace (mnexec -a) gets the same root */
 	if (mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
 		fail("switch root to", "/mnt/root");
 

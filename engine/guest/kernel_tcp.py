@@ -6,13 +6,13 @@ _BULK = "/opt/tools/bulk"
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
-    """Start one side of a flow; a sender waits for the flow's instant. Returns its process.
+    """Start one side of a flow; a sender waits for the flow's start. Returns its process.
 
     Its standard output and errors go to the files `log`.out and `log`.err.
     """
     implementation = run["implementations"][flow["implementation"]]
     own_buffer = "net/ipv4/tcp_rmem" in implementation.get("tcp", {}).get("receiver", {})
-    # of fixed size, and large enough for the path: the window that a receiver offers bounds no flow
+    # fixed, and large enough for the path, so that the receive window limits no flow
     words: list[object] = ["receive", port, 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]]
     if role == "sender":
         control = implementation["congestion_control"]
@@ -25,6 +25,6 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
 
 
 def received_bytes(log: str) -> int:
-    """What a receiver says it got."""
+    """Return the number of bytes that a receiver reports."""
     with open(f"{log}.out") as file:
         return int(file.read() or 0)

@@ -1,6 +1,6 @@
 """Tries what a run needs of a kernel that is not the project's own: ``kernel_trial no|switches CONGESTION_CONTROL...``.
 
-In namespaces that are thrown away; the kernel loads its modules by itself when somebody asks for what they bring.
+It runs in namespaces that are thrown away. The kernel loads a module when a process asks for what the module provides.
 """
 
 import socket
@@ -16,7 +16,7 @@ _SWITCH_TRIALS = {"openvswitch": ["ovs-dpctl", "dump-dps"]}
 
 
 def missing(switches: bool, controls: list[str]) -> list[str]:
-    """Modules that the kernel has neither built in nor loadable."""
+    """Return the modules that the kernel neither has built in nor can load."""
     trials = _TRIALS | (_SWITCH_TRIALS if switches else {})
     found = [
         module

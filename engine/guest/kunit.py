@@ -1,4 +1,4 @@
-"""Loads the test module, whose cases run as it is loaded, and leaves what the kernel printed."""
+"""Loads the test module, which runs its cases, and saves what the kernel printed."""
 
 import subprocess
 

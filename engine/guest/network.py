@@ -1,4 +1,4 @@
-"""The network of a run: built as run.json describes it, with the processes that belong to it."""
+"""Builds the network that run.json describes and starts the processes that belong to it."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ def load_modules(run: dict[str, Any]) -> None:
 
 
 def build(run: dict[str, Any]) -> BatchMininet:
-    """A built and started network."""
+    """Build and start the network."""
     for name, value in run["agent"]["kernel_sysctls"].items():
         set_sysctl(None, name, value)
     net = BatchMininet(run["network"], run["hosts"], run["agent"]["namespace_sysctls"])
@@ -25,7 +25,7 @@ def build(run: dict[str, Any]) -> BatchMininet:
 
 
 class Relays:
-    """The processes that give hosts clocks of their own; without them, those hosts are cut off."""
+    """The processes that give hosts clocks of their own. Without its relay such a host is cut off."""
 
     def __init__(self, net: BatchMininet, run: dict[str, Any]) -> None:
         self._processes: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""The fidelity probe: measures the path before any flow uses it and compares it with the scenario.
+"""The fidelity probe measures each path before any flow uses it and compares it with the scenario.
 
-An emulated path that is not what the scenario says spoils results silently; here it fails the run.
+A path that differs from the scenario would spoil results silently; the probe makes the run fail instead.
 """
 
 import socket
@@ -15,32 +15,32 @@ from topologies.batch import entered
 _PORT = 9
 _ENDS = ("source", "destination")
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
-_KEPT_BYTES = 4096  # that a packet takes of a receive buffer
+_KEPT_BYTES = 4096  # of a receive buffer that a packet takes
 _ROUNDING_NS = 1_000
 
 RELATIVE_TOLERANCE = 0.001
 
 
 class ProbeError(Exception):
-    """The path is not what the scenario says."""
+    """A path is not what the scenario says."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """What was measured between one pair of hosts."""
+    """What was measured on one path."""
 
     forward_ns: int
     backward_ns: int
     capacity_bps: float
-    backward_capacity_bps: float | None  # None: nothing limits the way back
+    backward_capacity_bps: float | None  # None: the reverse path has no limit
 
 
 def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
-    """Measure every path that flows use, one after the other; returns what goes into the summary, a `Path` by name.
+    """Measure every path that flows use, one after another; return a `Path` by name for the summary.
 
     Raises:
-        ProbeError: off by more than 0.1 % and, for delays, more than the backend's `delay_tolerance_ns`; with
-            `train_tolerance_ns` the train of packets from which a capacity comes may be longer or shorter.
+        ProbeError: a value is off by more than 0.1 % and by more than the backend tolerates: `delay_tolerance_ns` for
+            delays, `train_tolerance_ns` for the duration of the packet train that measures a capacity.
     """
     delay_tolerance_ns, train_tolerance_ns = (run["agent"][f"{what}_tolerance_ns"] for what in ("delay", "train"))
     measured = {}
@@ -69,7 +69,7 @@ def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 
 def _capacity_slack(bottleneck: dict[str, Any], slack_ns: int) -> float:
-    """How far a capacity may be off (bit/s) when the train that measures it may be `slack_ns` longer or shorter."""
+    """Return how far a capacity may be off (bit/s) when its train may be `slack_ns` longer or shorter."""
     train_ns = packet_ns(bottleneck) * (train_pkts(bottleneck) - 1)
     return float(bottleneck["rate_bps"] * slack_ns / train_ns)
 
@@ -88,7 +88,7 @@ def _measure(net: Any, path: dict[str, Any], run: dict[str, Any]) -> Path:
     backward_bps = None
     timeout_s = 1 + run["lead"]["slot_ns"] / 1e9
     with _udp(net[source].namespace, timeout_s) as sender, _udp(net[destination].namespace, timeout_s) as receiver:
-        # one packet each way first: a switch asks its slow path about the first packet of a flow
+        # one packet each way first, because a switch sends the first packet of a flow through its slow path
         begun_ns = now_ns()
         for end, other, address in ((sender, receiver, there), (receiver, sender, back)):
             end.sendto(b"", (address, _PORT))
@@ -105,7 +105,7 @@ def _measure(net: Any, path: dict[str, Any], run: dict[str, Any]) -> Path:
 
 
 def _wait_until_sent(begun_ns: int, bottleneck: dict[str, Any]) -> None:
-    """Let a first packet's transmission end, which on a slow link takes longer than its way."""
+    """Wait for the transmission of the first packet to end, which on a slow link takes longer than its travel."""
     sent_ns = begun_ns + round(packet_ns(bottleneck, HELLO_BYTES))
     if now_ns() < sent_ns:
         sleep_until(sent_ns)
@@ -114,9 +114,9 @@ def _wait_until_sent(begun_ns: int, bottleneck: dict[str, Any]) -> None:
 def _train(
     sender: socket.socket, receiver: socket.socket, address: str, bottleneck: dict[str, Any]
 ) -> tuple[int, float]:
-    """Delay of the first of some packets that are sent one after the other, ns, and the rate of their arrival, bit/s.
+    """Send a train of packets; return the delay of the first (ns) and the rate at which all arrive (bit/s).
 
-    They are sent at once; those that would find the buffer full, on a fast link, as soon as half of it is empty.
+    The train is sent at once. On a fast link, packets that would find the buffer full wait until half of it is empty.
     """
     train, buffer_pkts = train_pkts(bottleneck), bottleneck["buffer_pkts"]
     payload = bytes(PACKET_BYTES - HELLO_BYTES)

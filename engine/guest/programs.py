@@ -1,4 +1,4 @@
-"""Flows of programs under test: each side is its implementation's `endpoint` (docs/implementations.md)."""
+"""Flows of programs under test: each side runs its implementation's `endpoint` (docs/implementations.md)."""
 
 import json
 import os
@@ -6,10 +6,10 @@ import subprocess
 from typing import Any
 
 PROGRAMS = "/guest/programs"
-"""Outside the guest, as its sandbox shows it: a folder for each program of the run, with its `files` and its `root`."""
+"""In the sandbox around the guest: a folder for each program of the run, with its `files` and its `root`."""
 
 PAYLOAD = "/logs/payload"
-"""Where a receiver puts what arrived, when `testbed check` asks for it."""
+"""File into which a receiver writes the data it got, when `testbed check` asks for it."""
 
 _ENTER = "/opt/tools/enter"
 _ENDPOINT = "/opt/implementation/endpoint"
@@ -21,15 +21,15 @@ _ENVIRONMENT = {
 
 
 def enter(implementation: str, logs: str, start_ns: int) -> list[str]:
-    """The words before those of a program: it starts at `start_ns` (0: at once) in its root, `logs` as its /logs."""
+    """Return the words that start a program in its root at `start_ns` (0: at once), with `logs` as its /logs."""
     return [_ENTER, f"{PROGRAMS}/{implementation}/root", f"{PROGRAMS}/{implementation}/files", logs, str(start_ns)]
 
 
 def version(name: str, implementation: dict[str, Any]) -> str:
-    """What the program says about itself.
+    """Return the version that the program reports.
 
     Raises:
-        RuntimeError: its version_command fails; with the last line of what that wrote.
+        RuntimeError: its version_command fails; the message has the last line that it wrote.
     """
     words = [*enter(name, "/tmp", 0), *implementation["version_command"]]  # noqa: S108  the guest's own
     environment = _ENVIRONMENT | implementation["environment"]
@@ -42,9 +42,9 @@ def version(name: str, implementation: dict[str, Any]) -> str:
 
 
 def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow: dict[str, Any], log: str) -> int:
-    """Start one side of a flow; a sender waits for the flow's instant. Returns its process.
+    """Start one side of a flow; a sender waits for the flow's start. Returns its process.
 
-    What it writes goes to the folder `log` (its LOGDIR) and, for standard output and errors, to files beside it.
+    Its files go to the folder `log` (its LOGDIR), its standard output and errors to files beside that folder.
     """
     os.mkdir(log)
     environment = _ENVIRONMENT | run["implementations"][flow["implementation"]]["environment"]
@@ -71,7 +71,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
 
 
 def received_bytes(log: str) -> int:
-    """What a receiver says it got; 0 when it says nothing."""
+    """Return the number of bytes that a receiver reports; 0 if it reports none."""
     try:
         with open(f"{log}/received_bytes") as file:
             return int(file.read())
@@ -80,6 +80,6 @@ def received_bytes(log: str) -> int:
 
 
 def keep_window(log: str, trace: str) -> None:
-    """Put the samples that a sender wrote among the run's traces."""
+    """Move the samples that a sender wrote to the run's traces."""
     if os.path.exists(f"{log}/cwnd.csv"):
         os.rename(f"{log}/cwnd.csv", trace)

@@ -1,4 +1,4 @@
-"""The traces of the queues at the bottlenecks, and their counters at one instant."""
+"""Traces the queues of the bottlenecks, and reads their counters."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from topologies.shaping import FIFO_HANDLE
 
 
 class SamplerError(Exception):
-    """The trace of a queue is not whole."""
+    """The trace of a queue is incomplete."""
 
 
 def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
@@ -23,10 +23,10 @@ def start(net: Any, run: dict[str, Any], results: str) -> list[int]:
 
 
 def stop(samplers: list[int], results: str) -> None:
-    """End the traces; each is whole by then.
+    """End the traces, which are complete by then.
 
     Raises:
-        SamplerError: one has failed.
+        SamplerError: a sampler failed.
     """
     for process in samplers:
         os.kill(process, signal.SIGTERM)
@@ -34,7 +34,7 @@ def stop(samplers: list[int], results: str) -> None:
 
 
 def read(net: Any, queues: dict[str, Any], results: str) -> dict[str, dict[str, int]]:
-    """Every queue's counters now, by the bottleneck's name and the names of the trace's columns."""
+    """Return the counters of every queue now, by the bottleneck's name and the column of the trace."""
     path = "/tmp/queue.csv"  # noqa: S108  the guest's own
     counters = {}
     for name, queue in queues.items():
@@ -47,7 +47,7 @@ def read(net: Any, queues: dict[str, Any], results: str) -> dict[str, dict[str, 
 
 
 def difference(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
-    """What a queue counted between two readings, and what waits in it at the second."""
+    """Return what a queue counted between two readings, and what waits in it at the second."""
     return {name: count if name == "backlog_pkts" else count - before[name] for name, count in after.items()}
 
 
@@ -61,7 +61,7 @@ def _wait(process: int, results: str) -> None:
 
 
 def _spawn(net: Any, queue: dict[str, Any], path: str, instants: tuple[int, int, int, int], results: str) -> int:
-    """Start the sampler; `instants`: first and last sample, period, zero of the times written (ns)."""
+    """Start a sampler; `instants` are its first and last sample, its period and the zero of its times (ns)."""
     words = ["/opt/tools/queue", queue["interface"], FIFO_HANDLE, *map(str, instants)]
     with open(path, "w") as output, open(f"{results}/logs/queue.err", "a") as errors:
         return int(net[queue["node"]].spawn(words, output.fileno(), errors.fileno()))

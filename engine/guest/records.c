@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the packets of captures, as they lie on the disk.
+ * Counts the packets in captures on disk.
  *
  *   records FILE...      a line for each file: the number of its records
  *
- * Captures in this machine's byte order. Exit status 1, with one line on stderr, when one cannot be read or ends within a
- * record.
+ * Captures are in this machine's byte order. Exit status 1, with one line on stderr, when one cannot be read or ends
+ * within a record.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static unsigned long long count(const char *file)
 
 	if (descriptor < 0)
 		fail(file, "%s", strerror(errno));
-	/* what was written is read from the file, not from memory */
+	/* read what reached the disk, not the page cache */
 	posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
 	have = fill(file, descriptor, buffer, sizeof(buffer));
 	memcpy(&magic, buffer, sizeof(magic));

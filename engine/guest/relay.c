@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gives a host a clock of its own, as far as anybody else can see it: a relay in the host's link passes its packets on
- * and moves the timestamps in them.
+ * Gives a host a clock of its own, as seen by all others: a relay in the host's link passes its packets on and moves
+ * the timestamps in them.
  *
  *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS
  *
  * INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
- * ORIGIN_NS) (CLOCK_REALTIME), one that comes to it back by as much: seen from inside, the rest of the world is behind,
- * and every difference between the host's clock and another one is what it would be with such a clock. Those are the
- * timestamp of TCP (RFC 7323), in microseconds because the hosts' routes have tcp_usec_ts, and that of uTP version 1
- * (BEP 29); uTP's timestamp difference is a difference already. A kernel drops segments of a connection whose timestamps
- * go back, and echoes of what it never sent: the order stays, and what is echoed is put back to what it was when it came.
+ * ORIGIN_NS) (CLOCK_REALTIME); one that comes to it is moved back by as much. So every difference between the host's
+ * clock and another one is what it would be with such a clock. The relay moves the timestamp of TCP (RFC 7323), in
+ * microseconds because the hosts' routes have tcp_usec_ts, and that of uTP version 1 (BEP 29). It leaves uTP's
+ * timestamp difference alone. A kernel drops segments whose timestamps go back, and echoes of timestamps that it never
+ * sent. So the relay keeps timestamps in order, and restores echoed ones to their original values.
  *
  * Exit status: 1, with one line on stderr; otherwise it runs until it is killed.
  */
@@ -42,7 +42,7 @@
 #define UTP_HEADER_BYTES 20
 #define TCP_ACK 0x10
 
-/* By its lower bits what a moved TCP timestamp was before: its echo comes while these 262 ms of them are there. */
+/* Maps a moved TCP timestamp (low bits as index) to its original; entries last 262 ms, longer than any echo takes. */
 #define MEMORY (1 << 18)
 
 struct memory {
@@ -104,7 +104,7 @@ static void store(unsigned char *stamp, uint32_t value)
 	memcpy(stamp, &value, sizeof(value));
 }
 
-/* Moved by what is due now, timestamps of packets that wait somewhere together could change places. */
+/* Timestamps of packets that wait together could change places if each were moved by the offset of its own instant. */
 static uint32_t in_order(uint32_t ports, uint32_t before, uint32_t moved)
 {
 	static struct connection known[CONNECTIONS];
@@ -159,7 +159,7 @@ static uint32_t sum(const unsigned char *data, size_t length, uint32_t start)
 	return start;
 }
 
-/* Made anew: a checksum that was left to the hardware, as a veth has it, is not there yet. */
+/* Computed anew: on a veth the checksum may have been left to hardware, so the packet has none yet. */
 static void set_checksum(const unsigned char *ip, unsigned char *segment, size_t length, unsigned char *checksum)
 {
 	uint32_t folded;
@@ -180,7 +180,7 @@ static void move_timestamps(unsigned char *ip, size_t available, const struct di
 	unsigned char *segment = ip + header;
 	const size_t length = total - header;
 
-	/* fragments, of which there are none in these networks, go as they are */
+	/* fragments, which do not occur in these networks, pass unchanged */
 	if (total > available || total < header || (ip[6] & 0x3f) || ip[7])
 		return;
 	if (ip[9] == IPPROTO_TCP && length >= TCP_HEADER_BYTES) {
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	in.skew_ppb = -out.skew_ppb;
 	in.moved = out.back;
 	in.back = out.moved;
-	/* a packet does not wait until the program that sent it has nothing more to do */
+	/* forward a packet at once, not only when the program that sent it has nothing more to do */
 	if (sched_setscheduler(0, SCHED_FIFO, &first))
 		die("priority");
 	child = fork();

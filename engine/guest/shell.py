@@ -1,4 +1,4 @@
-"""Mininet's command line over the network of /results/run.json, in a guest that runs in real time."""
+"""Runs Mininet's command line over the network of /results/run.json, in a guest in real time."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _TERMINAL = "/dev/tty0"
 
 def main() -> None:
     """Build the network, then read commands until exit or end of input."""
-    # the first terminal a session leader opens becomes its controlling terminal: Ctrl-C reaches what runs
+    # the first terminal a session leader opens becomes its controlling terminal, so Ctrl-C reaches its programs
     terminal = os.open(_TERMINAL, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(terminal, descriptor)

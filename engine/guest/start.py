@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -ISB
-"""The first program of the project in a guest, on each backend: ``start.py MODULE [ARGUMENT...]`` runs a module of it.
+"""Runs a module of the project in a guest, on every backend: ``start.py MODULE [ARGUMENT...]``.
 
--I and -S keep the interpreter's start free of site processing; what is needed of it is done here.
+-I and -S skip the interpreter's site processing; this file sets up the part that is needed.
 """
 
 import os
@@ -16,7 +16,7 @@ ENVIRONMENT = {
     "SHELL": "/bin/bash",
 }
 
-# earlier ones win: a module of the project before one of the root file system
+# the project's modules win over those of the root file system
 sys.path[:0] = ["/opt/testbed", "/usr/lib/python3/dist-packages"]
 
 if __name__ == "__main__":
