@@ -295,7 +295,7 @@ class DescribedTopo(Topo):  # type: ignore[misc]
 
 
 def _link_options(*ends: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of ``addLink`` for a link with these ends. Mininet chooses the MAC address of an end without."""
+    """Return the options of ``addLink`` for a link. Mininet chooses the MAC address of an end that has none."""
     options: dict[str, Any] = {}
     for number, end in enumerate(ends, 1):
         options[f"intfName{number}"] = end["interface"]

@@ -14,6 +14,7 @@ limit.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
@@ -49,7 +50,8 @@ def describe(scenario: Mapping[str, Any]) -> Network:
         _add_queue(network, index + 1, sources, destinations)
     for pair, (first, last) in enumerate(spans, 1):
         crossed = limits[first - 1 : last]
-        tightest = Bottleneck(min(one.rate_bps for one in crossed), min(one.buffer_pkts for one in crossed))
+        slowest = min(crossed, key=lambda limit: limit.rate_bps)
+        tightest = replace(slowest, buffer_pkts=min(limit.buffer_pkts for limit in crossed))
         name = f"s{pair}-d{pair}"
         network.paths.append(
             Path(name, f"s{pair}", f"d{pair}", delay["forward_ns"], delay["backward_ns"], tightest, None)
