@@ -1,12 +1,13 @@
 """A small reference set: what one complete reproduction measured, to compare another one with.
 
-It holds, for each experiment, verdicts, numbers by seed, and what the runs were made of; no captures and no figures.
-The same kernel, root file system and modules give the same numbers on every machine.
+It holds, for each experiment, verdicts, numbers by seed, how they were checked, and what the runs were made of; no
+captures and no figures. The same kernel, root file system and modules give the same numbers on every machine.
 """
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,18 +16,51 @@ from rich.console import Console
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.files import write_text
+from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 
+JUDGED_BY: Final = "; judged by "
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
 
 def record(results: Path, out: Path) -> None:
-    """Write the reference set of everything measured under `results` into a folder, a file an experiment."""
-    for experiment in collect(results):
+    """Write the reference set of everything measured under `results` into a folder, one file per experiment.
+
+    Files of experiments that the studies no longer have are removed.
+    """
+    experiments = collect(results)
+    for file in out.glob("*.json"):
+        if file.stem not in {experiment.id for experiment in experiments}:
+            file.unlink()
+    for experiment in experiments:
         if experiment.folder:
             text = json.dumps(_kept(experiment), indent=1, ensure_ascii=False, sort_keys=True)
             write_text(out / f"{experiment.id}.json", text + "\n")
+
+
+def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    """Say how an entry of the registry is checked; two that are checked alike say the same."""
+    reason = (claim.get("not_testable") or {}).get("reason", NOT_RUN)
+    if claim.get("same_as"):
+        return f"as {claim['same_as']}"
+    if reason not in (NOT_RUN, NOT_TESTED):
+        return f"not testable: {reason}"
+    if claim.get("kunit"):
+        return "KUnit case"
+    text = claim.get("holds") or claim.get("measure") or "None"
+    said = "; ".join([ast.unparse(ast.parse(text.strip())), *_defined(text, words)])
+    cell = f", in {claim['cell']}" if claim.get("cell") else ""
+    statistic = f"{JUDGED_BY}{claim['statistic']}" if claim.get("statistic") else ""
+    return said + cell + statistic
+
+
+def _defined(expression: str, words: Mapping[str, str]) -> Iterator[str]:
+    """Give the definitions of the words that an expression uses, and of those that they use."""
+    names = {node.id for node in ast.walk(ast.parse(expression.strip())) if isinstance(node, ast.Name)}
+    for name in sorted(names & words.keys()):
+        yield f"{name} = {ast.unparse(ast.parse(words[name].strip()))}"
+        yield from _defined(words[name], {other: text for other, text in words.items() if other not in names})
 
 
 def compare(results: Path, reference: Path, console: Console | None = None) -> int:
@@ -50,14 +84,18 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> i
     for name in sorted(measured.keys() - {file.stem for file in files}):
         console.print(f"{name}: not in the reference set", highlight=False)
         differing += 1
-    console.print(
-        f"{differing} of {len(files)} experiments differ from {reference}" if differing else "Nothing differs."
-    )
+    if differing:
+        console.print(f"{differing} of {len(files)} experiments differ from {reference}. To keep what is here instead:")
+        record = f"python -m analysis reference --results {results} --out {reference}"
+        console.print(record, highlight=False, soft_wrap=True)
+    else:
+        console.print("Nothing differs.")
     return differing
 
 
 def _kept(experiment: Result) -> dict[str, Any]:
     provenance = experiment.data["provenance"]
+    words = experiment.data["experiment"].get("words") or {}
     return {
         "size": sorted({run["size"] for run in experiment.data["runs"]}),
         "runs": len(experiment.data["runs"]),
@@ -67,6 +105,7 @@ def _kept(experiment: Result) -> dict[str, Any]:
                 "verdict": claim["verdict"],
                 "by_seed": claim["measured"] and _rounded(claim["measured"]["by_seed"]),
                 "held": claim["held"],
+                "check": check(claim, words),
             }
             for claim in experiment.data["claims"]
         },
@@ -88,12 +127,15 @@ def _differences(kept: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
     for name in sorted(kept["made_from"].keys() | here["made_from"].keys()):
         if kept["made_from"].get(name) != here["made_from"].get(name):
             yield f"made from another {name}"
-    for claim in sorted(kept["claims"].keys() | here["claims"].keys()):
-        before, now = kept["claims"].get(claim), here["claims"].get(claim)
-        short = claim.rpartition("/")[2]
-        if before is None or now is None:
-            yield f"{short}: only {'here' if before is None else 'in the reference'}"
-        elif before["verdict"] != now["verdict"]:
+    gone, new = kept["claims"].keys() - here["claims"].keys(), here["claims"].keys() - kept["claims"].keys()
+    for names, where in ((gone, "in the reference"), (new, "here")):
+        if names:
+            yield f"only {where}: {', '.join(name.rpartition('/')[2] for name in sorted(names))}"
+    for claim in sorted(kept["claims"].keys() & here["claims"].keys()):
+        before, now = kept["claims"][claim], here["claims"][claim]
+        rewritten = " (checked in another way)" if before["check"] != now["check"] else ""
+        short = claim.rpartition("/")[2] + rewritten
+        if before["verdict"] != now["verdict"]:
             yield f"{short}: {before['verdict']} in the reference, {now['verdict']} here"
         elif before != now:
             yield f"{short}: other numbers, same verdict ({now['verdict']})"

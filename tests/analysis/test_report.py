@@ -322,6 +322,9 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     kept["made_from"] = {"rootfs": {"digest": "other"}}
     kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
     kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
+    kept["claims"]["made-by-hand/e04"]["check"] = "something else"
+    kept["claims"]["made-by-hand/e98"] = kept["claims"].pop("made-by-hand/e05")
+    kept["claims"]["made-by-hand/e99"] = kept["claims"].pop("made-by-hand/e06")
     (reference / "made-by-hand.json").write_text(json.dumps(kept))
     (reference / "gone.json").write_text("{}")
     assert main(diff) == 0
@@ -331,9 +334,16 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
         "made-by-hand: made from another rootfs",
         "made-by-hand: e01: near in the reference, reproduced here",
         "made-by-hand: e02: other numbers, same verdict (undecided)",
+        "made-by-hand: e04 (checked in another way): other numbers, same verdict (undecided)",
+        "made-by-hand: only in the reference: e98, e99",
+        "made-by-hand: only here: e05, e06",
         "2 of 2 experiments differ",
+        f"python -m analysis reference --results {results} --out {reference}",
     ):
         assert text in said
+    # what no study has any more does not stay
+    assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
+    assert [file.name for file in reference.iterdir()] == ["made-by-hand.json"]
 
 
 def test_where_the_time_went(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
