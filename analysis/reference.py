@@ -99,6 +99,7 @@ def _kept(experiment: Result) -> dict[str, Any]:
     return {
         "size": sorted({run["size"] for run in experiment.data["runs"]}),
         "runs": len(experiment.data["runs"]),
+        "ended": max(run["ended"] for run in experiment.data["runs"]),
         "made_from": {name: value for name, value in provenance.items() if MADE_FROM.fullmatch(name)},
         "claims": {
             claim["id"]: {
@@ -108,6 +109,11 @@ def _kept(experiment: Result) -> dict[str, Any]:
                 "check": check(claim, words),
             }
             for claim in experiment.data["claims"]
+        },
+        "also_measured": {
+            one["metric"]: _rounded({name: one["measured"][name] for name in ("mean", "minimum", "maximum")})
+            for one in experiment.data["also_measured"]
+            if one["measured"] and one["measured"]["mean"] is not None
         },
     }
 

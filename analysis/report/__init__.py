@@ -13,7 +13,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
-from analysis.report import overview, words
+from analysis.report import changes, machines, overview, words
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.results import STATES, Result, collect, state_of
@@ -65,6 +65,13 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
     values = {"total": overview.totals(views), "crosscheck": _crosscheck(results)}
     render(environment, "index.html", out / "index.html", common | values)
+    if reference:
+        found = changes.changes(shown, reference)
+        said = changes.summary(found, sum(len(one.claims) for one in shown))
+        render(environment, "changes.html", out / "changes.html", common | {"changes": found, "said": said})
+        write_text(out / "feed.xml", changes.feed(found, "LEDBAT testbed: what changed", said))
+    if others:
+        render(environment, "machines.html", out / "machines.html", common | machines.table(shown, beside))
     return out / "index.html"
 
 

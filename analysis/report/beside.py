@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.errors import BadInputError
-from analysis.report.words import count, measured_value
+from analysis.report.words import said
 from analysis.verdicts.spread import spread
 
 REFERENCE: Final = "full run"
@@ -32,7 +32,7 @@ class Beside:
         there = self.claims.get(claim["id"])
         if there is None:
             return None
-        text = measured_value({**claim, "measured": there["measured"]}) or count(there["held"])
+        text = said({**claim, "measured": there["measured"], "held": there["held"]})
         return {"name": self.name, "verdict": there["verdict"], "text": text, **_agreement(claim, there)}
 
 

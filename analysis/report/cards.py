@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.report.beside import Beside
 from analysis.report.results import state_of
 from analysis.report.strip import strip
-from analysis.report.words import count, first_sentence, measured_value, paper_value, sentence
+from analysis.report.words import first_sentence, measured_value, paper_value, said, sentence
 from analysis.verdicts.rules import Outcome
 
 # what a reader looks for first stands first
@@ -68,7 +68,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         state=state_of(claim),
         sentence=sentence(claim["title"]),
         paper=paper_value(claim),
-        measured=sentence(count(claim["held"])) if claim.get("held") else measured_value(claim),
+        measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
         how_many=_how_many(claim),
         strip=strip(claim) or _held(claim),
         cause=_cause(claim, told),

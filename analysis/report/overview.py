@@ -9,11 +9,11 @@ from typing import Any, Final
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, page_of
 from analysis.report.results import NOT_RUN, STATES, Result, state_of
-from analysis.report.words import count, measured_value, paper_value, plural
+from analysis.report.words import paper_value, plural, said
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 
-FEW: Final = 4  # experiments that a command names one by one
+FEW: Final = 4  # up to this part of all, experiments are named one by one
 HOLDS: Final = (Outcome.REPRODUCED, Outcome.NEAR)
 
 
@@ -179,12 +179,10 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
 
 
 def _numbers(claim: Mapping[str, Any]) -> str:
-    if claim.get("holds"):
-        return count(claim.get("held"))
-    measured, paper = measured_value(claim), paper_value(claim)
+    measured, paper = said(claim), paper_value(claim)
     if paper and measured:
         return f"paper {paper}, measured {measured}"
-    return measured or claim.get("why", "")
+    return measured or str(claim.get("why", ""))
 
 
 def _finding(name: str, experiments: list[Result], found: dict[str, str], there: dict[str, str]) -> Finding:
@@ -244,7 +242,7 @@ def banner(experiments: Sequence[Result]) -> dict[str, Any]:
         for name, values in one.data["provenance"].items():
             known = provenance.setdefault(name, [])
             known += [value for value in values if value not in known]
-    few = [one.id for one in measured] if len(measured) <= FEW < len(experiments) else []
+    few = [one.id for one in measured] if len(measured) <= len(experiments) / FEW else []
     return {
         "size": " and ".join(sorted(sizes)),
         "seeds": _span(list(seeds.values())),

@@ -31,15 +31,18 @@ class _Scale:
         at = (map_(max(value, self.low)) - low) / (high - low)
         return round(SIDE + (WIDTH - 2 * SIDE) * min(max(at, 0.0), 1.0), 1)
 
-    def ticks(self) -> list[float]:
+    def ticks(self) -> list[tuple[float, str]]:
+        """Give a few round values with their labels, which all have the same digits."""
         if self.is_log:
             powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
-            return [10.0**power for power in powers][:: max(1, len(powers) // 4)]
+            return [(10.0**power, number(10.0**power)) for power in powers][:: max(1, len(powers) // 4)]
         step = 10 ** math.floor(math.log10((self.high - self.low) / 2))
         for factor in (1, 2, 5, 10):
             first, last = math.ceil(self.low / (step * factor)), math.floor(self.high / (step * factor))
             if last - first < 4:
-                return [index * step * factor for index in range(first, last + 1)]
+                values = [index * step * factor for index in range(first, last + 1)]
+                digits = max(0, -math.floor(math.log10(step * factor) + 1e-9))
+                return [(one, f"{one:,.{digits}f}" if digits < 4 else number(one, 2)) for one in values]
         return []
 
 
@@ -60,15 +63,15 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     paper = _paper(claim)
     shown = [*paper, *seeds, *zones["reproduced"], *(interval or []), *([] if centre is None else [centre])]
     scale = _scale([one for one in shown if math.isfinite(one)])
-    said = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
+    label = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
     parts = [
-        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(said)}">',
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(label)}">',
         *(_zone(name, zones[name], scale) for name in ("near", "reproduced")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
-    for tick in scale.ticks():
+    for tick, label in scale.ticks():
         x = scale(tick)
-        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{HEIGHT - 2}">{_tick(tick)}</text>')
+        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{HEIGHT - 2}">{label}</text>')
     ends = sorted({scale(one) for one in paper})
     if len(ends) == 2:
         parts.append(f'<path class="paper-range" d="M{ends[0]} 8H{ends[1]}"/>')
@@ -99,10 +102,6 @@ def _scale(values: list[float]) -> _Scale:
 def _zone(name: str, ends: tuple[float, float], scale: _Scale) -> str:
     low, high = (scale(one) for one in ends)
     return f'<rect class="zone-{name}" x="{low}" y="8" width="{max(high - low, 1):.1f}" height="{AXIS - 8}"/>'
-
-
-def _tick(value: float) -> str:
-    return number(value if abs(value) > 1e-12 else 0.0)
 
 
 def _escape(text: str) -> str:

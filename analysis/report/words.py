@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from markupsafe import Markup, escape
+
 DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 3
@@ -129,6 +131,16 @@ def count(held: Mapping[str, bool] | None) -> str:
     return f"it holds in {yes} of {len(held)} seeds"
 
 
+def said(claim: Mapping[str, Any]) -> str:
+    """Say what decides a claim: in how many seeds its predicate held, or its number."""
+    return count(claim.get("held")) or measured_value(claim)
+
+
+def with_code(text: str) -> Markup:
+    """Set what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 (escaped before)
+
+
 def sentence(text: str) -> str:
     """Begin with a capital and end with one full stop."""
     text = text.strip()
@@ -200,5 +212,18 @@ def _named(name: str, value: Any) -> str:
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
     one.__name__: one
-    for one in (number, with_unit, paper_value, measured_value, sentence, duration, rate, reasons, slug, plural, plain)
+    for one in (
+        with_code,
+        number,
+        with_unit,
+        paper_value,
+        measured_value,
+        sentence,
+        duration,
+        rate,
+        reasons,
+        slug,
+        plural,
+        plain,
+    )
 }

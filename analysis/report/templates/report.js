@@ -32,8 +32,13 @@ function copying() {
     const text = button.previousElementSibling.textContent;
     button.setAttribute("aria-label", `Copy ${text}`);
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
+      try {
+        await navigator.clipboard.writeText(text);
+        button.textContent = "Copied";
+      } catch { // the browser forbids it: the text is marked, for the reader's own keys
+        getSelection().selectAllChildren(button.previousElementSibling);
+        button.textContent = "Marked";
+      }
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
   }

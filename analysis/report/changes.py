@@ -1,0 +1,107 @@
+"""What is different between two results, claim by claim: a page, and a feed that readers can subscribe to."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from analysis.report.beside import Beside
+from analysis.report.cards import page_of
+from analysis.report.results import NOT_RUN, Result, state_of
+from analysis.report.words import plural, said
+
+ATOM: Final = "http://www.w3.org/2005/Atom"
+UNDATED: Final = "1970-01-01T00:00:00+00:00"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A claim with another verdict, or with other numbers behind the same one."""
+
+    experiment: Result
+    claim: Mapping[str, Any]
+    link: str
+    before: str
+    now: str
+    numbers_before: str
+    numbers_now: str
+
+    @property
+    def is_of_verdict(self) -> bool:
+        """Whether the verdict is another one, too."""
+        return self.before != self.now
+
+
+def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
+    """List the claims that differ from other results: other verdicts first."""
+    found = [change for one in experiments for change in _changes(one, before)]
+    return sorted(found, key=lambda one: not one.is_of_verdict)
+
+
+def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
+    for claim in experiment.claims:
+        there = before.entry(claim)
+        is_told_elsewhere = "same_as" in claim
+        if there is None or is_told_elsewhere or state_of(claim) == NOT_RUN:
+            continue
+        if there["agrees"] and (there["same_numbers"] or not there["text"]):
+            continue
+        yield Change(
+            experiment,
+            claim,
+            page_of(claim["id"]),
+            there["verdict"],
+            claim["verdict"],
+            there["text"],
+            said(claim),
+        )
+
+
+def summary(found: Sequence[Change], claims: int) -> str:
+    """Say in a sentence how much is different among so many claims."""
+    verdicts = sum(one.is_of_verdict for one in found)
+    numbers = len(found) - verdicts
+    if not found:
+        return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
+    return (
+        f"Of {plural(claims, 'claim')}, {verdicts} {'has' if verdicts == 1 else 'have'} another verdict, "
+        f"and {numbers} {'has' if numbers == 1 else 'have'} other numbers under the same verdict."
+    )
+
+
+def feed(found: Sequence[Change], title: str, told: str) -> str:
+    """Write an Atom feed (RFC 4287): an entry for each experiment with another verdict."""
+    ElementTree.register_namespace("", ATOM)
+    root = ElementTree.Element(f"{{{ATOM}}}feed")
+    by_experiment: dict[str, list[Change]] = {}
+    for one in found:
+        if one.is_of_verdict:
+            by_experiment.setdefault(one.experiment.id, []).append(one)
+    ended = {name: _ended(of_it[0].experiment) for name, of_it in by_experiment.items()}
+    _entry(root, "urn:ledbat-testbed:changes", title, max(ended.values(), default=UNDATED))
+    for name, value in (("subtitle", told), ("author", None)):
+        element = ElementTree.SubElement(root, f"{{{ATOM}}}{name}")
+        element.text = value
+        if value is None:
+            ElementTree.SubElement(element, f"{{{ATOM}}}name").text = "LEDBAT testbed"
+    for name, of_it in by_experiment.items():
+        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
+        first = of_it[0].experiment
+        kinds = Counter(f"{one.before} to {one.now}" for one in of_it)
+        moved = ", ".join(f"{amount} from {kind}" for kind, amount in kinds.items())
+        _entry(entry, f"urn:ledbat-testbed:{name}:{ended[name]}", f"{first.artefact}, {name}: {moved}", ended[name])
+        ElementTree.SubElement(entry, f"{{{ATOM}}}link", {"href": f"{name}.html"})
+        lines = [f"{one.claim['title']} {one.before} before, {one.now} now." for one in of_it]
+        ElementTree.SubElement(entry, f"{{{ATOM}}}summary").text = "\n".join(lines)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _entry(parent: ElementTree.Element, identifier: str, title: str, updated: str) -> None:
+    for name, value in (("id", identifier), ("title", title), ("updated", updated)):
+        ElementTree.SubElement(parent, f"{{{ATOM}}}{name}").text = value
+
+
+def _ended(experiment: Result) -> str:
+    return str(max((run["ended"] for run in experiment.data["runs"]), default=UNDATED))

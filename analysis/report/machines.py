@@ -1,0 +1,36 @@
+"""Agreement per claim between results of several machines."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from analysis.report.beside import Beside
+from analysis.report.cards import page_of
+from analysis.report.results import Result
+from analysis.report.words import said
+
+
+def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:
+    """Give what the page of machines shows: a row for each claim, and counts for each of the other results."""
+    rows = []
+    counted: list[Counter[str]] = [Counter() for _ in others]
+    for experiment in experiments:
+        for claim in experiment.claims:
+            there = [one.entry(claim) for one in others]
+            for counter, entry in zip(counted, there, strict=True):
+                if entry:
+                    counter["same_numbers"] += entry["same_numbers"]
+                    counter["agree" if entry["agrees"] else "differ"] += 1
+            known = [entry for entry in there if entry]
+            rows.append(
+                {
+                    "link": page_of(claim["id"]),
+                    "name": claim["id"],
+                    "title": claim["title"],
+                    "verdict": claim["verdict"],
+                    "text": said(claim),
+                    "there": there,
+                    "agreement": f"{sum(entry['agrees'] for entry in known)} of {len(known)}" if known else "",
+                }
+            )
+    return {"rows": rows, "columns": others, "agreement": list(zip(others, counted, strict=True))}

@@ -1,0 +1,48 @@
+"""A real browser for tests of pages: Debian's Chromium, driven by Playwright. Tests skip where there is none."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+NO_CHROMIUM = "chromium is not installed (Debian: apt-get install chromium)"
+DESK = {"width": 1300, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+def chromium() -> Iterator[Any]:
+    """Give the browser; a fixture's body."""
+    if CHROMIUM is None:
+        pytest.skip(NO_CHROMIUM)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Any, file: Path, anchor: str = "", **options: Any) -> Any:
+    """Open a file at a desk's size; what the page says on its console or throws fails the test in `at_rest`."""
+    page = browser.new_page(**{"viewport": DESK, **options})
+    page.said = []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.goto(file.as_uri() + anchor)
+    return page
+
+
+def serious(page: Any) -> list[str]:
+    """Give what axe-core finds serious or critical on a page, one line each."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"preload": False}).response["violations"]
+    return [
+        f"{one['id']}: {node['html'][:120]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]

