@@ -1,4 +1,4 @@
-"""What a schema cannot see: names that must exist, instants that must lie inside the run."""
+"""Checks what a schema cannot: names must exist, instants must lie inside the run, a topology must have the fields."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5
 
 MOST_DRAWN_EVENTS = 100_000
-"""Of one entry in a run, on average: each is carried out by processes of its own, some 10 ms of a processor's time."""
+"""Per entry and run, on average. Each event starts processes, which take some 10 ms of processor time."""
 
 
 def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]) -> list[Problem]:
-    """Every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
+    """Return every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
     end_ns = parse(filled["duration"], "time")
     try:
         network = by_name.describe(schema.in_base_units(filled, *[schema.load_schema("scenario")] * 2))
@@ -40,7 +40,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
 
 
 def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
-    """Rates that the limiter cannot keep, and buffers so small that the fidelity probe cannot keep a fast link busy."""
+    """Find rates that the limiter cannot keep, and buffers too small for the probe to keep a fast link busy."""
     places: list[tuple[FieldPath, dict[str, Any]]] = [
         ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
     ]
@@ -71,7 +71,7 @@ def _flow_problems(
 ) -> Iterator[Problem]:
     hosts = [name for name, node in network.nodes.items() if node.kind == "host"]
     names: set[str] = set()
-    senders: dict[tuple[str, str], dict[str, Any]] = {}  # a sysctl holds for all flows of a host
+    senders: dict[tuple[str, str], dict[str, Any]] = {}  # a sysctl applies to all flows of a host
     for index, flow in enumerate(filled["flows"]):
         path: FieldPath = ("flows", index)
         if flow["name"] in names:
@@ -111,7 +111,7 @@ def _flow_problems(
 def _clock_problems(
     document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]
 ) -> Iterator[Problem]:
-    """What a relay cannot show of a clock (engine/guest/relay.c) is refused."""
+    """Refuse clocks that a relay (engine/guest/relay.c) cannot show."""
     clocks = filled.get("clocks", [])
     hosts = {flow[end] for flow in filled["flows"] for end in ("from", "to")}
     for index, host in enumerate(clock["host"] for clock in clocks):

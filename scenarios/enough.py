@@ -1,4 +1,4 @@
-"""Parameters that default to what the path can carry: the file of a client that can only send files."""
+"""Defaults of parameters that follow the path, such as the file of a client that can only send files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from topologies import by_name
 
 
 def defaults(flows: list[dict[str, Any]], data: Mapping[str, Any], known: Mapping[str, Any]) -> list[dict[str, str]]:
-    """For each flow: the parameters marked `follows_path` that it leaves out, with a value for this scenario.
+    """Return for each flow the parameters marked `follows_path`, with a value for this scenario.
 
-    That is what the path can carry while the flow lasts, but no less than the parameter's default and no more than its
-    range allows. Where several flows have such a parameter, it is the default: both sides keep their files in the
-    guest's memory, which holds no larger ones of several. `data` is in base units.
+    The value is what the path can carry while the flow lasts, but at least the parameter's default and at most what its
+    range allows. If several flows have such a parameter, it is the default: both sides keep their files in the guest's
+    memory, which has no room for several larger ones. `data` is in base units.
     """
     following = [
         {

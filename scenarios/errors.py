@@ -1,4 +1,4 @@
-"""What is wrong with a scenario or implementation file, told so that it can be put right without reading code."""
+"""Problems of a scenario or implementation file, in words that suffice to fix it without reading code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FieldPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it is, what was found there, what may stand there instead."""
+    """One mistake: its place, what was found there and what is allowed."""
 
     file: Path
     line: int
@@ -25,16 +25,16 @@ class Problem:
 
 
 class ScenarioError(ValueError):
-    """Raised with every problem that was found; its text has one line for each."""
+    """Raised with every problem found; its text has a line for each."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        # Cells of one file share most lines, so the same mistake is found once a cell.
+        # Cells of one file share most lines, so a mistake may be found once per cell.
         self.problems = tuple(dict.fromkeys(problems))
         super().__init__("\n".join(map(str, self.problems)))
 
 
 def field_name(path: Iterable[str | int]) -> str:
-    """Write the field as a reader would: ``flows[1].params.target``."""
+    """Return the name of a field: ``flows[1].params.target``."""
     name = ""
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
@@ -42,7 +42,7 @@ def field_name(path: Iterable[str | int]) -> str:
 
 
 def choices(allowed: Sequence[str], found: object = None) -> str:
-    """List what is allowed, with the nearest one first asked for when `found` looks like a slip of the pen."""
+    """List the allowed values, and suggest the nearest one if `found` looks like a slip."""
     listed = ", ".join(allowed) if allowed else "nothing"
     close = difflib.get_close_matches(str(found), allowed, n=1)
     return f"{listed} (did you mean {close[0]}?)" if close else listed

@@ -1,4 +1,4 @@
-"""The implementations that scenarios may name: folders of images/implementations, each with an implementation.yaml."""
+"""Reads the implementations that scenarios may name: folders of images/implementations with an implementation.yaml."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 
 Implementation = dict[str, Any]
 Value = int | bool | str
-"""Of a parameter; text is one of the parameter's choices."""
+"""The value of a parameter; text is one of its choices."""
 
 
 def known(folder: Path | None = None) -> dict[str, Implementation]:
-    """Every implementation of `folder` (the project's own) by its name: its file with defaults and what it extends.
+    """Return every implementation in `folder` (default: the project's) by name, with defaults and what it extends.
 
-    Raises ScenarioError for a file that departs from the schema.
+    Raises ScenarioError for a file that violates the schema.
     """
     rules = schema.load_schema("implementation")
     files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
@@ -41,9 +41,9 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
 
 
 def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
-    """What `name` extends, what that extends, and so on.
+    """Return what `name` extends, what that extends, and so on.
 
-    Raises ScenarioError where one does not exist or extends itself in the end.
+    Raises ScenarioError if one does not exist or extends itself in the end.
     """
     line: list[str] = []
     while (base := documents[line[-1] if line else name].data.get("extends")) is not None:
@@ -58,7 +58,7 @@ def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:
 
 
 def _refuse_lost_packages(document: Document, base: str, inherited: Mapping[str, Any]) -> None:
-    """Raise ScenarioError for a root without packages in place of one with packages: who wrote that expected them."""
+    """Raise ScenarioError for a root without packages that replaces one with packages, which its author expects."""
     own, lost = document.data.get("root"), inherited.get("root", {}).get("packages")
     if isinstance(own, dict) and "suite" in own and "packages" not in own and lost:
         allowed = f"what of {', '.join(lost)} this root needs, or []"
@@ -67,7 +67,7 @@ def _refuse_lost_packages(document: Document, base: str, inherited: Mapping[str,
 
 
 def _merged(base: Any, changes: Any) -> Any:
-    """Change `base` by the fields of `changes`: mappings field by field, a root and anything else replaced."""
+    """Update `base` with `changes`: mappings field by field; a root and anything else is replaced."""
     if not (isinstance(base, dict) and isinstance(changes, dict)):
         return changes
     merged = {name: value if name == "root" else _merged(base.get(name), value) for name, value in changes.items()}
@@ -94,7 +94,7 @@ def parameter_problems(document: Document, path: FieldPath, declared: Mapping[st
 
 
 def resolved_parameters(given: Mapping[str, object], declared: Mapping[str, Any]) -> dict[str, Value]:
-    """Each declared parameter with its value or default; quantities as integers, named like `target_ns`."""
+    """Return each declared parameter with its value or default; quantities are integers, named like `target_ns`."""
     values = {}
     for name, parameter in declared.items():
         kind = parameter["type"]

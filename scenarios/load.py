@@ -1,4 +1,4 @@
-"""YAML files to plain data in which every value still knows the line it came from."""
+"""Reads YAML files into plain data that still knows the line of every value."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 
 
 class _Loader(Composer, yaml.CBaseLoader):
-    """YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as a reader of an event's `on:` expects.
+    """Loads YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as an event's `on:` requires.
 
-    No aliases: a few lines of them can stand for more data than any memory holds, or for themselves.
-
-    libyaml reads the text; nodes are put together here, where aliases can be refused.
+    Refuses aliases: a few lines of them can stand for more data than any memory holds, or for themselves. libyaml reads
+    the text; this class composes the nodes, so that it can refuse aliases.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,7 +27,7 @@ class _Loader(Composer, yaml.CBaseLoader):
         Composer.__init__(self)
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose the next node, unless it stands for another."""
+        """Compose the next node, unless it is an alias."""
         if self.check_event(yaml.AliasEvent):
             mark: Any = self.get_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
             raise ComposerError(None, None, "aliases are not allowed here", mark)
@@ -52,7 +51,7 @@ _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float"
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data, and the line (from 1) of each field in the file it came from."""
+    """Plain data of a file, with the line (from 1) of each field."""
 
     file: Path
     data: dict[str, Any]
@@ -69,7 +68,7 @@ class Document:
 def read_nodes(file: Path) -> yaml.MappingNode:
     """Read the file as a tree of YAML nodes.
 
-    Raises ScenarioError for a file that cannot be read, is no YAML, is no mapping, or names a field twice.
+    Raises ScenarioError for a file that cannot be read, is not YAML or not a mapping, or names a field twice.
     """
     try:
         if file.stat().st_size > _LARGEST_BYTES:
@@ -102,13 +101,13 @@ def read_nodes(file: Path) -> yaml.MappingNode:
 
 
 def document(file: Path, node: yaml.MappingNode) -> Document:
-    """Turn a tree of nodes into plain data; it may have been merged from several places of `file`."""
+    """Turn a tree of nodes, which may be merged from several places of `file`, into plain data."""
     lines: dict[FieldPath, int] = {(): node.start_mark.line + 1}
     return Document(file, _plain(node, (), lines), lines)
 
 
 def read(file: Path) -> Document:
-    """Read the whole file as plain data with lines; errors as in `read_nodes`."""
+    """Read a whole file as plain data with lines; raises the errors of `read_nodes`."""
     return document(file, read_nodes(file))
 
 
@@ -127,7 +126,7 @@ def _plain(node: yaml.Node, path: FieldPath, lines: dict[FieldPath, int]) -> Any
 
 
 def _foreign(node: yaml.Node, path: FieldPath) -> Iterator[tuple[FieldPath, int, str, str]]:
-    """What YAML allows and no file here means: names that are no text, explicit tags, numbers that are none."""
+    """Find what YAML allows and this project does not: names that are not text, explicit tags, malformed numbers."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -149,7 +148,7 @@ def _foreign(node: yaml.Node, path: FieldPath) -> Iterator[tuple[FieldPath, int,
 
 
 def _duplicates(node: yaml.Node, path: FieldPath) -> list[tuple[FieldPath, int, int]]:
-    """Fields named twice: path, first line, second line."""
+    """Return the fields named twice: path, first line, second line."""
     found: list[tuple[FieldPath, int, int]] = []
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):

@@ -1,4 +1,4 @@
-"""What running scenarios means, before anything runs: one line for each cell."""
+"""Lists the cells of scenarios before anything runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlannedCell(TypedDict):
 def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
     """List every cell of the scenarios, in their order.
 
-    Raises ScenarioError with the problems of all files, also when two files claim the same experiment.
+    Raises ScenarioError with the problems of all files, including two files with the same experiment.
     """
     planned, problems = list[PlannedCell](), list[Problem]()
     owners: dict[str, Path] = {}

@@ -1,4 +1,4 @@
-"""A scenario file to its cells, and a cell with a seed to the run.json in which every value is decided."""
+"""Resolves a scenario file to its cells, and a cell with a seed to the run.json in which every value is decided."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from scenarios.load import Document
 from topologies import by_name
 
 MOST_VALUES = 1_000_000
-"""In the cells of a scenario together: checking so many takes about a minute."""
+"""In all cells of a scenario together; checking so many takes about a minute."""
 MOST_RUNS = 100_000
-"""Of a scenario: more than a day of one processor, as no run takes less than a second."""
+"""Of a scenario. More would take a processor over a day, because each run takes at least a second."""
 
 FORMAT = 2
 FIRST_PORT = 5001
@@ -31,15 +31,15 @@ FIRST_PORT = 5001
 SIZES = ("full", "quick")
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
-# These say how cells come about; no single cell has them.
+# These fields define the cells; no single cell has them.
 _VARIATION = ("matrix", "cases", "quick")
-# These are resolved for a cell, or for a run, into others.
+# These are resolved into other fields of a cell or a run.
 _RESOLVED = (*_VARIATION, "experiment", "seeds", "start_jitter_ns", "delay_spread_ns", "paired")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a scenario's matrix: everything about its runs but the seed."""
+    """One point of a scenario's matrix: everything about its runs except the seed."""
 
     scenario: Path
     study: str
@@ -107,7 +107,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
 
 
 def resolve(cell: Cell, seed: int) -> dict[str, Any]:
-    """Give the run.json of one run; provenance and origin are the engine's to add."""
+    """Return the run.json of one run; the engine adds provenance, origin and sizes."""
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
         flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns[flow["name"]])
@@ -123,7 +123,7 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
 
 
 def _place(run: dict[str, Any]) -> None:
-    """Put the run on its network: where flows go, and what events change where. Only paths that flows use are kept."""
+    """Place the run on its network: where flows go and what events change. Keep only the paths that flows use."""
     network = by_name.describe(run)
     senders = {flow["from"] for flow in run["flows"]}
     network.paths = [path for path in network.paths if senders & {path.source, path.destination}]
@@ -136,7 +136,7 @@ def _place(run: dict[str, Any]) -> None:
 
 
 def _random(cell: Cell, seed: int, what: str) -> random.Random:
-    """Give a source of its own to each thing that is drawn, so that one more leaves the others as they were.
+    """Return a source of its own for each thing that is drawn, so that one more leaves the others unchanged.
 
     `random.Random` promises the same `random()` for the same text on every machine and version.
     """
@@ -144,7 +144,7 @@ def _random(cell: Cell, seed: int, what: str) -> random.Random:
 
 
 def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterator[dict[str, Any]]:
-    """Draw the events behind one of `drawn_events`."""
+    """Draw the events of one entry of `drawn_events`."""
 
     def exponential_ns(mean_ns: int) -> int:
         return int(-math.log(1 - source.random()) * mean_ns)
@@ -198,7 +198,7 @@ def _written(value: object) -> str:
 
 
 def _check_variation(document: Document, rules: schema.Schema) -> None:
-    """Refuse a malformed matrix, case or quick part before it is used to build cells."""
+    """Refuse a malformed matrix, case or quick part before cells are built from it."""
     properties = {name: rules["properties"][name] for name in _VARIATION}
     wrong = schema.problems(document, {"properties": properties, "$defs": rules["$defs"]})
     if wrong:
@@ -222,7 +222,7 @@ def _check_variation(document: Document, rules: schema.Schema) -> None:
 
 
 def _check_count(document: Document) -> None:
-    """Refuse more cells than anybody can wait for, before the first is made."""
+    """Refuse more cells than anyone can wait for, before the first is built."""
     matrix, cases = document.data.get("matrix", {}), document.data.get("cases", {})
     lengths = [len(values) for values in matrix.values()] + ([len(cases)] if cases else [])
     cells = math.prod(lengths)
@@ -235,14 +235,14 @@ def _check_count(document: Document) -> None:
 
 
 def _count(data: Any) -> int:
-    """Count the values that are no lists or mappings."""
+    """Count the values that are not lists or mappings."""
     if isinstance(data, dict | list):
         return sum(map(_count, data.values() if isinstance(data, dict) else data))
     return 1
 
 
 def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, Any], yaml.MappingNode]]:
-    """Yield each cell's values and scenario as nodes; names of the matrix that occur are added to `used`."""
+    """Yield the values and the nodes of each cell; add the names of the matrix that occur to `used`."""
     base = yaml.MappingNode(
         root.tag, [pair for pair in root.value if pair[0].value not in _VARIATION], root.start_mark, root.end_mark
     )
@@ -260,7 +260,7 @@ def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, 
 
 
 def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[str]) -> Iterator[Problem]:
-    """Find every `${name}` that was not replaced because the matrix has no such name."""
+    """Find every `${name}` whose name the matrix does not have."""
     if isinstance(data, dict | list):
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
             yield from _unknown_names(document, (*path, key), value, names)
@@ -270,13 +270,13 @@ def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[s
 
 
 def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
-    """Get the mapping under `name`, empty when there is none."""
+    """Return the mapping under `name`, empty if there is none."""
     found = next((value for key, value in mapping.value if key.value == name), None)
     return found or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
 
 
 def _merged(base: yaml.Node, changes: yaml.Node) -> Any:
-    """Change `base` by the fields of `changes`: mappings field by field, anything else replaced."""
+    """Update `base` with `changes`: mappings field by field; anything else is replaced."""
     if not (isinstance(base, yaml.MappingNode) and isinstance(changes, yaml.MappingNode)):
         return changes
     fields = {key.value: (key, value) for key, value in base.value}
@@ -287,7 +287,7 @@ def _merged(base: yaml.Node, changes: yaml.Node) -> Any:
 
 
 def _substituted(node: yaml.Node, values: dict[str, yaml.ScalarNode], used: set[str]) -> Any:
-    """Replace `${name}` in the tree; a field that is nothing else takes the value with its type."""
+    """Replace `${name}` in the tree; a field that consists of nothing else gets the value with its type."""
     if isinstance(node, yaml.MappingNode):
         pairs = [(key, _substituted(value, values, used)) for key, value in node.value]
         return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)

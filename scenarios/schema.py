@@ -1,7 +1,7 @@
-"""JSON schemas of the project: checking with messages for people, defaults, and units turned into integers.
+"""Applies JSON schemas: checks with messages for people, fills in defaults, converts quantities to integers.
 
-Two keywords are the project's own. ``unit: time`` (or another name of `units.QUANTITIES`) says that a value is a
-quantity with its unit written; ``atLeast`` and ``atMost`` bound such a value, in the same notation.
+The project adds keywords. ``unit: time`` (or another name of `units.QUANTITIES`) means that a value is a quantity
+written with its unit; ``atLeast`` and ``atMost`` bound such a value, in the same notation.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def load_schema(name: str) -> Schema:
 
 
 def problems(document: Document, schema: Schema) -> list[Problem]:
-    """Everything in which the document departs from the schema, in the order of the file's lines."""
+    """Return every violation of the schema, in the order of the file's lines."""
     errors = _Validator(schema).iter_errors(document.data)
     found = [problem for error in errors for problem in _explain(document, error)]
     return sorted(found, key=lambda problem: problem.line)
 
 
 def with_defaults(data: Any, schema: Schema, root: Schema) -> Any:
-    """Copy `data` with a default in every field left out, as deep as the schema has any."""
+    """Copy `data` with defaults for missing fields, at every depth of the schema."""
     schema = _followed(schema, root)
     if isinstance(data, dict):
         fields: Schema = schema.get("properties", {})
@@ -55,7 +55,7 @@ def with_defaults(data: Any, schema: Schema, root: Schema) -> Any:
 
 
 def in_base_units(data: Any, schema: Schema, root: Schema) -> Any:
-    """Copy valid `data` with integers for quantities; each such field's name gains its suffix (`rate_bps`)."""
+    """Copy valid `data` with integers for quantities, whose fields get the unit as a suffix (`rate_bps`)."""
     schema = _followed(schema, root)
     if isinstance(data, dict):
         converted = {}
@@ -74,7 +74,7 @@ def in_base_units(data: Any, schema: Schema, root: Schema) -> Any:
 
 
 def _followed(schema: Schema, root: Schema) -> Schema:
-    """Replace a `$ref` to the root's `$defs` by what it names; what stands beside it wins."""
+    """Replace a `$ref` to the root's `$defs` by its target; fields beside it take precedence."""
     if "$ref" not in schema:
         return schema
     return {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
@@ -92,7 +92,7 @@ def _check_bound(below: bool, bound: str, value: object, schema: Schema) -> Iter
     try:
         number = quantity.parse(value)
     except UnitError:
-        return  # told by `unit`
+        return  # `unit` reports it
     limit = quantity.parse(bound)
     if number < limit if below else number > limit:
         yield ValidationError(f"found {value!r}, too {'small' if below else 'large'}")
@@ -107,7 +107,7 @@ def _check_at_most(_validator: Any, bound: str, value: object, schema: Schema) -
 
 
 def _check_unique(_validator: Any, wanted: bool, value: object, _schema: Schema) -> Iterator[ValidationError]:
-    """In one pass, and by how values are written; the validator's own compares each with each if their types differ."""
+    """Compare values as written, in one pass; the validator's own check compares all pairs if types differ."""
     if not wanted or not isinstance(value, list):
         return
     seen: set[str] = set()
@@ -129,7 +129,7 @@ _Validator: Any = extend(Draft202012Validator, _KEYWORDS)  # type: ignore[no-unt
 
 
 def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
-    """Tell the problems behind one error of the validator, each with what is found and what is allowed."""
+    """Yield the problems behind one error of the validator, with what was found and what is allowed."""
     path = tuple(error.absolute_path)
     value: Any = error.instance
     schema = error.schema if isinstance(error.schema, Mapping) else {}
@@ -164,7 +164,7 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
         case "atMost":
             yield document.problem(path, error.message, f"{schema['atMost']} or less")
         case "oneOf":
-            pass  # told by `type`
+            pass  # `type` reports it
         case "minimum":
             yield document.problem(path, found, f"{schema['minimum']} or more")
         case "maximum":
@@ -176,7 +176,7 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
 
 
 def _meaning(field: Schema) -> str:
-    """What a field that is missing should say: the values that it may have, and what they are."""
+    """Return what a missing field should hold: its allowed values and their meaning."""
     values = ", ".join(map(str, field.get("enum", field.get("items", {}).get("enum", ()))))
     description = str(field.get("description", "a value"))
     return f"{values} ({description})" if values else description

@@ -1,4 +1,4 @@
-"""Quantities as scenarios write them ('10mbit', '25ms', '40p', '12kB') to integers in one base unit each."""
+"""Converts quantities as scenarios write them ('10mbit', '25ms', '40p', '12kB') to integers in base units."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONGEST = 50
 
 
 class UnitError(ValueError):
-    """The text is no such quantity; the message says what was found."""
+    """The text is not such a quantity; the message says what was found."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of value: its units as multiples of the base unit, and the suffix its integer carries in run.json.
+    """A kind of value: its units as multiples of the base unit, and the suffix of its integer in run.json.
 
-    Only `signed` ones can be below zero.
+    Only a `signed` quantity can be below zero.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Quantity:
         """Convert a value to base units.
 
         Raises UnitError for a value without a unit, with an unknown unit, finer than the base unit, larger than the
-        guest's programs can read, or below zero unless that means something.
+        guest's programs can read, or below zero and not signed.
         """
         if not isinstance(value, str):
             kind = "a number without a unit" if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -82,5 +82,5 @@ QUANTITIES = {
 
 
 def parse(value: object, quantity: str) -> int:
-    """`value` as an integer: times in ns, rate in bit/s, packets, bytes, share in millionths, skew in billionths."""
+    """Return `value` as an integer: time in ns, rate in bit/s, packets, bytes, share in 1e-6, skew in 1e-9."""
     return QUANTITIES[quantity].parse(value)

@@ -1,8 +1,8 @@
-"""The host's own kernel, in real time: what remains is what a kernel decides, not what a simulator assumes.
+"""Runs on the host's own kernel, in real time.
 
-The agent runs in the guest's root file system with network and process namespaces of its own, so the host's network is
-not touched, its packages do not matter, and nothing is left however a run ends: the kernel removes namespaces with all
-links, queues and switches in them once their processes are gone. Root is root here: no foreign program is let in.
+The agent runs in the guest's root file system, in its own network and process namespaces. So the host's network stays
+untouched and its packages do not matter. Nothing is left however a run ends: the kernel removes the namespaces, with
+all links, queues and switches, once their processes are gone. Root is root here, so no foreign program is let in.
 """
 
 import os
@@ -22,7 +22,7 @@ from engine.images import Images
 from engine.sandbox import Limits
 
 _BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile
-_SIGN_NS = 10 * SECOND_NS  # virtual time passes no faster than the watch looks
+_SIGN_NS = 10 * SECOND_NS  # far less than the silence after which the watch ends a run
 _TOLERANCE_NS = 1_000_000
 """Whatever handles a packet may be kept waiting; a delay-based sender would see a packet at 10 Mbit/s (1.2 ms)."""
 _NO_IPV6 = "net/ipv6/conf/all/disable_ipv6"  # whose own messages would be captured; other backends boot without it
@@ -42,7 +42,7 @@ class Guest:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """The host's kernel, the modules under test as loaded, what runs on it."""
+        """The host's kernel, the loaded modules under test, and the images used."""
         return {
             "commit": provenance.commit(),
             "code": provenance.code("native"),
@@ -62,7 +62,7 @@ class Guest:
 
 
 def prepare(run: dict[str, Any]) -> Guest:
-    """Raises EngineError when the host lacks a part, or the run needs what must not run on it."""
+    """Prepare a run. Raises EngineError if the host lacks a part, or the run needs what must not run on it."""
     if os.geteuid():
         raise EngineError("the native backend makes links and queues in this host's kernel: start it as root")
     for program, package in _NEEDED.items():
@@ -98,7 +98,7 @@ def _load(module: str) -> None:
 
 
 def _check_kernel(boot: Images, run: dict[str, Any]) -> None:
-    """Try every part of the kernel that the run needs in namespaces that are thrown away."""
+    """Try every part of the kernel that the run needs, in namespaces that are thrown away."""
     switches = any(node["kind"] == "switch" for node in run["network"]["nodes"].values())
     controls = [entry["congestion_control"] for entry in run["implementations"].values()]
     parts = ["switches" if switches else "no", *controls]
@@ -108,7 +108,7 @@ def _check_kernel(boot: Images, run: dict[str, Any]) -> None:
 
 
 def _command(boot: Images, program: str, folder: Path | None, words: list[str] | None = None) -> list[str]:
-    """The command that runs a module of the project as root in namespaces of its own, which end with this process."""
+    """Return the command that runs a module as root in its own namespaces, which end with this process."""
     outside = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--ipc", "--uts"]
     outside += ["--fork", "--kill-child=KILL", "--mount-proc", "bwrap", "--cap-add", "ALL", "--clearenv"]
     for entry in sorted(boot.rootfs.iterdir()):
@@ -116,7 +116,7 @@ def _command(boot: Images, program: str, folder: Path | None, words: list[str] |
             outside += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
         elif entry.name not in _OWN:
             outside += ["--ro-bind", str(entry), f"/{entry.name}"]
-    # the proc file system is the namespace's own, but sysctls in it can be written
+    # the proc file system of the namespace, with writable sysctls
     outside += ["--bind", "/proc", "/proc", "--bind", "/sys", "/sys", "--dev-bind", "/dev", "/dev"]
     for place in ("/run", "/tmp", "/var/log", "/etc/openvswitch"):  # noqa: S108  the run's own
         outside += ["--tmpfs", place]
@@ -129,7 +129,7 @@ def _command(boot: Images, program: str, folder: Path | None, words: list[str] |
 
 
 def _srcversion(module: str) -> str:
-    """What identifies a loaded module's source, as modinfo has it."""
+    """Return what identifies a loaded module's source, as modinfo shows it."""
     try:
         return Path(f"/sys/module/{module}/srcversion").read_text().strip()
     except FileNotFoundError:

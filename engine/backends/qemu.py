@@ -1,10 +1,10 @@
-"""Debian's stock kernel in QEMU's emulator, whose clock counts instructions: virtual time without User-Mode Linux.
+"""Runs on Debian's stock kernel in QEMU, whose clock counts instructions: virtual time without User-Mode Linux.
 
 Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
-host's speed; but computing is not free as in the default backend, and a repeated run may differ by microseconds now and
-then (docs/backends.md). All comes in one initial RAM disk: a disk's timing would be the host's. So the firmware is one
-that does not look at disks, and the one through which results leave is touched at the end only. A program under test
-that needs no root of its own comes in the RAM disk as well; the emulator is walled in as other guests are.
+host's speed. But computing is not free, as it is in the default backend, and a repeated run may differ by microseconds
+now and then (docs/backends.md). Everything is in one initial RAM disk, because a disk would have the host's timing. So
+the firmware does not look at disks, and the disk through which results leave is used only at the end. A program under
+test without a root of its own is in the RAM disk as well. The emulator runs in a sandbox, like other guests.
 """
 
 import json
@@ -31,7 +31,7 @@ from images.cache import default_root
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY_MIB = 1536
-_DELAY_TOLERANCE_NS = 100_000  # to handle a packet takes instructions, and so time
+_DELAY_TOLERANCE_NS = 100_000  # handling a packet takes instructions, and so time
 _LEAST_WALL_S, _WALL_S_PER_VIRTUAL_S = 300.0, 20.0
 _KERNEL_ARGUMENTS = ("console=ttyS0", "quiet", "panic=-1", "nokaslr", "mitigations=off", "ipv6.disable_ipv6=1")
 
@@ -49,7 +49,7 @@ class Guest:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Kernel package, everything in the initial RAM disk by one digest, emulator."""
+        """The kernel's package, one digest of everything in the initial RAM disk, and the emulator."""
         version = subprocess.check_output([EMULATOR, "--version"], text=True).splitlines()[0]
         return {
             "commit": provenance.commit(),
@@ -113,7 +113,7 @@ class Guest:
 
 
 def prepare(run: dict[str, Any]) -> Guest:
-    """Raises EngineError when the emulator or its images are missing, or the run needs what they do not have."""
+    """Prepare a run. Raises EngineError if the emulator or its images are missing, or lack what the run needs."""
     if shutil.which(EMULATOR) is None:
         raise EngineError(f"{EMULATOR} is not installed: sudo apt-get install --no-install-recommends qemu-system-x86")
     names = [name for name, entry in run["implementations"].items() if entry["kind"] == "program"]
@@ -141,7 +141,7 @@ def _walled() -> bool:
 
 
 def _walls(*seen: Path) -> list[str]:
-    """What goes before the emulator: it sees installed programs and these folders, of which it can write the last."""
+    """Return the sandbox around the emulator: it sees installed programs and these folders, and can write the last."""
     if not _walled():
         return []
     words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
@@ -153,7 +153,7 @@ def _walls(*seen: Path) -> list[str]:
 
 
 def _pack(base: Path, code: Path, programs: Mapping[str, Program], folder: Path, initrd: Path) -> None:
-    """The base archive, followed by one with the guest's code, programs and run folder: one archive to the kernel."""
+    """Append the guest's code, programs and run folder to the base archive; the kernel reads both as one."""
     with tempfile.TemporaryDirectory(prefix="testbed-qemu-") as name:
         added = Path(name)
         shutil.copytree(code, added / "opt/testbed")
@@ -164,7 +164,7 @@ def _pack(base: Path, code: Path, programs: Mapping[str, Program], folder: Path,
             (added / "results" / part).mkdir()
         shutil.copy(folder / "run.json", added / "results")
         for path in (added, *added.rglob("*")):
-            os.utime(path, (0, 0), follow_symlinks=False)  # what the kernel reads takes instructions
+            os.utime(path, (0, 0), follow_symlinks=False)  # the kernel spends instructions on what it reads
         command = (
             'cp "$1" "$2" && find . -print0 | LC_ALL=C sort -z | '
             'cpio --null --create --format=newc --owner=0:0 --reproducible --quiet >>"$2"'
@@ -177,7 +177,7 @@ def _pack(base: Path, code: Path, programs: Mapping[str, Program], folder: Path,
 
 def _unpack(disk: Path, folder: Path) -> None:
     kept = (folder / "logs" / "console.log").read_bytes()
-    # the archive is the guest's: as input, so that tar does not unpack what is packed; the host's own files stay
+    # the guest made the archive: pass it as input, so that tar does not decompress it, and keep the host's own files
     words = ["tar", "--extract", "--file", "-", "--directory", str(folder), "--no-same-owner"]
     words += ["--exclude=./run.json", "--exclude=./logs/console.log"]
     with disk.open("rb") as archive:

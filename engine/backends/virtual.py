@@ -1,4 +1,4 @@
-"""The default: a User-Mode Linux guest in virtual time."""
+"""Runs in a User-Mode Linux guest in virtual time; the default."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ def agent(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(run: dict[str, Any]) -> Guest:
-    """See `engine.backends`; an implementation gains the `environment` that its root brings along.
+    """See `engine.backends.prepare`. Each implementation gets the `environment` of its root.
 
     Raises EngineError when images or programs of the run have not been built.
     """
