@@ -1,7 +1,7 @@
-"""The kernel's own bound on a guest's memory and processes: a control group, where the host lets this user have one.
+"""Bounds a guest's memory and processes by a control group, where the host grants this user one.
 
-Two ways: a scope of systemd, of this user or of the system for root; or a folder of the cgroup hierarchy (version 2)
-that somebody has delegated to this user. Where neither is to be had, `engine.usage` counts by polling.
+There are two ways: a scope of systemd (the user's, or the system's for root), or a folder of the cgroup hierarchy
+(version 2) that was delegated to this user. Where neither is available, `engine.usage` counts by polling.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ _PATIENCE_S = 10.0
 
 
 class Group:
-    """Where a guest is: `prefix` goes before its command. Without a cgroup it bounds nothing."""
+    """The group of a guest; `prefix` goes before its command. Without a cgroup it bounds nothing."""
 
     prefix: tuple[str, ...] = ()
     bounds = False
 
     def too_much(self, process: int) -> str | None:  # noqa: ARG002
-        """A sentence when a process of the guest, or all of them, ran into a limit."""
+        """Return a sentence if the guest's processes ran into a limit."""
         return None
 
 
@@ -58,7 +58,7 @@ class _Bounded(Group):
 
 @contextmanager
 def entered(limits: Limits) -> Iterator[Group]:
-    """A group for one guest with these limits, gone afterwards."""
+    """Make a group for one guest with these limits; remove it afterwards."""
     way = _way()
     if way == "systemd":
         yield _Bounded(_scope(limits), limits)
@@ -70,7 +70,7 @@ def entered(limits: Limits) -> Iterator[Group]:
 
 
 def described() -> str:
-    """Which bound on memory and processes guests get on this host."""
+    """Say which bound on memory and processes guests get on this host."""
     way = _way()
     if way == "systemd":
         return "the kernel's: each guest has a cgroup, a scope of systemd"
@@ -81,7 +81,7 @@ def described() -> str:
 
 @cache
 def _way() -> str | None:
-    """``systemd``, the folder in which groups can be made, or None; tried once: what looks right may fail."""
+    """Return ``systemd``, the folder in which groups can be made, or None; tried, since what looks right may fail."""
     if shutil.which("systemd-run") and Path("/run/systemd/system").is_dir() and _works(_scope(_TRIAL)):
         return "systemd"
     for parent in _delegated():
@@ -92,7 +92,7 @@ def _way() -> str | None:
 
 
 def _works(prefix: tuple[str, ...]) -> bool:
-    """Whether a process that is started so has both limits: a property that cannot be kept is ignored in silence."""
+    """Tell whether a process started this way has both limits; systemd silently ignores what it cannot set."""
     mounted = _mounted()
     if mounted is None:
         return False
@@ -106,7 +106,7 @@ def _works(prefix: tuple[str, ...]) -> bool:
 
 
 def _limits_of(limits: Limits) -> tuple[int, int]:
-    """Bytes with the guest's own memory, a file in memory that is counted as well; and processes."""
+    """Return the limits in bytes, with the guest's own memory (a file in memory, which counts), and in processes."""
     return limits.memory_bytes + limits.memory_folder_bytes + _SPARE_BYTES, limits.processes
 
 
@@ -138,7 +138,7 @@ def _folder(parent: Path, limits: Limits) -> Iterator[Path]:
 
 
 def _leave(folder: Path) -> None:
-    """Remove a group; its last processes have been killed and may take a moment to be gone."""
+    """Remove a group; its killed processes may take a moment to disappear."""
     deadline = time.monotonic() + _PATIENCE_S
     while folder.exists():
         try:
@@ -150,7 +150,7 @@ def _leave(folder: Path) -> None:
 
 
 def _delegated() -> list[Path]:
-    """Folders from this process's own group upwards in which this user may make groups with both controllers."""
+    """Return the folders from this process's group upwards in which this user may make groups with both controllers."""
     own = _folder_of(os.getpid())
     if own is None:
         return []
@@ -164,7 +164,7 @@ def _delegated() -> list[Path]:
 
 
 def _folder_of(process: int) -> Path | None:
-    """The folder of a process's group in the unified hierarchy as this process sees it."""
+    """Return the folder of a process's group in the unified hierarchy, as this process sees it."""
     lines = _text(Path(f"/proc/{process}/cgroup")).splitlines()
     path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), None)
     mounted = _mounted()
@@ -172,7 +172,7 @@ def _folder_of(process: int) -> Path | None:
 
 
 def _mounted() -> tuple[Path, str] | None:
-    """Where the unified hierarchy is mounted, and which of its folders is there."""
+    """Return where the unified hierarchy is mounted, and which of its folders that is."""
     for line in _text(Path("/proc/self/mountinfo")).splitlines():
         before, _, after = line.partition(" - ")
         if after.startswith("cgroup2 "):

@@ -1,4 +1,4 @@
-"""The most that the network of a run asks for, at its start and after each of its events."""
+"""Finds the extreme values of a run's network over its start and all its events."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ DIRECTIONS = ("forward", "backward")
 
 @dataclass(frozen=True)
 class Queue:
-    """Rates of one queue and the most packets that may ever wait in it."""
+    """The extreme rates of a queue, and the most packets that may ever wait in it."""
 
     fastest_bps: int
     slowest_bps: int
@@ -16,7 +16,7 @@ class Queue:
 
 
 def queues(run: dict[str, Any], direction: str) -> list[Queue]:
-    """The queues that packets of a direction pass."""
+    """Return the queues that packets of a direction pass."""
     network = run["network"]
     shaped = {end["interface"]: end["egress"] for link in network["links"] for end in link}
     changed = [change for event in run["events"] for change in event["changes"] if "set" in change]
@@ -32,7 +32,7 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
 
 
 def most_ns(run: dict[str, Any], what: str, direction: str) -> int:
-    """The longest `delay` or `jitter` of a direction, over all paths."""
+    """Return the longest `delay` or `jitter` of a direction over all paths."""
     name = f"{direction}_ns"
     first = [path[name] for path in run["network"]["paths"]] if what == "delay" else [0]
     return max(first + [event.get(what, {}).get(name, 0) for event in run["events"]])

@@ -1,4 +1,4 @@
-"""Which runs need not be carried out again."""
+"""Tells which runs need not be carried out again."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ _OF_PROVENANCE = ("commit", "host")
 
 
 def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | None = None) -> bool:
-    """Tell whether a run has ended well, made of the same scenario, images and code as it would be now.
+    """Tell whether a run succeeded with the scenario, images and code that it would have now.
 
-    With `since` also whether it ended after that file was written.
+    With `since` it must also have ended after that file was written.
 
     Raises:
         EngineError: what boots has not been built.
@@ -34,7 +34,7 @@ def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | N
 
 
 def _made_of(run: dict[str, Any]) -> dict[str, Any]:
-    """What decides the bytes of a run."""
+    """Return what determines the bytes of a run."""
     rest = {name: value for name, value in run.items() if name not in _CHANGES}
     provenance = run.get("provenance")
     if isinstance(provenance, dict):

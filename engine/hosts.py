@@ -1,4 +1,4 @@
-"""How each host's kernel behaves in a run: what the scenario says of TCP and what its implementations need."""
+"""Configures the kernel of each host: what the scenario says of TCP and what its implementations need."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _PACING_SYSCTLS: dict[str, dict[str, str]] = {
 
 
 def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The `hosts` of run.json: for each host the options of its route, its sysctls, and whether it has offloads."""
+    """Return the `hosts` of run.json: for each host the options of its route, its sysctls, and whether it offloads."""
     options, sysctls = _route_options(run), _sysctls(run)
     return {
         name: {
@@ -43,7 +43,7 @@ def _route_options(run: dict[str, Any]) -> dict[str, str]:
         for host, timestamps in ((flow["from"], "timestamps"), (flow["to"], "receiver_timestamps")):
             own = run["implementations"][flow["implementation"]].get("tcp", {})
             window_pkts = own.get("initial_window", run["tcp"]["initial_window_pkts"])
-            # one-way delay comes from timestamps: a millisecond is most of a packet at 10 Mbit/s
+            # one-way delay comes from timestamps; at 10 Mbit/s a millisecond is most of a packet
             options[host] = ["features tcp_usec_ts"] if run["tcp"][timestamps] == "1us" else []
             options[host].append(f"initcwnd {window_pkts}")
             if run["tcp"]["ack"] == "every-packet":
@@ -74,7 +74,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
-    """A sysctl takes a quantity in its base unit, times whose sysctl says so in microseconds, a choice by its place."""
+    """Return a sysctl's value: a quantity in base units, or in microseconds if its name says so; the index of a choice."""
     kind = parameter["type"]
     if kind == "choice":
         return int(parameter["choices"].index(params[name]))

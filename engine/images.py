@@ -1,4 +1,4 @@
-"""What boots: what ``python -m images`` has built from the sources of this checkout (images/index.py)."""
+"""Finds what boots: what ``python -m images`` built from the sources of this checkout (images/index.py)."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PROJECT = project_root()
 
 @dataclass(frozen=True)
 class Images:
-    """Folders and files that a guest is made of, and what identifies them."""
+    """The folders and files of a guest, and what identifies them."""
 
     kernel: Path
     rootfs: Path
@@ -31,7 +31,7 @@ class Images:
 class Program:
     """A built program under test: what its endpoints see as /opt/implementation, and its root (None: the guest's).
 
-    `environment` are variables that the root brings along.
+    `environment` has the variables that the root sets.
     """
 
     files: Path
@@ -42,10 +42,10 @@ class Program:
 
 @cache
 def program(name: str) -> Program:
-    """The program of an implementation.
+    """Return the program of an implementation.
 
     Raises:
-        EngineError: it has not been built from its sources of today.
+        EngineError: it has not been built from its current sources.
     """
     entry = _listed(name, f"python -m images {name}")
     try:
@@ -59,13 +59,13 @@ def program(name: str) -> Program:
 
 @cache
 def load(debug: bool = False) -> Images:
-    """The images of this checkout, small ones compared with what was built.
+    """Return the images of this checkout, after comparing the small ones with what was built.
 
-    With `debug` the debug kernel and its modules in place of the others. The root file system's thousands of
-    files are compared by ``python -m images`` only.
+    With `debug` these are the debug kernel and its modules. Only ``python -m images`` compares the thousands of files
+    of the root file system.
 
     Raises:
-        EngineError: they have not been built from the sources of today, or have changed since.
+        EngineError: they have not been built from the current sources, or have changed since.
     """
     name, command = (index.DEBUG, "make debug-images") if debug else (index.BOOT, "make images")
     entries = _listed(name, command)
@@ -91,7 +91,7 @@ def load(debug: bool = False) -> Images:
 
 
 def guest_code(rootfs: Path, digest: str) -> Path:
-    """What guests with a root file system run of this checkout, compiled: see `images.guest_code`.
+    """Return the compiled code that guests with a root file system run; see `images.guest_code`.
 
     Raises:
         EngineError: it does not compile, or is missing from a cache that cannot be written.
@@ -103,12 +103,12 @@ def guest_code(rootfs: Path, digest: str) -> Path:
 
 
 def index_of(name: str) -> Path:
-    """The file that lists program `name`, or what boots (`images.index.BOOT`, `DEBUG`), for the sources of today."""
+    """Return the file that lists program `name`, or what boots (`images.index.BOOT`, `DEBUG`), for current sources."""
     return index.path(default_root(), name)
 
 
 def _listed(name: str, command: str) -> dict[str, Any]:
-    """What an index lists. Raises EngineError that names the command which writes it."""
+    """Return what an index lists. Raises EngineError that names the command which writes it."""
     try:
         listed = index.read(index_of(name))
         listed.pop(index.ENTRIES, None)

@@ -1,4 +1,4 @@
-"""The command that boots a guest."""
+"""Composes the command that boots a guest."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from engine.sizes import MEMORY_MIB
 def boot_arguments(
     images: Images, seed: int, program: str, real_time: bool = False, memory_mib: int = MEMORY_MIB
 ) -> list[str]:
-    """The guest kernel's command line: what makes a run a function of its scenario and seed alone."""
+    """Return the guest kernel's command line, which makes a run a function of its scenario and seed alone."""
     time = (
         []
         if real_time
@@ -51,9 +51,9 @@ def command(
     see: Mapping[str, Path] | None = None,
     interactive: bool = False,
 ) -> list[str]:
-    """The whole command, pinned to `cpu` and inside the sandbox.
+    """Return the whole command, pinned to `cpu` and inside the sandbox.
 
-    Only the programs of the run are seen there, and what `see` adds: paths in the sandbox and what they show.
+    The sandbox shows only the programs of the run and what `see` adds: paths in the sandbox and what they show.
     """
     words = [sandbox.KERNEL, *arguments]
     inside = sandbox.command(images, programs or {}, run_folder, words, limits, see or {}, interactive)

@@ -1,4 +1,4 @@
-"""When things happen in a run. In virtual time waiting is free: everything has room, and more where it needs more."""
+"""Plans the time before and after a scenario. Waiting is free in virtual time, so everything has ample room."""
 
 import math
 from typing import Any
@@ -11,16 +11,16 @@ BUILD_NS = 20 * SECOND_NS
 
 _PROBE_NS, _PROBE_SPREAD_NS, _ENDPOINTS_NS = 5 * SECOND_NS, 4 * SECOND_NS, 5 * SECOND_NS
 _SPARE_NS = 20_000_000
-_PROCESS_NS = 10_000_000  # of virtual time, which its system calls take: more than any program's start
+_PROCESS_NS = 10_000_000  # virtual time that its system calls take; more than any program's start
 _RECEIVERS_NS, _DRAIN_NS, _LAST_NS = 7 * SECOND_NS, 10 * SECOND_NS, 3 * SECOND_NS
 
 
 def lead(run: dict[str, Any]) -> dict[str, int]:
-    """How long what a scenario needs besides its own time takes; becomes `lead` of run.json, all in ns.
+    """Return the `lead` of run.json: what happens when before and after the scenario, all in ns.
 
-    Before the zero of the scenario's clock: `probe_ns` the probe starts, `endpoints_ns` captures and receivers do. Each
-    path is probed for `slot_ns` at most, every `slot_every_ns`. After the end of the flows: `receivers_ns` receivers
-    are told to end, `drain_ns` all is counted, when no packet is under way.
+    The probe starts `probe_ns` before the zero of the scenario's clock, captures and receivers `endpoints_ns` before
+    it. Each path is probed for at most `slot_ns`, every `slot_every_ns`. Receivers are told to end `receivers_ns` after
+    the end of the flows. Packets are counted `drain_ns` after it, when none is under way.
     """
     paths = run["network"]["paths"]
     slots, slot_ns = max(1, len(paths)), max(map(_slot_ns, paths), default=0)
@@ -42,7 +42,7 @@ def lead(run: dict[str, Any]) -> dict[str, int]:
 
 
 def _slot_ns(path: dict[str, Any]) -> int:
-    """How long the probe of a path takes: a first packet, a train and a packet back, or a train back."""
+    """Return how long the probe of a path takes: a first packet, a train, and a packet or a train back."""
     limited = [link for link in (path["forward"], path["backward"]) if link]
     sending_ns = sum(train_pkts(link) * packet_ns(link) + packet_ns(link, HELLO_BYTES) for link in limited)
     ways_ns = 2 * path["forward_ns"] + (2 + len(limited) - 1) * path["backward_ns"]
@@ -50,7 +50,7 @@ def _slot_ns(path: dict[str, Any]) -> int:
 
 
 def _drain_ns(run: dict[str, Any]) -> int:
-    """How long the last packet of a flow, and what answers it, may be under way."""
+    """Return how long the last packet of a flow and its answer may be under way."""
     total_ns = 0.0
     for direction in extremes.DIRECTIONS:
         for queue in extremes.queues(run, direction):

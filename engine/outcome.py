@@ -1,4 +1,4 @@
-"""What a guest says of itself, read as foreign: a JSON file within bounds and of the form that its reader expects."""
+"""Reads a guest's report as untrusted input: a JSON file within bounds and of the expected form."""
 
 import json
 import math
@@ -55,7 +55,7 @@ RUN: dict[str, Any] = {
     "then": {"required": ["ended_ns", "versions", "audit", "probe", "counters", "flows"]},
     "else": {"properties": {"error": {"type": "string", "description": "a text, since the run failed"}}},
 }
-"""Of the agent (engine/guest/agent.py)."""
+"""The report of the agent (engine/guest/agent.py)."""
 
 SCRIPT: dict[str, Any] = {
     **_FIELDS,
@@ -65,14 +65,14 @@ SCRIPT: dict[str, Any] = {
         "virtual_ns": _WHOLE,
     },
 }
-"""Of what runs a user's script (engine/guest/exec_script.py)."""
+"""The report of the program that runs a user's script (engine/guest/exec_script.py)."""
 
 
 def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What `file` says, valid by `schema`; None when there is no such file.
+    """Return what `file` says, valid by `schema`; None if there is no such file.
 
     Raises:
-        EngineError: it is something else; one sentence names file and field.
+        EngineError: it is anything else; one sentence names file and field.
     """
     try:
         said = _regular(file)
@@ -83,7 +83,7 @@ def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if said is None or len(said) > _LONGEST_BYTES:
         raise _refused(file, "", "found something else", f"a regular file of at most {_LONGEST_BYTES >> 20} MiB")
     try:
-        # the largest that no float holds becomes Infinity, which is refused with its field
+        # a number too large for a float becomes Infinity, which is refused with its field
         data = json.loads(said.decode(), parse_int=_integer)
     except RecursionError:
         raise _refused(file, "", "found values nested without end", f"{_DEEPEST} levels") from None
@@ -103,7 +103,7 @@ def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _regular(file: Path) -> bytes | None:
-    """The bytes of a regular file, and none of a longer one than is allowed but one more; None of anything else."""
+    """Return the bytes of a regular file, at most one more than is allowed; None for anything else."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as stream:  # noqa: PTH123
         return stream.read(_LONGEST_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None

@@ -1,4 +1,4 @@
-"""What made a run, as far as it is not in the scenario."""
+"""Records what made a run besides its scenario."""
 
 import platform
 import shutil
@@ -13,7 +13,7 @@ from engine.images import PROJECT, Images, Program
 
 @cache
 def commit() -> str:
-    """The checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` outside a checkout or without git."""
+    """Return the checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` without a checkout or git."""
     if shutil.which("git") is None:
         return "unknown"
     words = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
@@ -23,12 +23,12 @@ def commit() -> str:
 
 @cache
 def code(backend: str) -> str:
-    """Digest of the sources that carry out a run on a backend; unlike the commit it leaves out all others."""
+    """Return the digest of only those sources that carry out a run on a backend."""
     return sources.runs(backend)
 
 
 def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) -> dict[str, Any]:
-    """Provenance for run.json; holds no path of this host."""
+    """Return the provenance for run.json, which holds no path of this host."""
     return {
         "commit": commit(),
         "code": code("virtual"),

@@ -1,4 +1,4 @@
-"""Carries out one run: run.json in, a whole run folder out, or a sentence why not."""
+"""Carries out one run: writes run.json, boots a guest, and leaves a complete run folder or a sentence why not."""
 
 import contextlib
 import copy
@@ -25,19 +25,19 @@ _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
-_QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not the disk
+_QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
 _TAIL_BYTES = 4096
 
 
 def run_folder(into: Path, cell: Cell, seed: int) -> Path:
-    """Where the run's folder ends up."""
+    """Return where the run's folder ends up."""
     return into / cell.study / cell.experiment / cell.name / f"seed-{seed}"
 
 
 def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict[str, Any]:
-    """Run `cell` with `seed` on a backend; returns the summary.
+    """Run `cell` with `seed` on a backend; return the summary.
 
-    The folder appears under its name only when the run succeeded; what a failed run left is kept beside it as
+    The folder appears under its name only if the run succeeds. What a failed run leaves is kept beside it as
     ``failed-seed-<n>``.
 
     Raises:
@@ -71,7 +71,7 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
 
 
 def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
-    """What run.json says before the run has its images and its clock."""
+    """Return run.json as it is before the run has its images and its clock."""
     run = resolve(cell, seed) | {"backend": backend}
     used = sorted({flow["implementation"] for flow in run["flows"]})
     run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
@@ -80,22 +80,22 @@ def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
 
 
 def _note_failure(partial: Path, why: str) -> None:
-    """Leave the reason to whoever misses the run, also where the guest did not live to tell it."""
+    """Record why a run failed, even if the guest did not live to report it."""
     summary = partial / "summary.json"
     if not partial.is_dir() or summary.exists():
         return
     try:
         summary.write_text(json.dumps({"status": "failed", "error": why}, indent=1))
-    except OSError:  # a disk that is full has no room for the reason either, which the caller tells all the same
+    except OSError:  # a full disk has no room for the reason either; the caller reports it anyway
         summary.unlink(missing_ok=True)
 
 
 def _rename(partial: Path, name: Path) -> None:
-    """Give a folder its name, in place of what has it; another process may do the same with the same run."""
+    """Rename a folder, replacing what has that name; another process may do the same with the same run."""
     aside = name.with_name(f".{name.name}.old.{os.getpid()}.partial")
     while True:
         with contextlib.suppress(FileNotFoundError):
-            name.rename(aside)  # removing it takes long, in which neither would be there
+            name.rename(aside)  # removing takes long, and meanwhile neither folder would exist
         try:
             partial.rename(name)
         except OSError as error:
@@ -108,7 +108,7 @@ def _rename(partial: Path, name: Path) -> None:
 
 
 def _make_folders(partial: Path, failed: Path) -> None:
-    """Make the run's folders; remove what a failed run, or one whose process was killed, has left."""
+    """Make the run's folders; remove what a failed or killed run left."""
     own = partial.name.removesuffix(f"{os.getpid()}.partial")
     dead = [
         folder
@@ -122,10 +122,10 @@ def _make_folders(partial: Path, failed: Path) -> None:
 
 
 def _check_space(folder: Path, run: dict[str, Any]) -> int:
-    """Bytes that the run may need, which must be free. Captures are what fills a disk: both directions at every tap.
+    """Return the bytes that the run may need. Most are for captures: both directions at every tap.
 
     Raises:
-        EngineError: there is less.
+        EngineError: fewer are free.
     """
     queues = [queue for direction in extremes.DIRECTIONS for queue in extremes.queues(run, direction)]
     fastest_bps = max(queue.fastest_bps for queue in queues)
@@ -157,14 +157,14 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         handover.accept(folder, limits)
         wall_s = time.monotonic() - started
 
-    (folder / "run.json").write_text(description)  # what this side knows, whatever the guest made of it
+    (folder / "run.json").write_text(description)  # the host's version, whatever the guest made of it
     said = _outcome(folder, status)
     summary = {
         "status": said["status"],
         "error": said["error"],
         "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
-        # before anybody throws the captures away: what a repeated run must give
+        # what a repeated run must reproduce, recorded before captures are removed
         "digests": _digests(folder),
         **{
             name: said.get(name)
@@ -178,13 +178,13 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of each capture and trace, by its path in the run folder."""
+    """Return the SHA-256 of each capture and trace, by its path in the run folder."""
     files = sorted(path for part in ("pcap", "traces") for path in (folder / part).rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
-    """What the agent says about the run."""
+    """Return what the agent reports of the run."""
     path = folder / "guest.json"
     said = outcome.read(path, outcome.RUN)
     if said is None:

@@ -1,9 +1,9 @@
-"""The walls around a guest: it sees its images read-only and can write in the run folder and nowhere else.
+"""Builds the sandbox around a guest, which sees its images read-only and can write only in the run folder.
 
-User-Mode Linux is an ordinary process; whoever is root in the guest can make it run anything. bubblewrap gives it
-namespaces of its own (user, mount, pid, network, ipc), no capabilities and a file system made of the binds below;
-inside, `confine` (engine/guest/confine.c) adds limits and a system call filter. What no limit of the kernel bounds
-without root, all processes' memory and all files' bytes together, `engine.watch` measures while the guest runs.
+User-Mode Linux is an ordinary process, and root in the guest can make it run anything. bubblewrap gives it its own
+namespaces (user, mount, pid, network, ipc), no capabilities, and a file system made of the binds below. Inside,
+`confine` (engine/guest/confine.c) adds limits and a system call filter. Without root the kernel cannot cap total memory
+or disk; `engine.watch` polls both.
 """
 
 import os
@@ -36,7 +36,7 @@ FOLDERS = {
 _WALLS = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
 TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
 TRIAL += ["--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"]
-"""Works where guests can be walled in."""
+"""A command that succeeds where the sandbox works."""
 _CONFINE = f"{FOLDERS['TESTBED_TOOLS']}/confine"
 _ENVIRONMENT = {
     "TMPDIR": MEMORY_FOLDER,
@@ -51,10 +51,10 @@ container with Docker's default filter: arch_randomize_brk() in arch/x86/kernel/
 
 @dataclass(frozen=True)
 class Limits:
-    """What one guest may take of its host, all its processes together.
+    """What one guest may take of its host, with all its processes.
 
-    `memory_bytes` is beyond the guest's own memory, a file of `guest_memory_mib`; `entries` are files and folders;
-    `address_space_bytes` is of one process, beyond that memory: the guest's kernel maps it and little else.
+    `memory_bytes` comes on top of the guest's own memory, a file of `guest_memory_mib`. `entries` counts files and
+    folders. `address_space_bytes` is per process, on top of that memory, which the guest's kernel maps.
     """
 
     address_space_bytes: int = 3584 << 20
@@ -72,7 +72,7 @@ class Limits:
 
 @cache
 def bubblewrap() -> str:
-    """Path of a bwrap that works here.
+    """Return the path of a bwrap that works here.
 
     Raises:
         EngineError: it is not installed, is too old or the host forbids user namespaces.
@@ -98,9 +98,9 @@ def command(
     see: Mapping[str, Path],
     interactive: bool = False,
 ) -> list[str]:
-    """The command that runs `words` inside the walls; paths in them are the sandbox's, the same on every host.
+    """Return the command that runs `words` in the sandbox; their paths are the sandbox's, the same on every host.
 
-    `see` are more folders to be seen, by their paths in the sandbox (below /guest).
+    `see` adds folders, by their paths in the sandbox (below /guest).
     """
     read_only = {
         KERNEL: images.kernel,
@@ -128,21 +128,21 @@ def command(
     for name, value in _ENVIRONMENT.items():
         outside += ["--setenv", name, value]
     outside += ["--hostname", "guest", *([] if interactive else ["--new-session"])]
-    # a mapping of /dev/zero would be memory that the watch cannot tell from the guest's own
+    # the watch could not tell a mapping of /dev/zero from the guest's own memory
     outside += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/null", "/dev/zero"]
     outside += ["--size", str(limits.memory_folder_bytes), "--tmpfs", MEMORY_FOLDER]
     for place, source in read_only.items():
         outside += ["--ro-bind", os.fspath(source), place]
     run = FOLDERS["TESTBED_RUN"]
     outside += ["--bind", os.fspath(run_folder), run, "--chdir", run]
-    # these two are in memory and without a size: nobody writes there
+    # these two are in memory and without a limit, so nobody may write there
     return [*outside, "--remount-ro", "/dev", "--remount-ro", "/", *inside]
 
 
 def _without_walls(read_only: dict[str, Path], run_folder: Path, inside: list[str]) -> list[str]:
-    """The command for a host that forbids namespaces: limits and filter only, real paths instead of binds.
+    """Return the command for a host that forbids namespaces: limits and filter only, and real paths instead of binds.
 
-    hostfs does not follow links out of its folder, so what several binds put together is copied together.
+    hostfs does not follow links out of its folder, so folders made of several binds are copied.
     """
     places = {FOLDERS["TESTBED_RUN"]: run_folder}
     for place, source in read_only.items():

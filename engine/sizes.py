@@ -1,7 +1,7 @@
-"""Buffers and memory of a guest, from what its scenario can have under way at one time.
+"""Sizes the buffers and memory of a guest by what its scenario can have under way at once.
 
-What every study of the project needs fits a standard; only larger paths and more hosts than theirs get more, so that
-runs within it keep their bytes.
+A standard size fits every study of the project. Only longer paths and more hosts get more, so runs within the standard
+keep their bytes.
 """
 
 import math
@@ -11,33 +11,33 @@ from engine import extremes
 from engine.errors import EngineError
 
 MEMORY_MIB = 512
-"""Of a standard guest."""
+"""Memory of a standard guest."""
 
 _MIB = 1 << 20
 _PACKET_BYTES = 1500
 _MOST_MEMORY_MIB = 8192
-_SPARE_MIB = 320  # of a standard guest, beside its kernel, root and Python
+_SPARE_MIB = 320  # of a standard guest, besides its kernel, root and Python
 
 _RECEIVE_BUFFER_BYTES, _LARGEST_BUFFER_BYTES = 4 * _MIB, 32 * _MIB
-_TCP_MEMORY_BYTES = 24 * _MIB  # what the kernel of a standard guest lets TCP have before it presses
-_OVERSHOOT = 2  # slow start doubles what is under way before it sees a loss
+_TCP_MEMORY_BYTES = 24 * _MIB  # what the kernel of a standard guest lets TCP use before memory pressure
+_OVERSHOOT = 2  # slow start doubles the packets under way before it sees a loss
 _KEPT_SHARE = 2  # a packet in memory takes up to twice its bytes
 _SENT_AND_RECEIVED = (
     2.5  # kept by a sender until acknowledged, waiting there to be sent, kept by a receiver behind a gap
 )
 _FLOW_BYTES, _FLOW_PROCESSES_BYTES, _CAPTURE_PROCESS_BYTES = 256 << 10, 2 * _MIB, 4 * _MIB
-# A burst of a whole window must not be lost in softnet, where 1000 packets may wait unless something else is said.
+# A burst of a whole window must not be lost in softnet, where by default 1000 packets may wait.
 _BURST_BYTES, _BACKLOG_PKTS = 800 * _PACKET_BYTES, 1_000_000
 _RING_KIB, _RINGS_KIB, _PAGE_BYTES = 16384, 16 * 16384, 4096
 
 
 def sizes(run: dict[str, Any]) -> dict[str, Any]:
-    """The `sizes` of run.json: what guest, kernel and captures of a resolved scenario have to hold.
+    """Return the `sizes` of run.json: what guest, kernel and captures of a resolved scenario must hold.
 
-    `kernel` are sysctls of the whole guest, where the kernel's own choice does not suffice.
+    `kernel` are sysctls of the whole guest, needed where the kernel's own choice is too small.
 
     Raises:
-        EngineError: no guest can hold it.
+        EngineError: no guest is large enough.
     """
     window_bytes = max(_window_bytes(run, direction) for direction in extremes.DIRECTIONS)
     largest_bytes = _OVERSHOOT * window_bytes
@@ -67,7 +67,7 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _window_bytes(run: dict[str, Any], direction: str) -> int:
-    """What can be under way and waiting in one direction at most: rate x round trip + buffers."""
+    """Return the most bytes that can be under way and waiting in one direction: rate x round trip + buffers."""
     queues = extremes.queues(run, direction)
     if not queues:
         return 0

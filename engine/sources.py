@@ -1,4 +1,4 @@
-"""Digests of this checkout's sources, so that nothing made from older ones passes for up to date.
+"""Computes digests of this checkout's sources, so that nothing made from older ones passes for up to date.
 
 ``python -m engine.sources BACKEND STAGE=MODULE ...`` prints JSON: `code`, a digest for `runs` and for each stage, and
 `images`, where the cache lists what these sources boot (`images.index`), by name.
@@ -17,15 +17,15 @@ from images.cache import digest_of, file_digest
 
 PROJECT = Path(__file__).resolve().parents[1]
 _RUNS = ("engine.run", "engine.guest", "topologies")
-# what a module may use of its own folder beside other modules: C sources, tables, page templates
+# what a module may use from its own folder besides modules: C sources, tables, page templates
 _DATA = ("*.[ch]", "*.yaml", "templates/*")
 
 
 def sources(modules: Iterable[str], project: Path = PROJECT) -> list[Path]:
-    """Files of the project that modules are made of: all that they import, and what lies beside those as data.
+    """Return the project's files that modules depend on: all that they import, and the data beside those.
 
-    Imports are found in the text, wherever in a module they stand. A package stands for all modules below it, since it
-    may import them by names that no text tells.
+    Imports are found in the text, anywhere in a module. A package stands for all modules below it, because it may
+    import them by computed names.
 
     Raises:
         ValueError: there is no such module.
@@ -49,18 +49,18 @@ def sources(modules: Iterable[str], project: Path = PROJECT) -> list[Path]:
 
 
 def digest(modules: Iterable[str], project: Path = PROJECT) -> str:
-    """SHA-256 (hex) of the names and contents of `sources`."""
+    """Return the SHA-256 (hex) of the names and contents of `sources`."""
     return digest_of({str(file.relative_to(project)): file_digest(file) for file in sources(modules, project)})
 
 
 def runs(backend: str) -> str:
-    """SHA-256 (hex) of all sources that carry out a run on a backend: those of this host, and what guests run."""
+    """Return the SHA-256 (hex) of all sources that carry out a run on a backend, on the host and in the guest."""
     return digest((*_RUNS, f"engine.backends.{backend}"))
 
 
 @cache
 def _imported(module: Path, project: Path) -> list[Path]:
-    """Files of the project that importing a module executes."""
+    """Return the project's files that importing a module executes."""
     return list(_imports(module, project))
 
 
@@ -71,7 +71,7 @@ def _imports(module: Path, project: Path) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            # what follows `import` may be a module, too
+            # what follows `import` may be a module as well
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         else:
             continue
@@ -83,7 +83,7 @@ def _imports(module: Path, project: Path) -> Iterator[Path]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all statements in it, without walking through their expressions."""
+    """Yield a node and all statements in it, without walking through their expressions."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
@@ -91,7 +91,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def main(backend: str, *stages: str) -> int:
-    """Print what the module says; a stage is given as NAME=MODULE."""
+    """Print what this module's description says; a stage is given as NAME=MODULE."""
     code = {"runs": runs(backend)}
     for stage in stages:
         name, _, module = stage.partition("=")
