@@ -150,7 +150,7 @@ def _leave(folder: Path) -> None:
 
 
 def _delegated() -> list[Path]:
-    """Return the folders from this process's group upwards in which this user may make groups with both controllers."""
+    """Return the folders from this process's group upwards where this user may make groups with both controllers."""
     own = _folder_of(os.getpid())
     if own is None:
         return []
