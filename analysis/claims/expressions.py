@@ -6,11 +6,13 @@ below, and of runs, series and instants the attributes that `analysis.words` mar
 
 import ast
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 import simpleeval
 
+from analysis.claims import syntax
+from analysis.claims.syntax import ELSEWHERE
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
@@ -28,7 +30,15 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 }
 NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
+KNOWN: Final = frozenset((*FUNCTIONS, *NAMES, *ELSEWHERE, *words(Run)))
 ATTRIBUTES: Final[dict[type, Iterable[str]]] = {kind: frozenset(words(kind)) for kind in (Run, Series, Instants)}
+
+ALL_ATTRIBUTES: Final = frozenset(name for names in ATTRIBUTES.values() for name in names)
+
+
+def problem(expression: str, defined: Collection[str]) -> str | None:
+    """Say what shows, without a run, to be wrong with an expression that may use words of the study's own."""
+    return syntax.problem(expression, KNOWN.union(defined), ALL_ATTRIBUTES)
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import syntax
+from analysis.claims import expressions
 from analysis.errors import BadInputError
 from scenarios import CLAIMS, STUDY
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
@@ -258,10 +258,15 @@ def _has_cause(claims: list[dict[str, Any]], index: int | None) -> bool:
 
 
 def _bad_expressions(document: Document) -> Iterator[Problem]:
-    """Look at every field that holds an expression, wherever it stands."""
+    """Check every field that holds an expression, wherever it stands."""
+    words = list(document.data.get("words", {}))
     for path, value in _leaves(document.data, ()):
-        holds_one = path[0] == "words" or path[-1] in ("measure", "holds") or path[-2:-1] in (("measure",), ("lines",))
-        if holds_one and isinstance(value, str) and (wrong := syntax.problem(value)):
+        is_word = path[0] == "words"
+        holds_one = is_word or path[-1] in ("measure", "holds") or path[-2:-1] in (("measure",), ("lines",))
+        if not holds_one or not isinstance(value, str):
+            continue
+        defined = words[: words.index(str(path[1]))] if is_word else words  # a word may use those above it
+        if wrong := expressions.problem(value, defined):
             yield document.problem(path, _found(value), f"an expression of docs/claims.md; {wrong}")
 
 

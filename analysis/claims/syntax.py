@@ -1,21 +1,39 @@
 """The form of an expression, as far as it shows without a run."""
 
 import ast
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 LONGEST: Final = 1000  # characters of an expression
+ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words that lead to other runs
 
 
-def problem(expression: str) -> str | None:
-    """Say what is wrong with the form of an expression."""
+def problem(expression: str, names: Collection[str], attributes: Collection[str]) -> str | None:
+    """Say what is wrong with an expression that may use these names, and these attributes of what they give."""
     if len(expression) > LONGEST:
         return f"at most {LONGEST} characters"
     try:
         list(experiments(expression))
+        unknown = next(_unknown(expression, names, attributes), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"not an expression: {getattr(error, 'msg', error)}"
-    return None
+    if unknown is None:
+        return None
+    alike = difflib.get_close_matches(unknown, {*names, *attributes}, n=1)
+    return f"unknown word {unknown!r}" + (f" (did you mean {alike[0]}?)" if alike else "")
+
+
+def _unknown(expression: str, names: Collection[str], attributes: Collection[str]) -> Iterator[str]:
+    nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id not in bound and node.id not in names:
+            yield node.id
+        if isinstance(node, ast.Attribute) and node.attr not in attributes:
+            yield node.attr
+        if (text := _over_seeds(node)) is not None:
+            yield from _unknown(text, names, attributes)
 
 
 def experiments(expression: str) -> Iterator[str]:
@@ -26,15 +44,24 @@ def experiments(expression: str) -> Iterator[str]:
     Raises SyntaxError or ValueError for what is not an expression, or does not name the experiment as a text.
     """
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            continue
-        first = node.args[0] if node.args else None
-        if node.func.id == "run":
-            if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "run":
+            if (name := _first_text(node)) is None:
                 raise ValueError("run() takes the id of an experiment as a text")
-            yield first.value
-        elif node.func.id == "mean_over_seeds" and isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield from experiments(first.value)
+            yield name
+        elif (text := _over_seeds(node)) is not None:
+            yield from experiments(text)
+
+
+def _over_seeds(node: ast.AST) -> str | None:
+    """Give the expression whose mean over the seeds a node asks for."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "mean_over_seeds":
+        return _first_text(node)
+    return None
+
+
+def _first_text(call: ast.Call) -> str | None:
+    first = call.args[0] if call.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
 
 
 def is_about_means(expression: str, words: Mapping[str, str]) -> bool:

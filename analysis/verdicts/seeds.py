@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis.claims.syntax import ELSEWHERE
 from analysis.verdicts.rules import Outcome
 
 Cell = tuple[str, str]  # (experiment that simulates it, cell)
-OTHERS: Final = ("run", "cell", "mean_over_seeds")  # words of docs/claims.md that lead to another cell
 
 # Of the first batch's virtual time. A complete run takes an evening on a laptop; half as much again is what its owner
 # still waits for. It buys what is cheap: to halve every interval would take three times the first batch.
@@ -118,7 +118,7 @@ def _named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tupl
         if isinstance(node, ast.Name) and node.id in words:
             earlier = {name: text for name, text in words.items() if name != node.id}
             yield from _named(words[node.id], own, earlier)
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in OTHERS):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
             continue
         given = [_text(argument) for argument in node.args]
         match node.func.id:

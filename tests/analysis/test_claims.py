@@ -1,4 +1,5 @@
 import functools
+import json
 import math
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadInputError
 from analysis.runs import Runs
+from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import plain, write
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +136,13 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
         ({}, "x.claims.yaml:8: claims[0]: nothing that checks it; allowed: one of measure, holds, kunit, not_testable"),
         ({"measure": "1 +"}, "claims[0].measure: found '1 +'; allowed: an expression"),
         ({"measure": "1; 2"}, ":14: claims[0].measure"),
+        (
+            {"measure": "jian()"},
+            "found 'jian()'; allowed: an expression of docs/claims.md; unknown word 'jian' (did you mean",
+        ),
+        ({"measure": "queue_ms.meen(1, 2)"}, "unknown word 'meen' (did you mean mean?)"),
+        ({"holds": "all([cell(n).shar('a') for n in ['b']])"}, "claims[0].holds: found"),
+        ({"measure": "mean_over_seeds('jian()')"}, "unknown word 'jian'"),
         ({"measure": "run(x).jain()"}, "run() takes the id of an experiment as a text"),
         ({"measure": "1", "paper": "six"}, "claims[0].paper: found 'six'; allowed: a number to judge by, or `holds`"),
         ({"measure": "1", "paper": 1.5}, "claims[0].paper: found 1.5; allowed: text"),
@@ -231,8 +240,37 @@ def whole() -> list[registry.Experiment]:
 
 def test_the_registry_is_whole() -> None:
     ids = [claim.id for experiment in whole() for claim in experiment.claims]
-    assert len(ids) == len(set(ids)) == 580
-    assert len(plan(sorted(file.parent for file in (ROOT / "workflows/studies").glob("*/study.yaml")))) == 56
+    assert len(ids) == len(set(ids))
+    planned = plan(sorted(file.parent for file in (ROOT / "workflows/studies").glob("*/study.yaml")))
+    assert sorted(one["experiment"] for one in planned) == sorted(one.id for one in whole())
+
+
+def test_a_word_may_use_only_those_above_it(tmp_path: Path) -> None:
+    path = claims(tmp_path, {**CLAIM, "measure": "twice"}, words={"twice": "2 * once", "once": "duration"})
+    with pytest.raises(BadInputError, match=r"words\.twice: found '2 \* once'.*unknown word 'once'"):
+        registry.load(path)
+
+
+ASSERTED = [(one.id, asserted) for one in whole() for asserted in one.asserts]
+
+
+@pytest.mark.parametrize(("experiment", "asserted"), ASSERTED, ids=[f"{one}: {said.text}" for one, said in ASSERTED])
+def test_the_scenarios_have_the_settings_that_claims_assert(
+    experiment: str, asserted: registry.Assertion, tmp_path: Path
+) -> None:
+    """Without a run: what a scenario of full size resolves to answers."""
+    entries = {one.id: one for one in whole()}
+    entry = entries[experiment]
+    scenario = entries[entry.runs_of].scenario
+    assert scenario
+    for cell in expand(scenario, "full"):
+        folder = tmp_path / cell.study / cell.experiment / cell.name / "seed-1"
+        folder.mkdir(parents=True)
+        run = {**resolve(cell, 1), "origin_ns": 0}
+        (folder / "run.json").write_text(json.dumps(run))
+        (folder / "summary.json").write_text("{}")
+    ask = Question(Runs(tmp_path), entry.runs_of, entry.words)
+    assert ask.truths(asserted.holds, asserted.cell) == ({1: True}, {})
 
 
 def test_kunit_cases_of_claims_exist() -> None:
