@@ -74,7 +74,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _sysctl_value(params: dict[str, Any], name: str, parameter: dict[str, Any]) -> int:
-    """Return a sysctl's value: a quantity in base units (microseconds if its name says so), or the index of a choice."""
+    """Return a sysctl's value: a quantity in base units, or in microseconds if named so; the index of a choice."""
     kind = parameter["type"]
     if kind == "choice":
         return int(parameter["choices"].index(params[name]))
