@@ -1,6 +1,6 @@
 """What a comparison measures in each run, of the flow called `client`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,30 +8,62 @@ import numpy as np
 
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.settings import Flow
 
 CLIENT: Final = "client"
 TCP: Final = "tcp"  # the flow that a client should yield to
 YIELDED: Final = 0.2  # share of the client
 YIELDED_FOR_S: Final = 5
 BIN_S: Final = 1.0
+SHORTEST_S: Final = 1.0  # of being alone
+
+ALONE: Final = "alone"  # until any other flow starts
+SHARED: Final = "shared"  # from when all flows are there
+PHASES: Final = (ALONE, SHARED)
+MORE: Final = "more"
+LESS: Final = "less"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a run; `measure` raises NotMeasuredError where the scenario has no such thing."""
+    """One number of a run; `measure` raises NotMeasuredError where the scenario has no such thing.
 
+    `better` takes a run of each client and says what is good for a transfer in the background: MORE, LESS, or None
+    where that depends on what one wants.
+    """
+
+    phase: str
     name: str
     unit: str
     says: str
     measure: Callable[[Run], float]
+    better: Callable[[Sequence[Run]], str | None]
 
 
-def _throughput(run: Run) -> float:
-    return run.throughput(CLIENT, _begin(run), run.duration) / 1e6
+def interval(run: Run, phase: str) -> tuple[float, float]:
+    """When a phase begins and ends, s. Raises NotMeasuredError where a run has no such phase."""
+    joined = [flow.start_s for flow in run.settings.flows if flow.name != CLIENT]
+    begin = run.flow(CLIENT).start_s
+    if phase == ALONE:
+        end = min([run.duration, *joined])
+        if end - begin < SHORTEST_S:
+            raise NotMeasuredError("the client is never alone")
+        return begin, end
+    if not joined:
+        raise NotMeasuredError("the client is always alone")
+    return max(begin, *joined), run.duration
 
 
-def _queuing_delay(run: Run) -> float:
-    return run.queue_ms.mean(_begin(run))
+def _throughput(phase: str) -> Callable[[Run], float]:
+    return lambda run: run.throughput(CLIENT, *interval(run, phase)) / 1e6
+
+
+def _queuing_delay(phase: str) -> Callable[[Run], float]:
+    return lambda run: run.queue_ms.mean(*interval(run, phase))
+
+
+def _retransmissions(phase: str) -> Callable[[Run], float]:
+    return lambda run: 100 * run.retransmission_rate(CLIENT, *interval(run, phase))
 
 
 def _share(run: Run) -> float:
@@ -62,27 +94,79 @@ def _time_to_yield(run: Run) -> float:
     return float(share.times[later][first[0]] - joined[0])
 
 
-def _retransmissions(run: Run) -> float:
-    return 100 * run.retransmission_rate(CLIENT, _begin(run), run.duration)
+def _more(_: Sequence[Run]) -> str | None:
+    return MORE
+
+
+def _less(_: Sequence[Run]) -> str | None:
+    return LESS
+
+
+def _more_where_nobody_competes(runs: Sequence[Run]) -> str | None:
+    return MORE if all(len(_beside(run)) == 1 for run in runs) else None
+
+
+def _less_beside_tcp(runs: Sequence[Run]) -> str | None:
+    return LESS if all(any(flow.name == TCP for flow in _beside(run)) for run in runs) else None
+
+
+def _more_beside_itself(runs: Sequence[Run]) -> str | None:
+    return MORE if all(len({flow.implementation for flow in _beside(run)}) == 1 for run in runs) else None
 
 
 METRICS: Final = (
-    Metric("throughput", "Mbit/s", "from the client's start to the end, behind the bottleneck", _throughput),
+    Metric(ALONE, "throughput", "Mbit/s", "of the client, behind the bottleneck", _throughput(ALONE), _more),
+    Metric(ALONE, "queuing delay", "ms", "mean over time of the bottleneck's queue", _queuing_delay(ALONE), _less),
     Metric(
-        "queuing delay", "ms", "mean over time of the bottleneck's queue from the client's start on", _queuing_delay
+        ALONE,
+        "retransmissions",
+        "%",
+        "packets sent again over all packets the client sent, from captures",
+        _retransmissions(ALONE),
+        _less,
     ),
-    Metric("share of the client", "%", "of all bytes of its direction, in the last third of the run", _share),
     Metric(
-        "fairness", "", "Jain's index of the flows of the client's direction, in the last third of the run", _fairness
+        SHARED,
+        "throughput",
+        "Mbit/s",
+        "of the client, behind the bottleneck",
+        _throughput(SHARED),
+        _more_where_nobody_competes,
     ),
     Metric(
+        SHARED, "share", "%", "the client's part in all bytes of its direction, last third", _share, _less_beside_tcp
+    ),
+    Metric(
+        SHARED,
+        "fairness",
+        "",
+        "Jain's index of the flows of the client's direction, last third",
+        _fairness,
+        _more_beside_itself,
+    ),
+    Metric(
+        SHARED,
         "time to yield",
         "s",
         f"from TCP's start until the client's share is below {YIELDED:.0%} in {YIELDED_FOR_S} successive seconds",
         _time_to_yield,
+        _less,
     ),
     Metric(
-        "retransmissions", "%", "packets sent again over all packets the client sent, from captures", _retransmissions
+        SHARED,
+        "queuing delay",
+        "ms",
+        "mean over time of the bottleneck's queue, whoever fills it",
+        _queuing_delay(SHARED),
+        _less,
+    ),
+    Metric(
+        SHARED,
+        "retransmissions",
+        "%",
+        "packets sent again over all packets the client sent, from captures",
+        _retransmissions(SHARED),
+        _less,
     ),
 )
 
@@ -91,12 +175,17 @@ def _begin(run: Run) -> float:
     return run.flow(CLIENT).start_s
 
 
+def _beside(run: Run) -> list[Flow]:
+    """Flows of the client's direction, the client included."""
+    return [flow for flow in run.settings.flows if flow.backward == run.flow(CLIENT).backward]
+
+
 def _together(run: Run) -> float:
     """Beginning of the last third of the run, or the instant from which all flows of the client's direction are there.
 
     Over a longer time a late-comer that takes everything in the end would look fair on the way there.
     """
-    beside = [flow.start_s for flow in run.settings.flows if flow.backward == run.flow(CLIENT).backward]
+    beside = [flow.start_s for flow in _beside(run)]
     if len(beside) < 2:
         raise NotMeasuredError("the client is alone in its direction")
     return max(*beside, run.duration * 2 / 3)

@@ -1,16 +1,28 @@
 """The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.compare import distributions
 from analysis.compare.differences import LEVEL, largest_believed, smallest_p
+from analysis.compare.metrics import LESS, MORE, PHASES
 from analysis.compare.scenario import FILE, FORMAT
 from analysis.documents import read_json, read_yaml
 from analysis.errors import BadInputError
-from analysis.report import TEMPLATES, pages, render
+from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.runs import Runs
 
 OWN: Final = Path(__file__).with_name("templates")
+# how a client stands beside the first one, in a number: a sign, and what it says
+STANDINGS: Final = {
+    "better": ("▲", "better"),
+    "worse": ("▼", "worse"),
+    "more": ("↑", "more, which is neither good nor bad in itself"),
+    "less": ("↓", "less, which is neither good nor bad in itself"),
+    "alike": ("=", "no difference shown"),
+    "open": ("○", "these numbers cannot show a difference"),
+}
 PAIRS: Final = "rival"  # the matrix name that makes a scenario a table of each against each
 
 
@@ -31,19 +43,29 @@ def write_pages(results: Path) -> Path:
         for entry in metric["clients"].values()
         if entry["p"] is not None
     ]
+    believed = largest_believed(p_values)
+    for scenario in scenarios:
+        for point in scenario["points"]:
+            for metric in point["metrics"]:
+                _tell_standing(metric, scenario["clients"][0], believed)
     seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
     values = {
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
         "failed": failures(results),
         "missing": [file for one, file in wanted.items() if one not in {s["experiment"] for s in scenarios}],
-        "believed": largest_believed(p_values),
+        "believed": believed,
+        "standings": STANDINGS,
+        "phases": PHASES,
+        "distributions": distributions.CAPTION,
+        "versions": {name: version for one in scenarios for name, version in one["versions"].items()},
         "tests": len(p_values),
         "level": LEVEL,
         "seeds": seeds,
         "smallest_p": smallest_p(seeds, seeds),
         "pairs": [_pairs(one) for one in scenarios if any(PAIRS in point["values"] for point in one["points"])],
     }
+    write_shared(results)
     environment = pages(OWN, TEMPLATES)
     for scenario in scenarios:
         render(
@@ -75,12 +97,28 @@ def _read(path: Path) -> dict[str, Any]:
     return document.data
 
 
+def _tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
+    """Say of each other client how it stands beside the first one, by what the test allows to say."""
+    means = {client: math.inf if one["mean"] is None else one["mean"] for client, one in metric["clients"].items()}
+    for client, entry in metric["clients"].items():
+        if client == first or first not in means:
+            continue
+        if entry["p"] is None:
+            entry["standing"] = "open"
+        elif entry["p"] > believed:
+            entry["standing"] = "alike"
+        else:
+            direction = MORE if means[client] > means[first] else LESS
+            good = metric["better"]
+            entry["standing"] = direction if good is None else "better" if direction == good else "worse"
+
+
 def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:
     """Give the share of each client (row) against each rival (column)."""
     shares: dict[str, dict[str, Any]] = {client: {} for client in scenario["clients"]}
     for point in scenario["points"]:
         for metric in point["metrics"]:
-            if metric["name"] == "share of the client":
+            if metric["name"] == "share":
                 for client, entry in metric["clients"].items():
                     shares[client][point["values"][PAIRS]] = entry
     return {"title": scenario["title"], "experiment": scenario["experiment"], "shares": shares}

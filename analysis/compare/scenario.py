@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims.question import Question
+from analysis.compare import distributions
 from analysis.compare.differences import LEVEL, rank_test
 from analysis.compare.metrics import CLIENT, METRICS, Metric
 from analysis.documents import Document, read_yaml
@@ -19,10 +20,11 @@ from analysis.runs import Runs
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FILE: Final = "comparison.json"
 PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
 SIDE_BY_SIDE: Final = 3
+WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}
 Cells = dict[str, str]  # by implementation: its cell
 
 
@@ -57,14 +59,27 @@ def compare(experiment: str, scenario: Path, runs: Path, out: Path) -> Path:
             _point(folder, f"point-{number}", clients, *points[name], by_cell, ask) for number, name in enumerate(order)
         ],
         "runs": [
-            {"cell": cell, "seed": run.settings.seed, "wall_s": run.summary.get("wall_s", float)}
+            {
+                "cell": cell,
+                "seed": run.settings.seed,
+                "wall_s": run.summary.get("wall_s", float),
+                "folder": str(run.folder.relative_to(runs.parent)),
+                "captures": run.settings.keep_captures,
+            }
             for cell, of_cell in by_cell.items()
             for run in of_cell
         ],
+        "versions": _versions(by_cell),
         "provenance": next(iter(by_cell.values()))[0].settings.provenance,
     }
     write_text(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return folder
+
+
+def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:
+    """Give the version that each implementation told when it was asked in a run."""
+    told = [run.summary.maybe("versions", dict) or {} for runs in by_cell.values() for run in runs]
+    return {name: version for versions in told for name, version in sorted(versions.items())}
 
 
 def _order(document: Document, points: list[str]) -> list[str]:
@@ -97,14 +112,19 @@ def _point(
         figure = TimeSeries(Document(folder, {"panels": PANELS, "cells": shown}), ask, [])
         pictures[f"{name}-{part}"] = [one["title"] for one in shown]
         captions.append(figure.caption())
-        for suffix, width in (("", style.WIDE), ("-narrow", style.NARROW)):
+        for suffix, width in WIDTHS.items():
             drawn = svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
             write_text(folder / f"{name}-{part}{suffix}.svg", drawn)
+    there = {client: of_client for client, of_client in runs.items() if of_client}
+    for suffix, width in WIDTHS.items():
+        drawn = svg.both_grounds(svg.plain(distributions.specify(there, width)))
+        write_text(folder / f"{name}-distributions{suffix}.svg", drawn)
     measured = [_measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,
         "metrics": [one for one in measured if one["clients"]],
         "pictures": pictures,
+        "distributions": f"{name}-distributions",
         "caption": max(captions, key=len, default=""),  # the one that names most levels
     }
 
@@ -127,8 +147,11 @@ def _measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) ->
         if values:
             numbers[client] = values
     first = list(numbers.get(clients[0], {}).values())
+    shown = [of_client[0] for of_client in runs.values() if of_client]
     return {
+        "phase": metric.phase,
         "name": metric.name,
+        "better": metric.better(shown) if numbers else None,
         "unit": metric.unit,
         "says": metric.says,
         "clients": {

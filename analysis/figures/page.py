@@ -27,7 +27,7 @@ _PAGE: Final = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>{title}</title>
-<style>body {{ font: 15px/1.5 Helvetica, Arial, "DejaVu Sans", sans-serif; margin: 1rem auto; max-width: {width}px;
+<style>body {{ font: 15px/1.5 Helvetica, Arial, system-ui; margin: 1rem auto; max-width: {width}px;
 padding: 0 1rem; color: {ink}; background: {ground} }}
 h1 {{ font-size: 1.3rem; line-height: 1.3 }}
 a {{ color: #0b5cad }}

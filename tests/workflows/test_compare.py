@@ -124,18 +124,26 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
 
     result = json.loads((folder / "experiments/mine-against-tcp/comparison.json").read_text())
     [point] = result["points"]
-    metrics = {one["name"]: one["clients"] for one in point["metrics"]}
+    metrics = {f"{one['phase']} {one['name']}": one["clients"] for one in point["metrics"]}
     cubic, ledbat = ({name: of[client] for name, of in metrics.items()} for client in TWO)
     # RFC 6817, section 1: LEDBAT yields to standard TCP; one CUBIC does not yield to another
-    assert cubic["time to yield"]["by_seed"] == {"1": "never", "2": "never", "3": "never"}
-    assert ledbat["time to yield"]["never"] == 0
-    assert 0 < ledbat["time to yield"]["maximum"] < 10
-    assert ledbat["queuing delay"]["maximum"] < cubic["queuing delay"]["minimum"]
+    assert cubic["shared time to yield"]["by_seed"] == {"1": "never", "2": "never", "3": "never"}
+    assert ledbat["shared time to yield"]["never"] == 0
+    assert 0 < ledbat["shared time to yield"]["maximum"] < 10
+    # until TCP joins, the link is the client's; LEDBAT's target is half of the buffer
+    assert cubic["alone throughput"]["minimum"] > 4
+    assert ledbat["alone queuing delay"]["maximum"] < cubic["alone queuing delay"]["minimum"]
     # a link that is full: what the client has not is TCP's, and Jain's index follows from the share (of two flows)
-    share = ledbat["share of the client"]["by_seed"]["1"] / 100
-    assert ledbat["fairness"]["by_seed"]["1"] == pytest.approx(1 / (2 * (share**2 + (1 - share) ** 2)))
+    share = ledbat["shared share"]["by_seed"]["1"] / 100
+    assert ledbat["shared fairness"]["by_seed"]["1"] == pytest.approx(1 / (2 * (share**2 + (1 - share) ** 2)))
     # three against three: p is 0.1 at best, so there is none
     assert {of[name]["p"] for of in metrics.values() for name in TWO if name in of} == {None}
+
+    better = {f"{one['phase']} {one['name']}": one["better"] for one in point["metrics"]}
+    assert better["alone throughput"] == "more"
+    assert better["shared share"] == "less"  # beside TCP
+    assert better["shared fairness"] is None  # a client that gives way is not fair
+    assert result["versions"].keys() >= set(TWO)
 
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     assert "no test can show a difference" in index
@@ -175,6 +183,12 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
     folder = tmp_path / "results/compare/libutp-tcp-ledbat"
     # both flows are dead; which one is told is the one that ends first
     why = r"case=lost,client=libutp, seed-1: flow \w+: .*never connected"
+    better = {f"{one['phase']} {one['name']}": one["better"] for one in point["metrics"]}
+    assert better["alone throughput"] == "more"
+    assert better["shared share"] == "less"  # beside TCP
+    assert better["shared fairness"] is None  # a client that gives way is not fair
+    assert result["versions"].keys() >= set(TWO)
+
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     assert re.search(r"<br>dead\.yaml: client=libutp, seed-1: flow \w+: .*never connected", index)
     assert re.search(rf"<br>good\.yaml: {why}", index)
