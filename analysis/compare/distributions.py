@@ -18,8 +18,8 @@ QUANTITIES: Final[dict[str, Callable[[Run], Series]]] = {
     "rate of the client [Mbit/s]": lambda run: run.rate(CLIENT, BIN_S).scaled(1e-6),
 }
 CAPTION: Final = (
-    "For each value, the part of the time in which it was not exceeded: further left is less. Lines are medians over the "
-    "seeds, bands reach from the smallest to the largest seed. Rates are those of whole seconds."
+    "For each value, the part of the time in which it was not exceeded: further left is less. Lines are medians over "
+    "the seeds, bands reach from the smallest to the largest seed. Rates are those of whole seconds."
 )
 
 

@@ -15,8 +15,8 @@ from analysis.files import write_text
 
 VIEWER: Final = "viewer.js"  # Vega, Vega-Lite and Vega-Embed in one file, one folder above the pages
 
-# Vega's menu can save the picture; its links to an editor on the web are left out. Vector graphics follow the reader's
-# preference, light or dark, by the same rules as the still figures.
+# Vega's menu can save the picture; its links to an editor on the web are left out. Vector graphics become dark by the
+# same rules as the still figures.
 OPTIONS: Final = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}, "renderer": "svg"}
 
 _PAGE: Final = """<!doctype html>
@@ -32,12 +32,12 @@ padding: 0 1rem; color: {ink}; background: {ground} }}
 h1 {{ font-size: 1.3rem; line-height: 1.3 }}
 a {{ color: #0b5cad }}
 #figure details {{ position: absolute }}
-@media screen and (prefers-color-scheme: dark) {{
-body {{ color: {dark_ink}; background: {dark_ground} }}
-a {{ color: #7db5f0 }}
-}}
-@media print {{ .screen, summary {{ display: none }} }}
-{dark}</style>
+@media screen {{
+[data-theme=dark] {{ color-scheme: dark }}
+[data-theme=dark] body {{ color: {dark_ink}; background: {dark_ground} }}
+[data-theme=dark] a {{ color: #7db8f5 }}
+{dark} }}
+@media print {{ .screen, summary {{ display: none }} }}</style>
 <script src="../{viewer}"></script>
 </head>
 <body>
@@ -50,8 +50,12 @@ a {{ color: #7db5f0 }}
 const data = {data}, wide = {wide}, narrow = {narrow};
 const roomy = matchMedia("(min-width: {width}px)"), dark = matchMedia("(prefers-color-scheme: dark)");
 function show() {{
+  // as the pages of the report keep it; a page from a disk may be refused its storage
+  let theme = dark.matches ? "dark" : "light";
+  try {{ theme = localStorage.getItem("theme") ?? theme; }} catch {{ /* as the reader's system has it */ }}
+  document.documentElement.dataset.theme = theme;
   const figure = {{...(roomy.matches ? wide : narrow), datasets: data}};
-  vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme: dark.matches ? "dark" : "light"}}}});
+  vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme}}}});
 }}
 roomy.onchange = dark.onchange = show;
 show();
@@ -78,7 +82,7 @@ def interactive(layouts: list[Specification], experiment: Document, caption: str
         ground=style.GROUND,
         dark_ink=style.DARK[style.INK],
         dark_ground=style.DARK[style.GROUND],
-        dark=svg.DARK,
+        dark=svg.rules("[data-theme=dark] svg "),
         data=_script(layouts[0].get("datasets", {})),
         wide=_script(wide),
         narrow=_script(narrow),

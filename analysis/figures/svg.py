@@ -8,11 +8,15 @@ import vl_convert
 from analysis.figures import style
 from analysis.figures.style import Specification
 
-_RULES: Final = "".join(
-    f'[{place}="{light}"]{{{place}:{dark}}}' for light, dark in style.DARK.items() for place in ("fill", "stroke")
-)
+
+def rules(within: str = "") -> str:
+    """Give the style rules that make a figure dark, for what is inside of an element."""
+    pairs = [(place, *colours) for colours in style.DARK.items() for place in ("fill", "stroke")]
+    return "".join(f'{within}[{place}="{light}"]{{{place}:{dark}}}' for place, light, dark in pairs)
+
+
 # What cannot read this, such as a printer or a text processor, shows the light figure.
-DARK: Final = f"@media screen and (prefers-color-scheme:dark){{{_RULES}}}"
+DARK: Final = f"@media screen and (prefers-color-scheme:dark){{{rules()}}}"
 
 
 def plain(specification: Specification) -> str:
