@@ -1,11 +1,11 @@
-"""One CPU per guest. Unpinned, every system call of a guest is a wake-up on another CPU: five times slower.
+"""Gives each guest a CPU of its own. Without one, each system call of a guest wakes another CPU: five times slower.
 
-A run in real time has them all: what else runs would disturb it.
+A run in real time gets all CPUs, because any other run would disturb it.
 
-A CPU is claimed by listening at an abstract Unix socket that is named after it. All users of the host see the same
-names, no file and no permission is involved, and a claim ends with its process, however that ends. Who waits connects
-to those who hold: the kernel tells who they are, and that they have ended. Where names are not shared, between
-containers that have networks of their own, the CPU that is idlest when a process starts its first guest is taken.
+A process claims a CPU by listening at an abstract Unix socket that is named after it. All users of the host see the
+same names, no file or permission is involved, and a claim ends with its process, however that ends. A waiting process
+connects to the holders; the kernel then tells who they are and when they end. Containers with their own networks do not
+share names. There a process takes the CPU that is idlest when it starts its first guest.
 """
 
 import errno
@@ -39,13 +39,13 @@ _had: int | None = None  # the CPU of this process's last guest
 
 @contextmanager
 def free_cpu(memory_mib: int = MEMORY_MIB) -> Iterator[int]:
-    """Hold a CPU of this process's allowed set that no other guest on this host holds; waits, and says so, for one.
+    """Hold a CPU of this process's allowed set that no other guest on this host holds. Says so when it must wait.
 
-    No more are held than the quota and the memory limit of this process's control groups allow; this one is for a guest
-    that takes up to `memory_mib`.
+    It holds no more CPUs than the quota and the memory limit of this process's control groups allow; this one is for a
+    guest that takes up to `memory_mib`.
 
     Raises:
-        EngineError: there is too little memory for a guest, and none runs whose end could free some.
+        EngineError: there is too little memory for a guest, and no other guest runs that could free some.
     """
     global _had
     groups = quota.groups()
@@ -72,9 +72,10 @@ def _shares(group: quota.Group, memory_mib: int) -> Iterator[tuple[str, int, int
 
 @contextmanager
 def all_cpus() -> Iterator[int]:
-    """Hold every CPU of this host, for a run that nothing of the testbed may run beside; waits for what does.
+    """Hold every CPU of this host, for a run beside which nothing of the testbed may run; wait for what does.
 
-    Taken in order, so that two who want all cannot wait for each other. What is yielded names none in particular.
+    CPUs are claimed in order, so two such runs cannot wait for each other. The yielded number means no CPU in
+    particular.
     """
     with ExitStack() as held:
         for cpu in _online():
@@ -87,16 +88,16 @@ def _name(cpu: int) -> str:
 
 
 def _online(file: Path = Path("/sys/devices/system/cpu/online")) -> list[int]:
-    """Numbers of the host's CPUs; an offline one leaves a gap."""
+    """Return the numbers of the host's CPUs; an offline CPU leaves a gap."""
     ranges = [part.split("-") for part in file.read_text().strip().split(",")]
     return [cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)]
 
 
 def _best_first() -> list[int]:
-    """CPUs of this process's allowed set, in which no offline ones are.
+    """Return the CPUs of this process's allowed set, which has no offline ones, best first.
 
-    A process's first guest gets the idlest, at random if several are; the others stay where the last one was, since to
-    look again would take a short run longer.
+    A process's first guest gets the idlest CPU, at random if several are idle. Later guests stay on the last CPU,
+    because looking again would lengthen short runs.
     """
     allowed = sorted(os.sched_getaffinity(0))
     random.shuffle(allowed)
@@ -111,7 +112,7 @@ def _best_first() -> list[int]:
 
 
 def _idle_ticks() -> dict[int, int]:
-    """For how long each CPU has been idle, in ticks of 10 ms; see proc(5)."""
+    """Return how long each CPU has been idle, in ticks of 10 ms; see proc(5)."""
     lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
     return {int(words[0][3:]): int(words[4]) for words in lines if words[0].startswith("cpu") and words[0] != "cpu"}
 
@@ -133,7 +134,7 @@ def _first_free(names: Sequence[str], why: str, needed: int = 1) -> Iterator[lis
                 yield claimed
                 return
         with _holders(names) as holders:
-            if len(names) - len(holders) < needed:  # else one has ended meanwhile
+            if len(names) - len(holders) < needed:  # otherwise one has ended meanwhile
                 if not told:
                     _tell(f"waiting for a CPU: {why}", holders)
                     told = True
@@ -142,7 +143,7 @@ def _first_free(names: Sequence[str], why: str, needed: int = 1) -> Iterator[lis
 
 @contextmanager
 def _claimed(name: str) -> Iterator[bool]:
-    """Hold a name, and say whether that is so: another process may hold it already."""
+    """Try to hold a name; yield whether this process holds it, since another one may."""
     with socket.socket(socket.AF_UNIX) as claim:
         try:
             claim.bind(_address(name))
@@ -179,7 +180,7 @@ def _address(name: str) -> str:
 
 @contextmanager
 def _holders(names: Sequence[str]) -> Iterator[list[socket.socket]]:
-    """Connections to those who hold names; each is closed by the kernel when its claim ends."""
+    """Connect to the holders of names; the kernel closes a connection when its claim ends."""
     with ExitStack() as opened:
         connected = []
         for name in names:
@@ -193,7 +194,7 @@ def _holders(names: Sequence[str]) -> Iterator[list[socket.socket]]:
 
 
 def _wait_for_one(holders: list[socket.socket]) -> None:
-    """Wait until one of them has ended its claim. A signal's handler may end the wait."""
+    """Wait until a holder ends its claim. A signal's handler may end the wait."""
     ended = select.poll()
     for holder in holders:
         ended.register(holder, 0)
@@ -207,7 +208,7 @@ def _tell(words: str, holders: list[socket.socket]) -> None:
 
 
 def _who(holder: socket.socket) -> str:
-    """Process number, command and start of the process at the other end; see unix(7), SO_PEERCRED."""
+    """Describe the process at the other end: number, command and start; see unix(7), SO_PEERCRED."""
     process, user, _ = struct.unpack("3i", holder.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     folder = Path("/proc", str(process))
     try:

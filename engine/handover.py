@@ -1,8 +1,8 @@
-"""What a guest leaves is foreign until it has been looked at.
+"""Inspects what a guest leaves; until then it is untrusted.
 
-hostfs makes real links, pipes and modes of whatever root in the guest makes in the run folder. A host program that
-followed such a link or opened such a pipe would write elsewhere, or wait forever. So nothing below a run folder is
-named by a path here: each folder is opened in the one that holds it, and no open follows a link.
+Whatever root in the guest creates in the run folder, hostfs creates on the host: links, pipes, modes. A host program
+that followed such a link or opened such a pipe would write elsewhere or wait forever. So this module uses no path below
+a run folder: it opens each folder relative to its parent and never follows a link.
 """
 
 import os
@@ -19,15 +19,15 @@ from engine.sandbox import Limits
 FOLDERS = frozenset({"pcap", "traces", "logs"})
 FILES = frozenset({"run.json", "guest.json", "heartbeat"})
 _DEEPEST = 10
-_BLOCK_BYTES = 512  # of st_blocks, whatever the file system's own is
+_BLOCK_BYTES = 512  # unit of st_blocks, whatever the file system's block size
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 
 
 def over(folder: Path, limits: Limits, unseen_bytes: int = 0) -> str | None:
-    """A sentence when the files below `folder` are more, or larger, than allowed; reads no file, follows no link.
+    """Return a sentence if the files below `folder` are too many or too large; read no file and follow no link.
 
-    A file counts with the blocks it takes or the bytes a reader would find, whichever is more: a hole costs no disk
-    but hours to hash. `unseen_bytes` are those of files that have lost their names already.
+    A file counts with its blocks or its length, whichever is more: a hole costs no disk, but hours to hash.
+    `unseen_bytes` are those of files that have lost their names already.
     """
     return _over(folder, None, limits, unseen_bytes)
 
@@ -56,7 +56,7 @@ def _over(name: str | Path, parent: int | None, limits: Limits, unseen_bytes: in
 
 
 def _walk(folder: int, below: str = "", depth: int = 1) -> Iterator[tuple[str, os.stat_result, int]]:
-    """Each entry below an open folder: its path there, status and depth."""
+    """Yield each entry below an open folder: its path there, status and depth."""
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
@@ -70,12 +70,12 @@ def _walk(folder: int, below: str = "", depth: int = 1) -> Iterator[tuple[str, o
 
 
 def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, files: Collection[str] = FILES) -> None:
-    """Make plain what a guest that has ended left: modes, and nothing but folders and regular files.
+    """Reduce what an ended guest left to folders and regular files with plain modes.
 
     `folders` and `files` are the names that may be there, and what they must be.
 
     Raises:
-        EngineError: there was something else, or more than allowed; it has been removed.
+        EngineError: there was something else, or more than allowed, which has been removed.
     """
     try:
         with _opened(folder, mend=True) as top:
@@ -85,7 +85,7 @@ def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, fil
                     if name != "logs" or _over(name, top, limits):
                         _remove(name, top)
             odd = _plain(top, folders, files)
-    except OSError as error:  # nobody should, but somebody changes it
+    except OSError as error:  # something still changes it, which nothing should
         raise EngineError(f"what the guest left was refused: {error.filename}: {error.strerror}") from None
     if too_much:
         raise EngineError(f"what the guest left was refused: {too_much}")
@@ -94,9 +94,9 @@ def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, fil
 
 
 def _plain(folder: int, folders: Collection[str] | None = None, files: Collection[str] | None = None) -> str | None:
-    """Mend modes and remove what is neither file nor folder; returns the name of one that was removed.
+    """Fix modes and remove what is neither file nor folder; return the name of one that was removed.
 
-    `folders` and `files`: the only names that may be there, as what they must be; None: any.
+    `folders` and `files` are the only names that may be there, as what they must be (None: any).
     """
     odd = None
     for name in _names(folder):
@@ -119,9 +119,9 @@ def _names(folder: int) -> list[str]:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder or anything else of that name; nothing happens when there is none.
+    """Remove a folder or anything else of that name, if there is one.
 
-    A guest may have nested it deeply, made it unreadable or filled it with links: none is followed.
+    A guest may have nested it deeply, made it unreadable or filled it with links, none of which is followed.
     """
     if not path.parent.is_dir():
         return
@@ -130,7 +130,7 @@ def remove(path: Path) -> None:
 
 
 def _remove(name: str, parent: int) -> None:
-    """Empty a folder level by level: what lies deeper is moved to its top, so that no depth is too deep."""
+    """Empty a folder level by level, moving deeper entries to its top, so that no depth is too great."""
     if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
         os.unlink(name, dir_fd=parent)
         return
@@ -155,7 +155,7 @@ def _remove(name: str, parent: int) -> None:
 
 @contextmanager
 def scratch(purpose: str) -> Iterator[Path]:
-    """A folder for a guest, removed afterwards whatever the guest made of it."""
+    """Make a folder for a guest; remove it afterwards, whatever the guest made of it."""
     folder = Path(tempfile.mkdtemp(prefix=f"testbed-{purpose}-"))
     try:
         yield folder
@@ -165,7 +165,7 @@ def scratch(purpose: str) -> Iterator[Path]:
 
 @contextmanager
 def _opened(name: str | Path, parent: int | None = None, *, mend: bool = False, follow: bool = False) -> Iterator[int]:
-    """A folder, open for listing; `mend` first gives it the mode that this needs, `follow`: it may be a link."""
+    """Open a folder for listing; `mend` first gives it the mode that this needs, `follow` allows a link."""
     with ExitStack() as opened:
         if mend:
             parent = opened.enter_context(_held(name, parent, os.O_NOFOLLOW | os.O_DIRECTORY))
@@ -179,7 +179,7 @@ def _opened(name: str | Path, parent: int | None = None, *, mend: bool = False, 
 
 @contextmanager
 def _held(name: str | Path, parent: int | None, flags: int) -> Iterator[int]:
-    """A descriptor that names an entry and opens nothing, whatever the entry's mode is."""
+    """Get a descriptor that names an entry without opening it, whatever its mode."""
     descriptor = os.open(name, os.O_PATH | os.O_CLOEXEC | flags, dir_fd=parent)
     try:
         yield descriptor
@@ -188,9 +188,9 @@ def _held(name: str | Path, parent: int | None, flags: int) -> Iterator[int]:
 
 
 def _change_mode(held: int, mode: int) -> None:
-    """Give a folder or regular file a mode unless it has it.
+    """Give a folder or regular file a mode unless it has that mode.
 
-    fchmod() refuses such descriptors. The descriptor's name in /proc leads to what it names and nowhere else.
+    fchmod() refuses such descriptors. A descriptor's link in /proc leads to exactly what it names.
     """
     status = os.fstat(held)
     if stat.S_IMODE(status.st_mode) != mode and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):

@@ -1,15 +1,14 @@
-"""Whether a guest gets on: virtual time has no meaning for a program that never sleeps, wall time has.
+"""Tells whether a guest makes progress, in wall time: virtual time means nothing to a program that never sleeps.
 
-A guest in virtual time gets on by sleeping: when every program waits, time jumps to what comes next. One that computes
-without end stops it. One that keeps asking something that never blocks makes it creep, by the price of a system call at
-a time, and the guest never idles. A link of 10 Gbit/s is slow as well, in wall time; but such a guest idles between
-packets. So time that passes slower than `CREEP` for a minute is a suspicion, and whether the guest ever idles decides.
+Virtual time advances when every program waits: it jumps to the next event. A program that computes without end stops
+it. One that keeps making calls that never block makes it creep, by the price of a system call at a time, and the guest
+never idles. A link of 10 Gbit/s is slow in wall time as well, but such a guest idles between packets. So time that
+passes slower than `CREEP` for a minute is suspicious, and whether the guest ever idles decides.
 
-Before the zero of its scenario a guest hardly idles: with many hosts it starts program after program. There, each of
-them is progress.
+Before the zero of its scenario a guest with many hosts hardly idles, as it starts program after program. There each new
+program counts as progress.
 
-All of this is read in the guest's memory: its kernel's clock, when it last had nothing to do, how many processes it has
-had.
+All of this is read from the guest's memory: its kernel's clock, when it last idled, how many processes it has had.
 """
 
 import os
@@ -27,14 +26,14 @@ from typing import BinaryIO
 from engine.usage import processes, state
 
 STANDSTILL_S = 60.0
-"""Wall seconds over which virtual time must pass, in which no guest that is stopped (SIGSTOP) is seen."""
+"""Wall seconds over which virtual time must pass; those of a stopped guest (SIGSTOP) do not count."""
 
 CREEP = 0.5
-"""Virtual seconds per wall second; a program that polls makes 0.02 to 0.3 of them pass."""
+"""Virtual seconds per wall second; with a program that polls, 0.02 to 0.3 of them pass."""
 
-_LONGEST_LOOK_S = 1.0  # what lies further apart was no watching: this process was stopped, or the machine
+_LONGEST_LOOK_S = 1.0  # looks further apart do not count: this process, or the machine, was stopped
 _ASK_EACH = 1 / 80  # of STANDSTILL_S, in its second half: 40 answers
-_FEWEST_TIMES = 3  # when there were less, it was this process that hardly ran
+_FEWEST_TIMES = 3  # if there were fewer, this process hardly ran
 _LONGEST_SIGN = 32
 _TAIL_BYTES = 64 << 10
 _CLOCK = b"time_travel_time"  # arch/um/kernel/time.c
@@ -45,9 +44,9 @@ _IDLE_PROCESS = "swapper"
 
 @dataclass(frozen=True)
 class Instant:
-    """Of a guest: virtual time and the last time it began to idle, ns since boot; None: it cannot be read.
+    """A guest's virtual time and the last time it began to idle, ns since boot; None: it cannot be read.
 
-    `forks` are the processes that it has had so far.
+    `forks` is the number of processes that it has had so far.
     """
 
     now_ns: int | None = None
@@ -64,10 +63,10 @@ class Stage:
 
 
 class Progress:
-    """Of one guest: process `top` and those below it, with this run folder and console.
+    """The progress of a guest: process `top` and those below it, with this run folder and console.
 
-    `kernel` is User-Mode Linux as it was built, None: no guest of that kind runs, and only its signs of life tell.
-    `before` are the stages before its scenario's zero.
+    `kernel` is User-Mode Linux as built; if it is None, only the guest's signs of life count. `before` are the stages
+    before the scenario's zero.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Progress:
         self._answers_from = os.fstat(self._console.fileno()).st_size
 
     def standstill(self) -> str | None:
-        """A sentence when the guest does not get on; to be called often."""
+        """Return a sentence if the guest makes no progress; to be called often."""
         now_s = time.monotonic()
         kernel = self._kernel_process()
         if kernel is None or state(kernel) not in ("T", "t"):
@@ -116,13 +115,13 @@ class Progress:
         return wrong
 
     def _passed_s(self, sign_ns: int | None, now_ns: int | None) -> float | None:
-        """Virtual seconds since this minute of watching began; None: it cannot be said, but something moved."""
+        """Return the virtual seconds since this minute of watching began; None: unknown, but something moved."""
         if now_ns is not None:
             return None if self._began.now_ns is None else (now_ns - self._began.now_ns) / 1e9
         return 0.0 if sign_ns == self._sign_ns else None
 
     def _stage(self, at: Instant) -> Stage | None:
-        """What it does now, before its scenario's zero."""
+        """Return its stage before the scenario's zero; None: that has passed, or is unknown."""
         now_ns = at.now_ns
         return None if now_ns is None else next((stage for stage in self._before if now_ns < stage.until_ns), None)
 
@@ -153,7 +152,7 @@ class Progress:
         )
 
     def _answers(self) -> list[str]:
-        """Names of the processes that ran when the guest's kernel was asked."""
+        """Return the names of the processes that ran when the guest's kernel was asked."""
         end = os.fstat(self._console.fileno()).st_size
         said = os.pread(self._console.fileno(), _TAIL_BYTES, max(self._answers_from, end - _TAIL_BYTES))
         names = re.findall(rb"^running: (.{1,80})", said, re.MULTILINE)
@@ -184,7 +183,7 @@ class Progress:
 
 
 def sign_of_life(folder: Path) -> int | None:
-    """The virtual instant the guest has come to, ns. The file is the guest's, so it may be anything, a pipe too."""
+    """Return the virtual instant that the guest has reached, ns. Its file may be anything, even a pipe."""
     try:
         file = os.open(folder / "heartbeat", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -199,7 +198,7 @@ def sign_of_life(folder: Path) -> int | None:
 
 @cache
 def address_of(program: Path, symbol: bytes) -> int | None:
-    """Address of a variable in a program that is linked to fixed addresses (ELF, 64 bit); None: it has none."""
+    """Return the address of a variable in a program linked to fixed addresses (ELF, 64 bit); None: there is none."""
     data = program.read_bytes()
     sections_at, (entry_bytes, count) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQII", data, sections_at + entry_bytes * index) for index in range(count)]

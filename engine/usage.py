@@ -1,9 +1,9 @@
-"""What a guest's processes take of the host where no limit of the kernel counts it: looked at from outside, by polling.
+"""Polls what a guest's processes take of the host where the kernel cannot limit it.
 
-All of it is state that a look finds as long as it lasts, whoever made it and however shortly that process lived:
-processes and their memory, files in the run folder, and files that have lost their names but are kept by a descriptor,
-a mapping or a message under way. The system call filter (engine/guest/confine.c) refuses what could not be found.
-Not counted, for want of a way to see them: what the host's kernel itself holds for pipes, sockets and descriptors.
+It looks only at state that lasts, even if the process that made it lived shortly: processes and their memory, files in
+the run folder, and files without a name that a descriptor, a mapping or a message under way keeps. The system call
+filter (engine/guest/confine.c) refuses what could not be found. What the host's kernel itself holds for pipes, sockets
+and descriptors cannot be seen and is not counted.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from engine import handover
 from engine.sandbox import FOLDERS, MEMORY_FOLDER, Limits
 
 FREE_BYTES = 16 << 20
-"""A guest is ended before the disk has less left, whoever filled it."""
+"""A guest is ended before the disk has less space left than this, whoever filled it."""
 
 _KIB = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
 _IN_FLIGHT = re.compile(rb"^scm_fds:\s*([1-9]\d*)", re.MULTILINE)
-_SHARED_MEMORY = b"/dev/zero (deleted)"  # how the kernel calls memory that is shared without a file
+_SHARED_MEMORY = b"/dev/zero (deleted)"  # the kernel's name for memory shared without a file
 _SHARED_BYTES = 16 << 10  # of one such piece at most: SHARED_BYTES in confine.c
 _NODE_BYTES = 1 << 10  # of kernel memory for a file of the memory folder, however empty
 _LONGEST_MAPS_BYTES = 64 << 20
@@ -32,7 +32,7 @@ _LOOKS_IN_FLIGHT = 3
 
 
 class Usage:
-    """What the processes below process `top`, a guest with this run folder and these limits, take together."""
+    """What process `top`, a guest with this run folder and these limits, and all processes below it take together."""
 
     def __init__(self, top: int, folder: Path, limits: Limits, bounded: bool) -> None:
         """`bounded`: a cgroup counts memory and processes already."""
@@ -45,7 +45,7 @@ class Usage:
         self._cpu_ticks = 0
 
     def too_much(self) -> str | None:
-        """A sentence when the guest takes more than it may."""
+        """Return a sentence if the guest takes more than it may."""
         try:
             return self._found(processes(self._top))
         except PermissionError:
@@ -72,7 +72,7 @@ class Usage:
         return None
 
     def _look_closely(self, inside: list[int]) -> str | None:
-        """Mappings and messages under way. Takes longer, so it comes the more rarely the longer it takes."""
+        """Look at mappings and messages under way; the longer this takes, the more rarely it is done."""
         started_s = time.thread_time()
         try:
             return self._wrong_mapping(inside) or self._hidden_in_flight(inside)
@@ -80,7 +80,7 @@ class Usage:
             self._next_close_look_s = time.monotonic() + (time.thread_time() - started_s) / _CLOSE_LOOK_SHARE
 
     def _wrong_mapping(self, inside: list[int]) -> str | None:
-        """User-Mode Linux reads and writes files of the run folder; what maps one keeps it from being seen."""
+        """Return a sentence if a process maps a file of the run folder, which hides it; UML only reads and writes."""
         places = [os.fsencode(place) + b"/" for place in (FOLDERS["TESTBED_RUN"], self._folder.resolve())]
         read_bytes, shared = 0, set()
         for process in inside:
@@ -96,7 +96,7 @@ class Usage:
         return None
 
     def _hidden_in_flight(self, inside: list[int]) -> str | None:
-        """What stays under way while the disk fills hides files; User-Mode Linux, too, passes some to its processes."""
+        """Return a sentence if messages hide files while the disk fills; User-Mode Linux passes some files, too."""
         ticks = sum(map(_cpu_ticks, inside))
         lost_bytes = self._free_bytes - shutil.disk_usage(self._folder).free
         if ticks == self._cpu_ticks or lost_bytes < self._limits.disk_bytes:  # nothing could have moved on, or no harm
@@ -113,7 +113,7 @@ class Usage:
         return None
 
     def _unlinked_bytes(self, inside: list[int]) -> int:
-        """What files without a name, that only an open descriptor keeps, take."""
+        """Return what files without a name take that only an open descriptor keeps."""
         found = {}
         for _, status in _open_files(inside):
             if status.st_nlink == 0 and status.st_dev == self._device:
@@ -122,7 +122,7 @@ class Usage:
 
 
 def processes(top: int) -> list[int]:
-    """Process `top` and all below it. A child belongs to the thread that made it."""
+    """Return process `top` and all below it. A child belongs to the thread that made it."""
     found = [top]
     for process in found:
         for thread in _listed(f"/proc/{process}/task"):
@@ -131,10 +131,10 @@ def processes(top: int) -> list[int]:
 
 
 def _open_files(inside: list[int]) -> Iterator[tuple[str, os.stat_result]]:
-    """Name in /proc and status of what each thread has open: threads need not share their descriptors.
+    """Yield the name in /proc and the status of each open file of each thread: threads need not share descriptors.
 
     Raises:
-        PermissionError: a process of the guest, that still lives, does not let itself be looked at.
+        PermissionError: a live process of the guest cannot be inspected.
     """
     for process in inside:
         for thread in _listed(f"/proc/{process}/task"):
@@ -158,7 +158,7 @@ def _own_memory_bytes(process: int) -> int:
 
 
 def _node_bytes(inside: list[int]) -> int:
-    """Kernel memory for files of the sandbox's own memory folder, whose size bounds what they hold."""
+    """Return the kernel memory for files in the sandbox's memory folder, whose size bounds what they hold."""
     try:
         place = f"/proc/{inside[-1]}/root{MEMORY_FOLDER}"
         if Path(place).stat().st_dev == Path(MEMORY_FOLDER).stat().st_dev:
@@ -180,7 +180,7 @@ def _cpu_ticks(process: int) -> int:
 
 
 def state(process: int) -> str:
-    """The letter of a process's state as in /proc, T: stopped; nothing when it has ended."""
+    """Return the letter of a process's state as in /proc (T: stopped); nothing if it has ended."""
     return _read(f"/proc/{process}/stat").rpartition(b")")[2][1:2].decode()
 
 
@@ -192,7 +192,7 @@ def _listed(folder: str) -> list[str]:
 
 
 def _read(file: str, at_most: int = 1 << 20) -> bytes:
-    """A file of /proc; nothing when its process has ended."""
+    """Read a file of /proc; return nothing if its process has ended."""
     try:
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123
             parts, length = [], 0

@@ -1,4 +1,4 @@
-"""Carries a guest from its first process to the end of its last one, and ends it when it takes too much or hangs."""
+"""Runs a guest from its first process to the end of its last one; ends it if it takes too much or hangs."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from engine.progress import Progress, Stage
 from engine.sandbox import Limits
 from engine.usage import Usage, processes
 
-_LOOK_S = 0.25  # between two looks a guest can overshoot its limits; each costs a millisecond
+_LOOK_S = 0.25  # a guest can overshoot its limits between two looks; each look costs a millisecond
 _ANSWER_S = 2.0
 
 
@@ -29,7 +29,7 @@ def run(
     kernel: Path | None = None,
     before: Sequence[Stage] = (),
 ) -> int:
-    """Run a guest to its end with its console in logs/console.log; returns the exit status. It inherits `descriptors`.
+    """Run a guest to its end with its console in logs/console.log; return the exit status. It inherits `descriptors`.
 
     `kernel` and `before`: see `engine.progress.Progress`.
 
@@ -69,7 +69,7 @@ class _Watched:
         return self.process.wait()
 
     def _has_ended(self, within_s: float) -> bool:
-        """Wait for the end. `Popen.wait` with a timeout looks every 50 ms; a descriptor tells at once."""
+        """Wait for the end. `Popen.wait` with a timeout polls every 50 ms; a descriptor reports it at once."""
         descriptor = os.pidfd_open(self.process.pid)
         try:
             return bool(select.select([descriptor], [], [], within_s)[0])
@@ -77,9 +77,9 @@ class _Watched:
             os.close(descriptor)
 
     def kill(self) -> None:
-        """End everything inside and wait for it: nobody must write once the run folder is looked at.
+        """End everything inside and wait for it, so that nothing writes once the run folder is inspected.
 
-        The sandbox's first process takes all others along (own pid namespace), and bwrap, its parent, ends after them.
+        With the sandbox's first process all others end (pid namespace), and bwrap, its parent, ends after them.
         """
         if self.process.poll() is not None:
             return
@@ -108,7 +108,7 @@ def _started(command: list[str], folder: Path, limits: Limits, **how: Any) -> It
 
 @contextlib.contextmanager
 def _own_terminal() -> Iterator[None]:
-    """A guest sets this terminal up for itself; one that is ended leaves it so."""
+    """Restore this terminal, which a guest sets up for itself and leaves so when it is ended."""
     before = termios.tcgetattr(sys.stdin) if os.isatty(0) else None
     try:
         yield
