@@ -126,7 +126,8 @@ def _diff(options: argparse.Namespace) -> None:
 def _changes(options: argparse.Namespace) -> None:
     from analysis.changes import write_page
 
-    write_page(options.before, options.reference, options.studies, options.out)
+    if again := write_page(options.before, options.reference, options.studies, options.out):
+        print("Other numbers than before; read their explanations again:", *again, sep="\n")
 
 
 def _seeds(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ numbers changed by *measurement*.
 
 import hashlib
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from analysis.claims import registry
-from analysis.claims.registry import Claim
+from analysis.claims.registry import Claim, Experiment
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.files import write_text
@@ -49,8 +50,8 @@ class Change:
     check: str
 
 
-def write_page(before: Path, reference: Path, studies: Iterable[Path], out: Path) -> None:
-    """Write the page in Markdown.
+def write_page(before: Path, reference: Path, studies: Iterable[Path], out: Path) -> list[str]:
+    """Write the page in Markdown; returns the claims whose explanations quote numbers that may no longer hold.
 
     Args:
         before: the folder of the older reference set.
@@ -58,7 +59,20 @@ def write_page(before: Path, reference: Path, studies: Iterable[Path], out: Path
         studies: the folders of all studies.
         out: the page.
     """
-    write_text(out, page(_claims_of(before), _claims_of(reference), studies, digest(reference)))
+    experiments = [registry.load(file) for study in studies for file in registry.claims_files(study)]
+    old, new = _claims_of(before), _claims_of(reference)
+    write_text(out, page(old, new, experiments, digest(reference)))
+    return [
+        claim.id
+        for one in experiments
+        for claim in one.claims
+        if re.search(r"\d", (claim.data.get("cause") or {}).get("text", ""))
+        and not _is_same(old.get(claim.id), new.get(claim.id))
+    ]
+
+
+def _is_same(old: Kept | None, new: Kept | None) -> bool:
+    return old is not None and new is not None and all(old[name] == new[name] for name in ("by_seed", "held"))
 
 
 def digest(reference: Path) -> str:
@@ -74,9 +88,8 @@ def _claims_of(reference: Path) -> dict[str, Kept]:
     return {name: kept for file in files for name, kept in read_json(file).get("claims", dict).items()}
 
 
-def page(old: dict[str, Kept], new: dict[str, Kept], studies: Iterable[Path], made_of: str) -> str:
+def page(old: dict[str, Kept], new: dict[str, Kept], experiments: list[Experiment], made_of: str) -> str:
     """Make the page of two sets of claims by id."""
-    experiments = [registry.load(file) for study in studies for file in registry.claims_files(study)]
     known = {claim.id: (claim, one.words) for one in experiments for claim in one.claims if not claim.same_as}
     repeated = {claim.id for one in experiments for claim in one.claims if claim.same_as}
     both = sorted(known.keys() & old.keys() & new.keys())

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from analysis import changes
@@ -19,7 +20,8 @@ def study(folder: Path) -> Path:
     folder.mkdir()
     same = {"title": "T.", "metric": "m", "paper": "0.5", "unit": "1", "source": "sec. 1", "measure": "share('tcp')"}
     claims = [{"id": name, **same} for name in ("e01", "e02", "e03", "e04", "e05")]
-    claims[3] |= {"measure": "share('ledbat')"}
+    claims[1] |= {"cause": {"text": "Flow 1 has 0.5 of it.", "evidence": "unknown"}}
+    claims[3] |= {"measure": "share('ledbat')", "cause": {"text": "Half of it.", "evidence": "unknown"}}
     claims += [{"id": "e06", **same, "not_testable": {"reason": "impossible here"}}]
     claims += [{"id": "e07", "same_as": "y/e01"}]
     experiment = {"experiment": "x", "title": "t", "artefact": "Fig. 1", "finding": "f", "figure": {"kind": "table"}}
@@ -38,7 +40,7 @@ def recorded(folder: Path, **claims: tuple[str, dict[str, float] | None]) -> Pat
     return folder
 
 
-def test_each_change_stands_under_its_reason(tmp_path: Path) -> None:
+def test_each_change_stands_under_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = recorded(
         tmp_path / "before",
         e01=("near", HALF),
@@ -62,6 +64,7 @@ def test_each_change_stands_under_its_reason(tmp_path: Path) -> None:
     out = tmp_path / "page.md"
     sets = ["--before", str(before), "--reference", str(now)]
     assert main(["changes", str(study(tmp_path / "s")), *sets, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == "Other numbers than before; read their explanations again:\nx/e02\n"
     page = out.read_text()
     for line in (
         "| near | reproduced | 2: x/e01 e03 |",
