@@ -60,9 +60,8 @@ class Result:
     @property
     def virtual_s(self) -> dict[tuple[str, str, int], float]:
         """Virtual seconds of each run, by the experiment that simulates it, cell and seed."""
-        simulated_by = self.data.get("experiment", {}).get("runs_of", self.id)
         runs = self.data.get("runs", [])
-        return {(simulated_by, run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
+        return {(self.data["experiment"]["runs_of"], run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
 
 
 def state_of(claim: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
     ran: dict[Cell, set[int]] = {}
     for result in results:
         for run in result["runs"]:
-            ran.setdefault((_simulated_by(result), run["cell"]), set()).add(run["seed"])
+            ran.setdefault((result["experiment"]["runs_of"], run["cell"]), set()).add(run["seed"])
     have = {cell: max(len(seeds), before.get(cell, 0)) for cell, seeds in ran.items() if cell in first}
     asked = Asked(
         first_s=sum(first[cell].seeds * first[cell].virtual_s for cell in have),
@@ -96,14 +96,9 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
     return asked
 
 
-def _simulated_by(result: Mapping[str, Any]) -> str:
-    experiment: dict[str, str] = result["experiment"]
-    return experiment.get("runs_of") or experiment["id"]
-
-
 def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
     """Give the cells a claim looks at: its own and those its expressions name; all where they put a name together."""
-    own = _simulated_by(result)
+    own = result["experiment"]["runs_of"]
     asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
     words = result["experiment"].get("words") or {}
     for name in ("measure", "holds"):

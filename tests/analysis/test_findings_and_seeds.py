@@ -58,7 +58,7 @@ def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **exp
         "conclusions": {},
         "findings": {},
         "experiments": [{"id": name, "title": "", "artefact": ""}],
-        "experiment": {"id": name, "title": "A trial", "artefact": "Fig. 1", **experiment},
+        "experiment": {"id": name, "runs_of": name, "title": "A trial", "artefact": "Fig. 1", **experiment},
         "runs": [
             {"cell": cell, "seed": seed, "size": "full"}
             for cell, count in seeds.items()
