@@ -12,6 +12,7 @@ from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
 
 FORMAT: Final = 3  # of verdicts.json
+SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
 # what a page tells apart: the verdicts, and what another run of the same programs could test
 STATES: Final = (*Outcome, NOT_RUN)
@@ -83,6 +84,7 @@ def collect(results: Path) -> list[Result]:
         measured[document.child("experiment").get("id", str)] = document
     if not measured:
         raise BadInputError(f"{results}: nothing has been measured there yet (no verdicts.json)")
+    _tell_beyond(results, measured)
     found: dict[str, Result] = {}
     for document in measured.values():
         for experiment in document.children("experiments"):
@@ -104,6 +106,17 @@ def collect(results: Path) -> list[Result]:
                 ),
             )
     return list(found.values())
+
+
+def _tell_beyond(results: Path, measured: dict[str, Document]) -> None:
+    """Let the claims say so to which the budget of seeds does not reach (`python -m analysis seeds`)."""
+    file = results / SEEDS
+    beyond = read_json(file).get("beyond", dict) if file.exists() else {}
+    for document in measured.values():
+        for claim in document.data.get("claims", []):
+            if claim["id"] in beyond:
+                hours = beyond[claim["id"]] / 3600
+                claim["why"] += f"; the seeds that it asks for, {hours:.1f} h of virtual time, are beyond the budget"
 
 
 def findings(experiments: list[Result]) -> dict[str, Counter[Outcome]]:

@@ -6,13 +6,22 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.report.results import collect
 from analysis.verdicts.findings import count_findings, verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:
-    return {"id": f"x/e{number:02}", "verdict": verdict, "cell": None, "measure": "jain()", "holds": None, **fields}
+    return {
+        "id": f"x/e{number:02}",
+        "verdict": verdict,
+        "cell": None,
+        "why": "so",
+        "measure": "jain()",
+        "holds": None,
+        **fields,
+    }
 
 
 def test_the_worst_claim_is_a_findings_verdict() -> None:
@@ -162,6 +171,9 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         told = capsys.readouterr().out
         assert [one for one in said if one not in told] == []
         assert json.loads(out.read_text())["seeds"] == {"x": {"buffer=20p": 20}}
+        (shown,) = collect(tmp_path / "results")
+        said = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"
+        assert shown.data["claims"][0]["why"] == said
 
 
 def scenario(folder: Path) -> Path:
