@@ -1,4 +1,4 @@
-"""Archives results as an RO-Crate: what made them and what came out, ready for an archival repository.
+"""Archives results as an RO-Crate, with what made them, ready for an archival repository.
 
 A crate (https://w3id.org/ro/crate/1.1, profile Workflow Run Crate 0.5) holds no captures: each run's `summary.json` has
 the SHA-256 of its captures and traces instead, which a repeated run must meet (`engine.verify`).
@@ -33,15 +33,15 @@ _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some h
 _SPDX = "https://spdx.org/licenses/"
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
 _FOLDERS = ("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles")
-KUNIT = "kunit.json"  # what became of the module's tests
+KUNIT = "kunit.json"  # results of the module's tests
 _OF_EXPERIMENT = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
 _OF_RUN = ("run.json", "summary.json")
 
 
 def archive(results: Path, out: Path) -> Path:
-    """Write the crate of everything measured below `results` (`results`, or `results/quick`); returns `out`.
+    """Write the crate of everything measured below `results` (`results`, or `results/quick`); return `out`.
 
-    `out` becomes a folder, or one file when its name ends with .zip.
+    `out` becomes a folder, or a file if its name ends with .zip.
 
     Raises:
         EngineError: nothing has been measured there, or a file of an experiment is missing.
@@ -55,7 +55,7 @@ def archive(results: Path, out: Path) -> Path:
     crate.metadata.extra_terms.update(_TERMS)
     workflow = _workflow(crate)
     inputs, products = [], []
-    made: dict[Path, list[Any]] = {}  # by run: several experiments may look at the same
+    made: dict[Path, list[Any]] = {}  # by run, since several experiments may use the same
     for folder in experiments:
         scenario, claims, runs = _inputs(folder, results)
         inputs += [_file(crate, PROJECT / path, path) for path in (scenario, claims, claims.with_name(STUDY))]
@@ -85,7 +85,7 @@ def archive(results: Path, out: Path) -> Path:
 
 
 def _workflow(crate: ROCrate) -> Any:
-    """Everything about the crate that is the same for all results."""
+    """Add everything about the crate that is the same for all results; return the workflow."""
     citation = yaml.safe_load((PROJECT / "CITATION.cff").read_text())
     root = crate.root_dataset
     crate.name = f"Results of the {citation['title']}"
@@ -113,7 +113,7 @@ def _workflow(crate: ROCrate) -> Any:
 
 
 def _inputs(folder: Path, results: Path) -> tuple[Path, Path, list[Path]]:
-    """Scenario and claims of a measured experiment, from the project's root, and the folders of its runs."""
+    """Return scenario and claims of a measured experiment, below the project's root, and the folders of its runs."""
     verdicts = json.loads((folder / "verdicts.json").read_text())
     missing = [name for name in _OF_EXPERIMENT if not (folder / name).exists()]
     if missing:
@@ -150,7 +150,7 @@ def _testbed(crate: ROCrate, version: str) -> Any:
 
 
 def _images(crate: ROCrate, provenance: dict[str, Any]) -> list[Any]:
-    """What booted: kernel, root file system, tools, modules, programs, each by its digest."""
+    """Return what booted: kernel, root file system, tools, modules and programs, each by its digest."""
     found = []
     for name, image in provenance.items():
         if isinstance(image, dict) and "digest" in image:

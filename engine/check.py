@@ -1,4 +1,4 @@
-"""`testbed check`: whether an implementation keeps the contract of docs/implementations.md, in short runs."""
+"""Carries out `testbed check`: tests in short runs whether an implementation keeps docs/implementations.md."""
 
 import copy
 import json
@@ -35,14 +35,14 @@ keep_captures: true
 
 @dataclass(frozen=True)
 class Finding:
-    """One demand of the contract, and what is wrong with it (None: nothing)."""
+    """A demand of the contract, and how the implementation fails it (None: it does not)."""
 
     demand: str
     wrong: str | None
 
 
 def main(name: str) -> int:
-    """Print what is right and wrong with implementation `name`; 0 when all is right.
+    """Print what is right and wrong with implementation `name`; return 0 if all is right.
 
     Raises:
         EngineError: there is no such implementation, or it has not been built.
@@ -66,13 +66,13 @@ def main(name: str) -> int:
 
 
 def check(name: str, folder: Path) -> Iterator[Finding]:
-    """Each demand in turn, with what was found; runs go into `folder`."""
+    """Yield each demand in turn with what was found; runs go into `folder`."""
     known = implementations.known()
     if name not in known:
         raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
     is_program = known[name]["kind"] == "program"
     if is_program:
-        images.program(name)  # without it, every demand would be told to be unmet
+        images.program(name)  # without it, every demand would be reported as unmet
     scenario = folder / "check" / "check.yaml"
     scenario.parent.mkdir()
     scenario.write_text(_SCENARIO.format(name=name))

@@ -1,4 +1,4 @@
-"""`testbed compare`: scenarios with the implementations named in their matrix, carried out by the pipeline."""
+"""Carries out `testbed compare`: fills scenarios with the named implementations and hands them to the pipeline."""
 
 import json
 import os
@@ -26,9 +26,9 @@ _REFUSED = re.compile("[{}\ud800-\udfff]")
 
 
 def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Path) -> NoReturn:
-    """Compare implementations in the scenarios (none: the whole panel): write them, become the pipeline.
+    """Compare implementations in scenarios (none: the whole panel): write the scenarios, then become the pipeline.
 
-    Everything is kept in the folder `into`/<the names>, from which a second call goes on.
+    Everything is kept in the folder `into`/<the names>; a second call continues there.
 
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
@@ -54,15 +54,15 @@ def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Pa
 
 
 def panel() -> list[Path]:
-    """List the scenarios that a comparison has when none is named."""
+    """List the scenarios of a comparison that names none."""
     return sorted(PANEL.glob("*.yaml"))
 
 
 def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
-    """Give the text of a scenario that compares these implementations.
+    """Return the text of a scenario that compares these implementations.
 
     Raises:
-        ScenarioError: the file has no place for them, or is no scenario.
+        ScenarioError: the file has no place for them, or is not a scenario.
     """
     expand(scenario, "full")
     document = load.read(scenario)
@@ -99,7 +99,7 @@ def _find(scenario: str) -> Path:
 
 
 def _write(study: Path, texts: dict[Path, str]) -> None:
-    """Write the study; what is as it was keeps its time, so that its runs are kept."""
+    """Write the study. An unchanged file keeps its time, so its runs are kept."""
     study.mkdir(parents=True, exist_ok=True)
     for file in study.glob("*.yaml"):
         if file not in texts:

@@ -1,4 +1,4 @@
-"""The evidence that virtual time is faithful: the same scenarios on User-Mode Linux and on a distribution's own kernel.
+"""Checks that virtual time is faithful: runs scenarios on User-Mode Linux and on a distribution's own kernel.
 
 ``python -m engine.crosscheck``: runs workflows/crosscheck.yaml on the backends `virtual` and `qemu`, prints a
 table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
@@ -23,12 +23,12 @@ from scenarios.resolve import Cell, expand
 SCENARIO = PROJECT / "workflows" / "crosscheck.yaml"
 BACKENDS = ("virtual", "qemu")
 THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
-"""How far the backends may be apart: throughput of the link relatively, the others absolutely."""
+"""How far the backends may differ: relatively for the link's throughput, absolutely for the others."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run came to."""
+    """The results of a run."""
 
     throughput_bps: float  # that the bottleneck sent over the scenario's time
     flow_bps: dict[str, float]  # that each receiver got
@@ -55,14 +55,14 @@ def measured(folder: Path) -> Measured:
 
 
 def _rate_bps(run: dict[str, Any], at_ns: int) -> int:
-    """Rate of the bottleneck, whose queue the trace is of, at an instant of the scenario."""
+    """Return the rate of the traced bottleneck at an instant of the scenario."""
     changes = [event for event in run["events"] if event["on"] == "bottleneck" and event["at_ns"] <= at_ns]
     rates = [event["rate_bps"] for event in changes if "rate_bps" in event]
     return int(rates[-1] if rates else run["bottleneck"]["rate_bps"])
 
 
 def agree(one: Measured, other: Measured) -> bool:
-    """Whether two runs are as close as they must be."""
+    """Tell whether two runs are as close as they must be."""
     return (
         abs(other.throughput_bps / one.throughput_bps - 1) <= THROUGHPUT_SHARE
         and abs(other.base_rtt_ms - one.base_rtt_ms) <= BASE_RTT_MS
@@ -71,7 +71,7 @@ def agree(one: Measured, other: Measured) -> bool:
 
 
 def compare(cell: Cell, into: Path) -> dict[str, Any]:
-    """Run one cell on both backends; returns an entry of the JSON file."""
+    """Run one cell on both backends; return an entry of the JSON file."""
     found = {}
     for backend in BACKENDS:
         execute(cell, 1, into / backend, backend)

@@ -1,7 +1,7 @@
-"""`testbed exec`: a Mininet script of the user's, unmodified, in a guest.
+"""Carries out `testbed exec`: runs a user's unmodified Mininet script in a guest.
 
-The script sees its working folder and its own folder read-only under an overlay; what it writes in the working folder
-ends up in `files/` of the results folder, what it prints both there and here.
+The script sees its working folder and its own folder read-only under an overlay. Files that it writes in the working
+folder end up in `files/` of the results folder; its output appears both there and here.
 """
 
 import json
@@ -36,7 +36,7 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
 @dataclass(frozen=True)
 class Order:
-    """What to run: a script with its arguments, from a working folder."""
+    """What to run: a script with its arguments, in a working folder."""
 
     script: Path
     arguments: tuple[str, ...]
@@ -45,21 +45,22 @@ class Order:
 
     @property
     def name_in_guest(self) -> str:
-        """The script as the guest calls it: as it was typed when it lies in the working folder."""
+        """The script's name in the guest; relative, as typed, if it lies in the working folder."""
         script = self.script.resolve()
         if script.is_relative_to(self.folder):
             return str(script.relative_to(self.folder))
         return f"/script/{script.name}"
 
     def seen(self) -> dict[str, Path]:
-        """Folders of the host by the paths at which the guest's sandbox has them."""
+        """Return the folders of the host by their paths in the guest's sandbox."""
         return {_FOLDERS["TESTBED_WORK"]: self.folder, _FOLDERS["TESTBED_SCRIPT"]: self.script.resolve().parent}
 
 
 def run(order: Order, into: Path, real_time: bool = False) -> int:
-    """Run the script; returns its exit status (128 + n when signal n ended it, or this command).
+    """Run the script; return its exit status (128 + n if signal n ended it, or this command).
 
-    Whatever ends the guest, the results folder has what the script left. What ends this before leaves no folder.
+    Whatever ends the guest, the results folder has what the script left. If this command ends before, there is no
+    folder.
 
     Raises:
         EngineError: there is no such script, the results folder holds something else, or the guest failed.
@@ -88,7 +89,7 @@ def run(order: Order, into: Path, real_time: bool = False) -> int:
 
 def _give_name(partial: Path, into: Path) -> None:
     handover.remove(partial / STAGE)
-    with suppress(EngineError):  # why the guest was ended comes first
+    with suppress(EngineError):  # the reason why the guest was ended is reported first
         handover.accept(partial, _LIMITS, _LEFT_FOLDERS, _LEFT_FILES)
     for name in ("order.json", "stdin", "heartbeat", "guest.json"):
         (partial / name).unlink(missing_ok=True)
@@ -135,13 +136,13 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
 
 def _boot_arguments(boot: Images, order: Order, real_time: bool) -> list[str]:
     arguments = launch.boot_arguments(boot, order.seed, PROGRAM, real_time)
-    # off for runs, whose captures it would disturb; a script may want it
+    # IPv6 is off for runs, whose captures it would disturb, but a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
     return [*kept, *(f"{name}={place}" for name, place in _FOLDERS.items())]
 
 
 def _in_real_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
-    """The guest has this terminal, Ctrl-C included."""
+    """Give the guest this terminal, Ctrl-C included."""
     arguments = _boot_arguments(boot, order, real_time=True)
     _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
     with free_cpu() as cpu:
@@ -155,7 +156,7 @@ def _in_real_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[s
 
 
 def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
-    """The script has terminals of the guest whose other ends are files, followed here, and one key: Ctrl-C."""
+    """Give the script terminals whose other ends are files, which are followed here, and one key: Ctrl-C."""
     together = os.path.sameopenfile(1, 2)
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
     keys, pressed = os.pipe()
@@ -188,7 +189,7 @@ def _interrupted(folder: Path, interruption: KeyboardInterrupt) -> dict[str, Any
 
 @contextmanager
 def _interruption_typed(pressed: int) -> Iterator[None]:
-    """Type the first Ctrl-C or SIGTERM at the script's terminal; a second, or `_GRACE_S` after SIGTERM, ends it."""
+    """Type the first Ctrl-C or SIGTERM at the script's terminal; end it at the second, or `_GRACE_S` after SIGTERM."""
     seen = False
 
     def typed(number: int, _frame: object) -> None:
@@ -211,7 +212,7 @@ def _interruption_typed(pressed: int) -> Iterator[None]:
 
 @contextmanager
 def _followed(path: Path, into: BinaryIO) -> Iterator[None]:
-    """Copy what is appended to a file, as it comes."""
+    """Copy what is appended to a file as it appears."""
     over = threading.Event()
 
     source = path.open("rb")  # before the guest can put something else in its place

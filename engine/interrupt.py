@@ -1,4 +1,4 @@
-"""SIGTERM, which batch schedulers send some seconds before they kill, ends a command as Ctrl-C does."""
+"""Makes SIGTERM, which batch schedulers send some seconds before they kill, end a command as Ctrl-C does."""
 
 import signal
 from collections.abc import Iterator
@@ -25,5 +25,5 @@ def terminable() -> Iterator[None]:
 
 
 def status(interruption: KeyboardInterrupt) -> int:
-    """Give the exit status of a command that was interrupted: 128 and the signal's number."""
+    """Return the exit status of an interrupted command: 128 + the signal's number."""
     return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A guest in real time with Mininet's command line, for looking around in a scenario's network."""
+"""Carries out `testbed shell`: Mininet's command line in a scenario's network, in a guest in real time."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from scenarios.resolve import Cell
 
 
 def shell(cell: Cell) -> int:
-    """Boot the network of `cell` without flows and hand over the terminal; returns the guest's exit status."""
+    """Boot the network of `cell` without flows and hand over the terminal; return the guest's exit status."""
     boot = images.load()
     # without clocks, which no flow would show
     run = describe(replace(cell, settings=cell.settings | {"clocks": []}), 1, "virtual")

@@ -1,4 +1,4 @@
-"""Verifies an archive of results: its files are those that were archived, and its runs give the same bytes again."""
+"""Verifies an archive of results: its files are unchanged, and its runs give the same bytes again."""
 
 import json
 import shutil
@@ -29,12 +29,12 @@ _OF_THE_ENGINE = (
     "hosts",
     "lead",
     "sizes",
-)  # what it adds to a resolved scenario
+)  # what the engine adds to a resolved scenario
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run carried out again: which of its files differ, and which of the things that made it."""
+    """One run carried out again: which of its files differ, and which parts of its provenance."""
 
     run: str
     files: int
@@ -42,7 +42,7 @@ class Outcome:
     made_with_another: list[str]
 
     def __str__(self) -> str:
-        """Give a line about it."""
+        """Describe it in a line."""
         made = f" (made with another {', '.join(self.made_with_another)})" if self.made_with_another else ""
         if not self.different:
             return f"{self.run}: identical, {self.files} captures and traces{made}"
@@ -50,10 +50,10 @@ class Outcome:
 
 
 def verify(crate: Path, chosen: Sequence[str] = (), everything: bool = False) -> Iterator[Outcome]:
-    """Check the crate's files, then carry out runs again: `chosen` ones, all, or the first of each experiment.
+    """Check the crate's files, then repeat runs: `chosen` ones, all, or the first of each experiment.
 
     Raises:
-        EngineError: the crate is damaged, lacks a chosen run, or its scenario means something else today.
+        EngineError: the crate is damaged, lacks a chosen run, or has a scenario that means something else today.
     """
     with _folder(crate) as folder, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
         _check_files(crate, folder)
@@ -77,7 +77,7 @@ def _folder(crate: Path) -> Iterator[Path]:
 
 
 def _check_files(crate: Path, folder: Path) -> None:
-    """Compare every file that has a digest in the metadata with it."""
+    """Compare every file with its digest in the metadata, if it has one."""
     try:
         entities = json.loads((folder / _METADATA).read_text())["@graph"]
         digests = {entity["@id"]: entity["sha256"] for entity in entities if "sha256" in entity}
