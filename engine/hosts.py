@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from scenarios.implementations import of_side
 from scenarios.units import QUANTITIES
 
 # Mechanisms that none of the papers' models has.
@@ -40,8 +41,8 @@ def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _route_options(run: dict[str, Any]) -> dict[str, str]:
     options: dict[str, list[str]] = {}
     for flow in run["flows"]:
-        for host, timestamps in ((flow["from"], "timestamps"), (flow["to"], "receiver_timestamps")):
-            own = run["implementations"][flow["implementation"]].get("tcp", {})
+        for side, host, timestamps in _sides(flow):
+            own = run["implementations"][of_side(flow, side)].get("tcp", {})
             window_pkts = own.get("initial_window", run["tcp"]["initial_window_pkts"])
             # one-way delay comes from timestamps; at 10 Mbit/s a millisecond is most of a packet
             options[host] = ["features tcp_usec_ts"] if run["tcp"][timestamps] == "1us" else []
@@ -51,17 +52,19 @@ def _route_options(run: dict[str, Any]) -> dict[str, str]:
     return {host: " ".join(words) for host, words in options.items()}
 
 
+def _sides(flow: dict[str, Any]) -> tuple[tuple[str, str, str], tuple[str, str, str]]:
+    """Of each side its role, its host, and the scenario's word for its timestamps."""
+    return ("sender", flow["from"], "timestamps"), ("receiver", flow["to"], "receiver_timestamps")
+
+
 def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     hosts = {host: None for flow in run["flows"] for host in (flow["from"], flow["to"])}
     limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
     common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
     sysctls = {host: dict(common) for host in hosts}
     for flow in run["flows"]:
-        own = run["implementations"][flow["implementation"]].get("tcp", {})
-        for side, host, timestamps in (
-            ("sender", flow["from"], "timestamps"),
-            ("receiver", flow["to"], "receiver_timestamps"),
-        ):
+        for side, host, timestamps in _sides(flow):
+            own = run["implementations"][of_side(flow, side)].get("tcp", {})
             if run["tcp"][timestamps] == "none":
                 sysctls[host]["net/ipv4/tcp_timestamps"] = "0"
             sysctls[host] |= own.get(side, {})

@@ -19,6 +19,7 @@ from engine.lead import lead
 from engine.sandbox import STAGE, Limits
 from engine.sizes import sizes
 from images.cache import file_digest
+from scenarios import implementations
 from scenarios.resolve import Cell, resolve
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
@@ -73,7 +74,7 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
 def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
     """Return run.json as it is before the run has its images and its clock."""
     run = resolve(cell, seed) | {"backend": backend}
-    used = sorted({flow["implementation"] for flow in run["flows"]})
+    used = sorted(implementations.used_by(run["flows"]))
     run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
     run |= {"lead": lead(run), "sizes": sizes(run)}
     return run | {"hosts": hosts(run)}

@@ -93,19 +93,21 @@ def _flow_problems(
         if "stop" in flow and not latest_ns < parse(flow["stop"], "time") <= end_ns:
             allowed = f"an instant after the start, {latest}, and not after the end, {filled['duration']}"
             yield document.problem((*path, "stop"), f"found {flow['stop']!r}", allowed)
-        if flow["implementation"] not in known:
-            found = f"unknown implementation {flow['implementation']!r}"
-            allowed = choices(sorted(known), flow["implementation"])
-            yield document.problem((*path, "implementation"), found, allowed)
-        else:
-            declared = known[flow["implementation"]]["parameters"]
+        unknown = sorted(implementations.used_by([flow]) - set(known))
+        for name in unknown:
+            allowed = choices(sorted(known), name)
+            yield document.problem((*path, "implementation"), f"unknown implementation {name!r}", allowed)
+        if not unknown:
+            sides = [known[implementations.of_side(flow, role)] for role in ("sender", "receiver")]
+            declared = sides[1]["parameters"] | sides[0]["parameters"]
             yield from implementations.parameter_problems(document, path, declared)
             told = senders.setdefault((flow["from"], flow["implementation"]), flow)
             if told["params"] != flow["params"] and any("sysctl" in parameter for parameter in declared.values()):
                 found = f"not those of flow {told['name']!r}, which also sends from {flow['from']}"
                 yield document.problem((*path, "params"), found, "one set per sending host, or another host")
-            if "sender" not in known[flow["implementation"]]["roles"]:
-                yield document.problem((*path, "implementation"), "cannot send", "an implementation with role sender")
+            if why := implementations.mismatch(*sides):
+                allowed = "implementations that can play their sides, of one kind, transport and application"
+                yield document.problem((*path, "implementation"), why, allowed)
 
 
 def _clock_problems(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,39 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
             raise ScenarioError(wrong)
         found[name] = schema.with_defaults(whole.data, rules, rules)
     return found
+
+
+def of_side(flow: Mapping[str, Any], role: str) -> str:
+    """Name the implementation of one side of a flow."""
+    sender: str = flow["implementation"]
+    return str(flow.get("receiver_implementation", sender)) if role == "receiver" else sender
+
+
+def used_by(flows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Name every implementation of some flows."""
+    return {of_side(flow, role) for flow in flows for role in ("sender", "receiver")}
+
+
+def split_sides(flow: dict[str, Any]) -> None:
+    """Let `implementation` of a flow be the sender's; `receiver_implementation` is there if the other side differs."""
+    if isinstance(sides := flow["implementation"], dict):
+        flow["implementation"] = sides["sender"]
+        if sides["receiver"] != sides["sender"]:
+            flow["receiver_implementation"] = sides["receiver"]
+
+
+def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
+    """Say why two implementations, or one on both sides, cannot meet in one flow; None if they can."""
+    if "sender" not in sender["roles"]:
+        return "the sender cannot send"
+    # the guest's own TCP receives for controls that have no say in it
+    if receiver is not sender and "receiver" not in receiver["roles"]:
+        return "the receiver cannot receive"
+    for field in ("kind", "transport", "application"):
+        sides = [side.get(field, "stream") for side in (sender, receiver)]
+        if sides[0] != sides[1]:
+            return f"their {field} differs: {sides[0]} and {sides[1]}"
+    return None
 
 
 def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:

@@ -44,7 +44,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
             problems.append(Problem(scenario, 1, "experiment", found, "an id of its own"))
         owners[experiment] = scenario
         for cell in cells:
-            used = {flow["implementation"] for flow in cell.settings["flows"]}
+            used = implementations.used_by(cell.settings["flows"])
             planned.append(
                 {
                     "study": cell.study,

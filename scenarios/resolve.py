@@ -79,6 +79,8 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         found = found or schema.problems(document, rules)
         if not found:
             filled = schema.with_defaults(document.data, rules, rules)
+            for flow in filled["flows"]:
+                implementations.split_sides(flow)
             found = checks.problems(document, filled, known)
         if found:
             wrong += found
@@ -172,7 +174,11 @@ def _cell(
         flow.setdefault("bytes", None)
     for flow, more in zip(data["flows"], enough.defaults(data["flows"], data, known), strict=True):
         declared = known[flow["implementation"]]["parameters"]
-        flow["params"] = implementations.resolved_parameters(more | flow["params"], declared)
+        given = more | flow["params"]
+        flow["params"] = implementations.resolved_parameters(given, declared)
+        if "receiver_implementation" in flow:
+            declared = known[flow["receiver_implementation"]]["parameters"]
+            flow["receiver_params"] = implementations.resolved_parameters(given, declared)
     return Cell(
         scenario=scenario,
         study=scenario.absolute().parent.name,

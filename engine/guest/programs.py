@@ -47,14 +47,17 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     Its files go to the folder `log` (its LOGDIR), its standard output and errors to files beside that folder.
     """
     os.mkdir(log)
-    environment = _ENVIRONMENT | run["implementations"][flow["implementation"]]["environment"]
+    name, params = flow["implementation"], flow["params"]
+    if role == "receiver" and "receiver_implementation" in flow:
+        name, params = flow["receiver_implementation"], flow["receiver_params"]
+    environment = _ENVIRONMENT | run["implementations"][name]["environment"]
     environment |= {
         "LOGDIR": "/logs",
         "ROLE": role,
         "PEER": peer,
         "PORT": str(port),
         "SEED": str(run["seed"]),
-        "PARAMS": json.dumps(flow["params"] if role not in flow.get("unknown_to", ()) else {"no_such_parameter": 1}),
+        "PARAMS": json.dumps(params if role not in flow.get("unknown_to", ()) else {"no_such_parameter": 1}),
         "ORIGIN_NS": str(run["origin_ns"]),
         "SAMPLE_NS": str(run["sample_ns"]),
     }
@@ -65,7 +68,7 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     if "payload" in flow:
         environment["PAYLOAD"] = flow["payload"]
     start_ns = run["origin_ns"] + flow["start_ns"] if role == "sender" else 0
-    words = [*enter(flow["implementation"], log, start_ns), _ENDPOINT]
+    words = [*enter(name, log, start_ns), _ENDPOINT]
     with open(f"{log}.out", "w") as output, open(f"{log}.err", "w") as errors:
         return int(node.spawn(words, output.fileno(), errors.fileno(), environment))
 

@@ -76,6 +76,19 @@ def test_a_flow_without_end_is_cut_off(toy: Toy, tmp_path: Path) -> None:
     assert json.loads((folder / "run.json").read_text())["provenance"]["program:none"]["digest"]
 
 
+def test_two_implementations_meet(toy: Toy, tmp_path: Path) -> None:
+    scenario, _ = toy("none"), toy("says nothing")
+    text = scenario.read_text()
+    scenario.write_text(text.replace("none", "{sender: none, receiver: says-nothing}"))
+    summary, folder = _run(scenario, tmp_path / "well")  # as a sender it would say nothing
+    assert summary["versions"] == {"none": "1", "says-nothing": "1"}
+    sides = json.loads((folder / "run.json").read_text())["flows"][0]
+    assert (sides["implementation"], sides["receiver_implementation"]) == ("none", "says-nothing")
+    scenario.write_text(text.replace("none", "{sender: says-nothing, receiver: none}"))
+    with pytest.raises(EngineError, match="its receiver got no byte, though its host accepted a connection"):
+        _run(scenario, tmp_path / "badly")
+
+
 def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path) -> None:
     scenario = toy("none")
     scenario.write_text(scenario.read_text().replace("start: 100ms", "start: 100ms, bytes: 100001B"))
@@ -255,7 +268,7 @@ def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
     Path(name).write_text(scenario)
     [run] = re.findall(r"^testbed (run .*)$", page, re.MULTILINE)
     assert main(run.split()) == 0
-    [observe] = re.findall(r"^python -m analysis (observe .*)$", page, re.MULTILINE)
+    [observe] = re.findall(r"^testbed (observe .*)$", page, re.MULTILINE)
     assert analyse(observe.split()) == 0
 
 

@@ -52,6 +52,14 @@ def scenario(tmp_path: Path) -> Any:
     return write
 
 
+def with_flow(file: Path, flow: str) -> Path:
+    """The base with one flow, this one."""
+    lines = file.read_text().splitlines()
+    lines[6:8] = [f"  - {flow}"]
+    file.write_text("\n".join(lines))
+    return file
+
+
 def test_run_json_has_every_value_decided(scenario: Any) -> None:
     [cell] = expand(scenario(), "full")
     run = resolve(cell, 3)
@@ -124,6 +132,28 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "captures": ["bottleneck-in", "bottleneck-out"],
         "keep_captures": False,
     }
+
+
+def test_two_implementations_may_meet_in_a_flow(scenario: Any) -> None:
+    sides = "{sender: utp-rs, receiver: libutp}"
+    flow = f"{{name: a, implementation: {sides}, from: s1, to: d1, params: {{target: 50ms, receive_buffer: 20000B}}}}"
+    [cell] = expand(with_flow(scenario(), flow), "full")
+    [resolved] = cell.settings["flows"]
+    assert (resolved["implementation"], resolved["receiver_implementation"]) == ("utp-rs", "libutp")
+    # what both declare is for both; what one declares is for that side
+    assert resolved["params"] == {"target_ns": 50_000_000}
+    assert (resolved["receiver_params"]["target_ns"], resolved["receiver_params"]["receive_buffer_bytes"]) == (
+        50_000_000,
+        20_000,
+    )
+    [planned] = plan([cell.scenario], "full")
+    assert planned["programs"] == ["libutp", "utp-rs"]
+
+
+def test_the_same_on_both_sides_is_one_implementation(scenario: Any) -> None:
+    flow = "{name: a, implementation: {sender: libutp, receiver: libutp}, from: s1, to: d1}"
+    [cell] = expand(with_flow(scenario(), flow), "full")
+    assert "receiver_implementation" not in cell.settings["flows"][0]
 
 
 def test_start_jitter_is_drawn_from_the_seed_alone(scenario: Any) -> None:
@@ -431,6 +461,22 @@ def test_a_mistake_is_told_with_its_line_and_field(
             "flows[2].params: not those of flow 'b', which also sends from s1; allowed: one set per sending host, or",
         ),
         ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
+        (
+            "{name: b, implementation: {sender: libutp, receiver: transmission-4}, from: s2, to: d2}",
+            "flows[1].implementation: their application differs: stream and bittorrent; allowed: ",
+        ),
+        (
+            "{name: b, implementation: {sender: libutp, receiver: udp-cbr}, from: s2, to: d2}",
+            "flows[1].implementation: their transport differs: utp and udp; allowed: ",
+        ),
+        (
+            "{name: b, implementation: {sender: libutp, receiver: libutpp}, from: s2, to: d2}",
+            "flows[1].implementation: unknown implementation 'libutpp'; allowed: ",
+        ),
+        (
+            "{name: b, implementation: {sender: libutp}, from: s2, to: d2}",
+            "flows[1].implementation.receiver: missing; allowed: ",
+        ),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
             "flows[1].params.tagret: unknown parameter; allowed: target, slow_start, pacing, base_history, "
