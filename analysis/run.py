@@ -315,7 +315,7 @@ class Run(RunFolder):
     @keep
     def flight(self, flow: str) -> Flight:
         """Reconstruct what a flow had in flight from its captures."""
-        tables = self.table("packets"), self.table("utp")
+        tables = self.packets(100), self.table("utp")
         return Flight(conversation.load(self.settings, *tables, self.flow(flow), self.duration))
 
     @word
@@ -441,7 +441,7 @@ class Run(RunFolder):
     @keep
     def _left(self) -> Passed:
         """All packets that left the bottleneck's queue."""
-        return bottleneck.left(self.captured("bottleneck-out"), self.settings.destinations)
+        return bottleneck.left(self.captured("bottleneck-out", 30), self.settings.destinations)
 
     def _delivered(self, flow: str) -> Passed:
         """Packets of a flow behind the bottleneck of its direction, without ACKs."""
@@ -449,14 +449,14 @@ class Run(RunFolder):
 
     @keep
     def _delivered_by_flow(self) -> dict[str, Passed]:
-        return bottleneck.delivered(self.captured("bottleneck-out"))
+        return bottleneck.delivered(self.captured("bottleneck-out", 30))
 
     @property
     @keep
     def _passages(self) -> pl.DataFrame:
         """Packets arriving at the bottleneck, when they left, and whether they were dropped."""
-        self.captured("bottleneck-in")
-        return bottleneck.passages(self.captured("bottleneck-out"), self.settings.destinations)
+        self.captured("bottleneck-in", 0)
+        return bottleneck.passages(self.captured("bottleneck-out", 30), self.settings.destinations)
 
     @keep
     def _traced(self, flow: str, column: str, factor: float) -> Series:

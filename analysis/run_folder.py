@@ -15,6 +15,9 @@ from analysis.kept import Kept
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError
 from analysis.settings import NS, Flow
 
+MOST_BYTES: Final = 600_000_000
+"""What one question may need of a run's packets. With what is kept beside it, the whole takes less than 1 GB."""
+
 WHERE: Final = {"bottleneck-in": "before", "bottleneck-out": "behind"}
 
 P = ParamSpec("P")
@@ -65,11 +68,22 @@ class RunFolder:
             raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
         return pl.scan_parquet(path)
 
-    def captured(self, tap: str) -> pl.LazyFrame:
-        """Scan the packets of a run that was captured at a tap of the bottleneck."""
+    def packets(self, bytes_each: int) -> pl.LazyFrame:
+        """Scan all packets, for a question that needs `bytes_each` of memory for each of them."""
+        packets = self.table("packets")
+        count = packets.select(pl.len()).collect().item()
+        if count * bytes_each > MOST_BYTES:
+            raise NotMeasuredError(
+                f"the run has {count:,} packets, and this is measured of at most {MOST_BYTES // bytes_each:,}: "
+                "let it be shorter, or capture at fewer taps"
+            )
+        return packets
+
+    def captured(self, tap: str, bytes_each: int) -> pl.LazyFrame:
+        """Scan the packets of a run that was captured at a tap of the bottleneck; see `packets`."""
         if tap not in self.settings.captures:
             raise NotMeasuredError(f"this needs a capture {WHERE[tap]} the bottleneck ({tap})")
-        return self.table("packets")
+        return self.packets(bytes_each)
 
     def until(self, t1: float | None) -> float:
         """Give the end of an interval, which is by default that of the run."""

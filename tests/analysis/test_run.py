@@ -4,6 +4,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analysis import bottleneck, run_folder
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
@@ -72,6 +73,27 @@ def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> Non
     folder = write(tmp_path, Made(packets))
     write_columns(folder)
     assert Run(folder).drops().times == [2.0]
+
+
+@pytest.mark.parametrize("slice_pkts", [1, 2, 3, 1000])
+def test_slices_of_time_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slice_pkts: int) -> None:
+    """Packets wait across the ends of slices, are dropped there, and still wait at the end."""
+    packets = [Packet(0, n / 10, n / 10 + 0.35) if n % 7 else Packet(1, n / 10, None) for n in range(1, 60)]
+    packets += [Packet(0, 8.0, 9.5), Packet(1, 8.5, None), Packet(0, 9.9, None)]
+    folder = write(tmp_path, Made(packets))
+    write_columns(folder)
+    whole = Run(folder)._passages
+    monkeypatch.setattr(bottleneck, "SLICE_PKTS", slice_pkts)
+    assert Run(folder)._passages.equals(whole)
+    assert whole["dropped"].sum() == 8
+    assert whole["left_ns"].null_count() == 8 + 2
+
+
+def test_what_takes_too_much_memory_is_not_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "MOST_BYTES", 100_000)
+    for ask in (lambda: run.loss_rate(), lambda: run.throughput("tcp"), lambda: run.flight("tcp")):
+        with pytest.raises(NotMeasuredError, match=r"^the run has [\d,]+ packets, and this is measured of at most"):
+            ask()
 
 
 def test_one_packet_sent_twice_is_two(tmp_path: Path) -> None:
