@@ -96,8 +96,9 @@ def _disk(stock: dict[str, str], folder: Path, disk: Path) -> None:
     shutil.copytree(kernel.parents[1] / "usr/lib/modules" / release, modules, symlinks=True)
     (modules / "updates").mkdir()
     shutil.copy(stock["module:tcp_ledbat"], modules / "updates")
-    for package in ("engine", "topologies", "images", "workflows"):
+    for package in ("engine", "images", "scenarios", "topologies", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Snakefile", root / "project")
     machine.copy_images(root, "/project")
     for name in IMPLEMENTATIONS:
         _cell(root / "project", name)
