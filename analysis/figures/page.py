@@ -31,7 +31,7 @@ _PAGE: Final = """<!doctype html>
 padding: 0 1rem; color: {ink}; background: {ground} }}
 h1 {{ font-size: 1.3rem; line-height: 1.3 }}
 a {{ color: #0b5cad }}
-#figure details {{ position: absolute }}
+#figure.has-actions {{ display: block; padding-right: 0 }}
 @media screen {{
 [data-theme=dark] {{ color-scheme: dark }}
 [data-theme=dark] body {{ color: {dark_ink}; background: {dark_ground} }}
