@@ -13,7 +13,9 @@ def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
     made = dict(figure.data)
     if "values" in made:
         made["values"] = [
-            {**one.data, "by_seed": ask.numbers(one.get("measure", str), one.maybe("cell", str))[0]}
+            one.data
+            if "claim" in one.data  # which has its numbers
+            else {**one.data, "by_seed": ask.numbers(one.get("measure", str), one.maybe("cell", str))[0]}
             for one in figure.children("values")
         ]
     if "plots" in made:
@@ -33,7 +35,8 @@ def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
 def asked_by(figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
     """All expressions that `numbers_of` asks, each with its cell."""
     for one in figure.children("values"):
-        yield one.get("measure", str), one.maybe("cell", str)
+        if "claim" not in one.data:
+            yield one.get("measure", str), one.maybe("cell", str)
     for plot in figure.children("plots"):
         yield from ((point.expression, point.cell) for point in _points(figure, plot, ask))
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.figures import roles
 from tests.analysis.synthetic import plain, write
 
 CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
@@ -109,9 +110,14 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
 
 
 def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
-    values = [{"label": "B = 20", "measure": "cwnd('tcp').max() + 2", "cell": "buffer=20p", "paper": 30}]
+    values = [{"label": "B = 20", "measure": "cwnd('tcp').max() + 2", "cell": "buffer=20p", "role": "TCP"}]
+    values.append({"label": "a claim", "claim": "e03"})
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
-    assert ">22 packets<" in svg_of(tmp_path)
+    svg = svg_of(tmp_path)
+    assert ">22 packets<" in svg
+    assert svg.count(f'stroke="{roles.PAPER}"') == 1
+    values[0]["role"] = "UDP"
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
 
 
 @pytest.mark.parametrize(

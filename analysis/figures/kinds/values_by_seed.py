@@ -9,35 +9,38 @@ from analysis.documents import Document
 from analysis.figures import roles, style
 from analysis.figures.style import Specification
 
-ROW: Final = 38  # pixels
+ROW: Final = 34  # pixels
 
 
 def make(measured: Document, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
-    return ValuesBySeed(measured.child("figure"))
+    return ValuesBySeed(measured.child("figure"), measured.children("claims"))
 
 
 class ValuesBySeed:
     """A figure of kind `values-by-seed`.
 
-    Its declaration has an `axis` and `values`, each with a `label`, a `measure` (its numbers are in `by_seed`), the
-    `paper`'s number where it has one, and may have a `role`, whose colour it takes.
+    Its declaration has an `axis` and `values`, each with a `label` and either a `measure`, whose numbers are in
+    `by_seed`, or a `claim`, which has the paper's number, too. A value may have a `role`, whose colour it takes.
     """
 
-    def __init__(self, figure: Document) -> None:
+    def __init__(self, figure: Document, claims: list[Document]) -> None:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
-        self._values = figure.children("values")
+        by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
+        self._rows = [_row(one, by_name, self._unit) for one in figure.children("values")]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
         text = "One dot a seed; the stroke and the number are the median, the bar reaches from the smallest to the"
         text += " largest value."
-        return text + (" Diamonds are the paper's values." if any("paper" in one.data for one in self._values) else "")
+        if any(row["paper"] is not None for row in self._rows):
+            text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
+        return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
-        rows = [_row(one, self._unit) for one in self._values]
+        rows = self._rows
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
@@ -79,14 +82,32 @@ class ValuesBySeed:
             layers[-1]["encoding"]["x"] = {"value": 0}
         if paper:
             diamond = {"type": "point", "shape": "diamond", "size": 110, "strokeWidth": 2, "color": roles.PAPER}
-            at = {"x": {**x, "field": "paper"}, "y": y}
-            layers.append({"data": {"values": paper}, "mark": diamond, "encoding": at})
+            layers.append(
+                {"data": {"values": paper}, "mark": diamond, "encoding": {"x": {**x, "field": "paper"}, "y": y}}
+            )
+            allowed = {"x": {**x, "field": "least"}, "x2": {"field": "most"}, "y": y}
+            shade = {"type": "bar", "size": ROW - 8, "color": roles.PAPER, "opacity": style.BAND}
+            layers.insert(
+                0, {"data": {"values": [row for row in paper if "least" in row]}, "mark": shade, "encoding": allowed}
+            )
         return style.specification({"width": across, "height": height, "layer": layers})
 
 
-def _row(one: Document, unit: str) -> dict[str, Any]:
-    values = [value for value in one.get("by_seed", dict).values() if math.isfinite(value)]
-    row: dict[str, Any] = {"label": one.get("label", str), "seeds": values, "paper": one.maybe("paper", float)}
+def _row(one: Document, claims: dict[str, Document], unit: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"label": one.get("label", str), "paper": None}
+    by_seed = one.maybe("by_seed", dict) or {}
+    if "claim" in one.data:
+        claim = claims.get(one.get("claim", str))
+        if claim is None:
+            allowed = "the last part of the id of a claim of this experiment"
+            raise one.error(one.name("claim"), one.data["claim"], allowed)
+        by_seed = (claim.maybe("measured", dict) or {}).get("by_seed", {})
+        row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
+        if zones := claim.maybe("zones", dict):
+            row["least"], row["most"] = zones["reproduced"]
+    row["seeds"] = values = [
+        value for value in by_seed.values() if isinstance(value, (int, float)) and math.isfinite(value)
+    ]
     row["c"] = roles.colour("queue")
     if "role" in one.data:
         row["c"] = roles.declared(one, "role")
