@@ -289,15 +289,20 @@ def _end(line: Line) -> float:
 
 
 def spread_out(places: Sequence[float], apart: float, end: float) -> list[float]:
-    """Move ascending places so that each is so far from the next, within 0 and `end` if there is room."""
-    moved: list[float] = []
+    """Move ascending places as little as possible so that each is so far from the next, within 0 and `end`."""
+    groups: list[tuple[float, int]] = []  # of places that touch: where the first of them would be, and how many
     for place in places:
-        moved.append(max(place, moved[-1] + apart) if moved else max(place, 0.0))
-    limit = end
-    for index in reversed(range(len(moved))):
-        moved[index] = min(moved[index], limit)
-        limit = moved[index] - apart
-    return moved
+        group = place, 1
+        while groups and _first(groups[-1], apart, end) + groups[-1][1] * apart > _first(group, apart, end):
+            before, count = groups.pop()
+            total = count + group[1]
+            group = (before * count + (group[0] - count * apart) * group[1]) / total, total
+        groups.append(group)
+    return [_first(group, apart, end) + index * apart for group in groups for index in range(group[1])]
+
+
+def _first(group: tuple[float, int], apart: float, end: float) -> float:
+    return max(0.0, min(group[0], end - (group[1] - 1) * apart))
 
 
 def _hover(plot: Plot, across: Specification, data: str, zoom: str | None) -> Specification:

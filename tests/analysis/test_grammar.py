@@ -173,7 +173,8 @@ def test_the_unit_of_an_axis() -> None:
 
 
 def test_names_stand_apart_and_inside() -> None:
-    assert plot.spread_out([10, 12, 90], 15, 100) == [10, 25, 90]
+    assert plot.spread_out([10, 12, 90], 15, 100) == [3.5, 18.5, 90]
+    assert plot.spread_out([2, 3, 50], 15, 100) == [0, 15, 50]
     assert plot.spread_out([95, 96, 97], 15, 100) == [70, 85, 100]
 
 
