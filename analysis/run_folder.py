@@ -12,7 +12,7 @@ from analysis import settings
 from analysis.documents import Document, read_json
 from analysis.errors import BadInputError
 from analysis.kept import Kept
-from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError
+from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, Flow
 
 MOST_BYTES: Final = 600_000_000
@@ -99,3 +99,22 @@ class RunFolder:
         if not 0 <= t0 < t1:
             raise NotMeasuredError(f"the interval from {t0:g} s to {t1:g} s is empty")
         return round(t0 * NS), round(t1 * NS)
+
+    def nothing(self, what: str, t0: float, t1: float | None) -> NotMeasuredError:
+        """Make the error that says what was missing in an interval."""
+        return NotMeasuredError(f"{what} from {t0:g} s to {self.until(t1):g} s")
+
+    @keep
+    def traced(self, flow: str, column: str, factor: float) -> Series:
+        """Read what the controller of a flow reports, times a factor."""
+        reported = (pl.col("flow") == self.flow(flow).name) & pl.col(column).is_not_null()
+        table = self.table("cwnd").filter(reported).select("time_ns", column).collect()
+        if not len(table):
+            raise NotMeasuredError(f"the controller of flow {flow} reports no {column.rpartition('_')[0]}")
+        return self.series_of(table, column, factor)
+
+    def series_of(self, table: pl.DataFrame, column: str, factor: float) -> Series:
+        """Make a series of a column over `time_ns`."""
+        table = table.filter(pl.col("time_ns").is_between(0, round(self.ends_s * NS))).sort("time_ns")
+        values = table[column].cast(pl.Float64).to_numpy() * factor
+        return Series(table["time_ns"].to_numpy() / NS, values, self.ends_s)

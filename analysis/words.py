@@ -18,11 +18,10 @@ def word(method: F) -> F:
 @cache
 def words(kind: type) -> dict[str, Callable[..., Any]]:
     """List the words of a class by name, in the order of their definition."""
-    functions = {
-        name: member.fget if isinstance(member, property) else member
-        for base in reversed(kind.__mro__)
-        for name, member in vars(base).items()
-    }
+    functions: dict[str, Any] = {}
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            functions.setdefault(name, member.fget if isinstance(member, property) else member)
     return {name: function for name, function in functions.items() if callable(function) and function in _MARKED}
 
 
