@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env wheel images debug-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
+.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -30,6 +30,9 @@ images: env  ## guest kernel, root file system, tools and module (into cache/)
 
 debug-images: env  ## also the kernel with KASAN, lockdep and KUnit, for the module's own tests
 	$(BIN)/python -m images --debug
+
+lab-images: env  ## also the kernel and root file system of `testbed exec`
+	$(BIN)/python -m images --lab
 
 reproduce: host images  ## everything: set-up, all runs, the report
 	$(BIN)/snakemake --cores all

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from engine import backends, check, doctor, exec_script, interrupt, kunit
+from engine import backends, check, doctor, exec_missing, exec_script, interrupt, kunit
 from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
@@ -31,7 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in HANDED_ON:
         os.execv(sys.executable, [sys.executable, "-m", "analysis", *words])  # noqa: S606 (its exit status is the answer)
-    options = _parser().parse_args(words)
+    parser = _parser()
+    options, others = parser.parse_known_args(words)
+    if options.action is _mn:
+        options.arguments = others  # its options are Mininet's to judge
+    elif others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     if not (ROOT / "Snakefile").exists():
         print(
             f"runs need a checkout of the project; what is installed here can {', '.join(HANDED_ON)}", file=sys.stderr
@@ -79,12 +84,16 @@ def _parser() -> argparse.ArgumentParser:
     looking.set_defaults(action=_shell)
 
     executing = commands.add_parser("exec", help="a Mininet script of yours, unmodified, in virtual time")
-    executing.add_argument("script", type=Path)
+    executing.add_argument("script", help="a Python script that uses Mininet")
     executing.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
-    executing.add_argument("--real-time", action="store_true", help="at this terminal, for scripts that ask questions")
-    executing.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
-    executing.add_argument("--into", type=Path, help="default: results/exec/<the script's name>")
+    _add_exec_options(executing)
     executing.set_defaults(action=_exec, kept="the script had not begun")
+
+    mininet = commands.add_parser(
+        "mn", help="Mininet's own command `mn`, such as `testbed mn --topo tree,2 --test pingall`"
+    )
+    _add_exec_options(mininet)
+    mininet.set_defaults(action=_mn, kept="mn had not begun")
 
     comparing = commands.add_parser("compare", help="implementations side by side, as a page of numbers and pictures")
     comparing.add_argument("implementation", nargs="+", help="two or more; the others are tested against the first")
@@ -161,12 +170,37 @@ def _shell(options: argparse.Namespace) -> int:
     return shell(_cells(options.scenario, "full", [options.cell] if options.cell else [])[0])
 
 
+def _add_exec_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--real-time", action="store_true", help="at this terminal, for what asks questions")
+    parser.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
+    parser.add_argument("--into", type=Path, help="default: results/exec/<its name>")
+    parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
+    parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
+    parser.add_argument("--keep-all", action="store_true", help="also files that it writes outside its folder")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _exec(options: argparse.Namespace) -> int:
-    order = exec_script.Order(options.script, tuple(options.arguments), Path.cwd(), options.seed)
-    into = options.into or Path("results/exec", options.script.stem)
-    status = exec_script.run(order, into, options.real_time)
-    print(f"exit status {status}; results in {into}", file=sys.stderr)
-    return status
+    script = Path(options.script)
+    return _in_lab(options, script, exec_script.command_of(script, Path.cwd()), script.stem)
+
+
+def _mn(options: argparse.Namespace) -> int:
+    return _in_lab(options, None, ("mn",), "mn")
+
+
+def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str, ...], name: str) -> int:
+    words = (*command, *options.arguments)
+    chosen = options.seed, options.deb, options.pip, options.keep_all
+    into = options.into or Path("results/exec", name)
+    summary = exec_script.run(exec_script.Order(words, script, Path.cwd(), *chosen), into, options.real_time)
+    for sentence in (*exec_missing.sentences(summary["missing"]), *exec_missing.elsewhere(summary)):
+        print(printable(sentence), file=sys.stderr)
+    print(f"exit status {summary['exit_status']}; results in {into}", file=sys.stderr)
+    return int(summary["exit_status"])
 
 
 def _compare(options: argparse.Namespace) -> NoReturn:

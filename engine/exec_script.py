@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine import handover, images, interrupt, launch, outcome, provenance, watch
+from engine import exec_missing, exec_packages, handover, interrupt, launch, outcome, provenance, watch
 from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
+from engine.exec_packages import Lab
 from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import sign_of_life
@@ -26,8 +27,14 @@ from engine.sandbox import STAGE, Limits
 
 PROGRAM = "engine.guest.exec_script"
 SUMMARY = "exec.json"
-_FOLDERS = {"TESTBED_WORK": "/guest/work", "TESTBED_SCRIPT": "/guest/script"}
-_LEFT_FOLDERS = {"files", "logs"}
+_FOLDERS = {
+    "TESTBED_WORK": "/guest/work",
+    "TESTBED_SCRIPT": "/guest/script",
+    "TESTBED_PYTHON": "/guest/python",
+    "TESTBED_MODULE_LISTS": "/guest/module-lists",
+}
+_SPIN_NS = 20_000  # what reading the clock takes a program that does nothing else; see images/kernel/patches
+_LEFT_FOLDERS = {"files", "elsewhere", "logs"}
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
 _LIMITS = Limits()
 _LOOK_S = 0.05
@@ -36,28 +43,40 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
 @dataclass(frozen=True)
 class Order:
-    """What to run: a script with its arguments, in a working folder."""
+    """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
-    script: Path
-    arguments: tuple[str, ...]
+    `script` is the file it comes from, None for a module or a program of the guest's own.
+    """
+
+    words: tuple[str, ...]
+    script: Path | None
     folder: Path
     seed: int = 1
+    deb: tuple[str, ...] = ()
+    pip: tuple[str, ...] = ()
+    keep_all: bool = False
 
-    @property
-    def name_in_guest(self) -> str:
-        """The script's name in the guest; relative, as typed, if it lies in the working folder."""
-        script = self.script.resolve()
-        if script.is_relative_to(self.folder):
-            return str(script.relative_to(self.folder))
-        return f"/script/{script.name}"
-
-    def seen(self) -> dict[str, Path]:
-        """Return the folders of the host by their paths in the guest's sandbox."""
-        return {_FOLDERS["TESTBED_WORK"]: self.folder, _FOLDERS["TESTBED_SCRIPT"]: self.script.resolve().parent}
+    def seen(self, lab: Lab) -> dict[str, Path]:
+        """Folders of the host by the paths at which the guest's sandbox has them."""
+        seen = {
+            _FOLDERS["TESTBED_WORK"]: self.folder,
+            _FOLDERS["TESTBED_SCRIPT"]: self.script.resolve().parent if self.script else self.folder,
+            _FOLDERS["TESTBED_MODULE_LISTS"]: lab.images.kernel.parent / "modules",
+        }
+        return seen | ({_FOLDERS["TESTBED_PYTHON"]: lab.python} if lab.python else {})
 
 
-def run(order: Order, into: Path, real_time: bool = False) -> int:
-    """Run the script; return its exit status (128 + n if signal n ended it, or this command).
+def command_of(script: Path, folder: Path) -> tuple[str, str]:
+    """How the guest starts a script: under the name that was typed when it lies in the working folder."""
+    resolved = script.resolve()
+    inside = resolved.is_relative_to(folder)
+    return "python3", str(resolved.relative_to(folder)) if inside else f"/script/{resolved.name}"
+
+
+def run(order: Order, into: Path, real_time: bool = False) -> dict[str, Any]:
+    """Run the script; returns what exec.json says.
+
+    Its `exit_status` is the script's, or 128 + n when signal n ended it or this command.
 
     Whatever ends the guest, the results folder has what the script left. If this command ends before, there is no
     folder.
@@ -65,16 +84,16 @@ def run(order: Order, into: Path, real_time: bool = False) -> int:
     Raises:
         EngineError: there is no such script, the results folder holds something else, or the guest failed.
     """
-    if not order.script.is_file():
+    if order.script and not order.script.is_file():
         raise EngineError(f"{order.script}: no such file; allowed: a Python script that uses Mininet")
     if into.exists() and not (into / SUMMARY).exists():
         raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
     partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
     try:
         (partial / "logs").mkdir(parents=True)
-        boot = images.load()
+        lab = exec_packages.load(order.script, order.deb, order.pip)
         started = _in_real_time if real_time else _in_virtual_time
-        status, summary = started(boot, order, partial)
+        summary = started(lab, order, partial)
     except OSError as error:
         raise EngineError(f"{error.filename or into}: {error.strerror}; choose another --into") from None
     except KeyboardInterrupt:  # before the guest has begun
@@ -83,8 +102,9 @@ def run(order: Order, into: Path, real_time: bool = False) -> int:
     finally:
         if partial.exists():
             _give_name(partial, into)
+    summary["missing"] = exec_missing.missing(into, summary["missing"])
     (into / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
-    return status
+    return summary
 
 
 def _give_name(partial: Path, into: Path) -> None:
@@ -100,11 +120,12 @@ def _give_name(partial: Path, into: Path) -> None:
 
 def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, Any]) -> dict[str, Any]:
     return {
-        "script": order.script.name,
-        "arguments": order.arguments,
+        "command": order.words,
         "seed": order.seed,
         "exit_status": said["exit_status"],
         "virtual_s": said["virtual_ns"] / 1e9,
+        "missing": said.get("missing", []),
+        "elsewhere": said.get("elsewhere", []),
         "provenance": provenance.of(boot, {}, arguments),
     }
 
@@ -124,9 +145,9 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
         (folder / "stdin").write_bytes(sys.stdin.buffer.read())
         stdin = "/results/stdin"
     words = {
-        "script": order.name_in_guest,
-        "arguments": order.arguments,
+        "words": order.words,
         "interactive": interactive,
+        "keep_all": order.keep_all,
         "stdin": stdin,
         "stdout": terminals[0],
         "stderr": terminals[1],
@@ -134,29 +155,30 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
     (folder / "order.json").write_text(json.dumps(words))
 
 
-def _boot_arguments(boot: Images, order: Order, real_time: bool) -> list[str]:
-    arguments = launch.boot_arguments(boot, order.seed, PROGRAM, real_time)
-    # IPv6 is off for runs, whose captures it would disturb, but a script may want it
+def _boot_arguments(lab: Lab, order: Order, real_time: bool) -> list[str]:
+    arguments = launch.boot_arguments(lab.images, order.seed, PROGRAM, real_time)
+    # off for runs, whose captures it would disturb; a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
-    return [*kept, *(f"{name}={place}" for name, place in _FOLDERS.items())]
+    folders = [f"{name}={place}" for name, place in _FOLDERS.items() if place in order.seen(lab)]
+    return [*kept, *folders, *([] if real_time else [f"spin={_SPIN_NS}"])]
 
 
-def _in_real_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Give the guest this terminal, Ctrl-C included."""
-    arguments = _boot_arguments(boot, order, real_time=True)
+def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
+    """The guest has this terminal, Ctrl-C included."""
+    arguments = _boot_arguments(lab, order, real_time=True)
     _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
     with free_cpu() as cpu:
-        command = launch.command(boot, folder, cpu, arguments, _LIMITS, see=order.seen(), interactive=True)
+        command = launch.command(lab.images, folder, cpu, arguments, _LIMITS, see=order.seen(lab), interactive=True)
         try:
             status = watch.run_at_terminal(command, folder, _LIMITS)
             said = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)
-    return said["exit_status"], _summary(boot, order, arguments, said)
+    return _summary(lab.images, order, arguments, said)
 
 
-def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Give the script terminals whose other ends are files, which are followed here, and one key: Ctrl-C."""
+def _in_virtual_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
+    """The script has terminals of the guest whose other ends are files, followed here, and one key: Ctrl-C."""
     together = os.path.sameopenfile(1, 2)
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
     keys, pressed = os.pipe()
@@ -169,18 +191,18 @@ def _in_virtual_time(boot: Images, order: Order, folder: Path) -> tuple[int, dic
         _interruption_typed(pressed),
     ):
         descriptors = (keys, output.fileno(), errors.fileno())
-        arguments = _boot_arguments(boot, order, real_time=False)
+        arguments = _boot_arguments(lab, order, real_time=False)
         channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
-        command = launch.command(boot, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen())
+        command = launch.command(lab.images, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen(lab))
         try:
-            status = watch.run(command, folder, _LIMITS, descriptors, boot.kernel)
+            status = watch.run(command, folder, _LIMITS, descriptors, lab.images.kernel)
             said = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)
         finally:
             for descriptor in (keys, pressed):
                 os.close(descriptor)
-    return said["exit_status"], _summary(boot, order, arguments, said)
+    return _summary(lab.images, order, arguments, said)
 
 
 def _interrupted(folder: Path, interruption: KeyboardInterrupt) -> dict[str, Any]:

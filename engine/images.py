@@ -58,16 +58,15 @@ def program(name: str) -> Program:
 
 
 @cache
-def load(debug: bool = False) -> Images:
-    """Return the images of this checkout, after comparing the small ones with what was built.
+def load(name: str = index.BOOT) -> Images:
+    """Return one of `images.index.KINDS` of this checkout, after comparing the small images with what was built.
 
-    With `debug` these are the debug kernel and its modules. Only ``python -m images`` compares the thousands of files
-    of the root file system.
+    Only ``python -m images`` compares the thousands of files of the root file system.
 
     Raises:
         EngineError: they have not been built from the current sources, or have changed since.
     """
-    name, command = (index.DEBUG, "make debug-images") if debug else (index.BOOT, "make images")
+    command = {index.BOOT: "make images", index.DEBUG: "make debug-images", index.LAB: "make lab-images"}[name]
     entries = _listed(name, command)
     try:
         images = Images(
@@ -103,7 +102,7 @@ def guest_code(rootfs: Path, digest: str) -> Path:
 
 
 def index_of(name: str) -> Path:
-    """Return the file that lists program `name`, or what boots (`images.index.BOOT`, `DEBUG`), for current sources."""
+    """The file that lists program `name`, or what boots (one of `images.index.KINDS`), for the sources of today."""
     return index.path(default_root(), name)
 
 
@@ -114,7 +113,7 @@ def _listed(name: str, command: str) -> dict[str, Any]:
         listed.pop(index.ENTRIES, None)
         return listed
     except FileNotFoundError:
-        what = "what boots" if name in (index.BOOT, index.DEBUG) else name
+        what = "what boots" if name in index.KINDS else name
         raise EngineError(
             f"{what} has not been built from the sources as they are now: `{command}` does that"
         ) from None

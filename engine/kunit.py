@@ -9,6 +9,7 @@ from engine import handover, images, launch, watch
 from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
 from engine.sandbox import Limits
+from images import index
 
 PROGRAM = "engine.guest.kunit"
 LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
@@ -35,7 +36,7 @@ def main(into: Path) -> int:
 
 def run() -> dict[str, Any]:
     """{"cases": {name: passed | failed | skipped}, "log": what the kernel printed, "kernel", "module": digests}."""
-    boot = images.load(debug=True)
+    boot = images.load(index.DEBUG)
     with handover.scratch("kunit") as folder, free_cpu() as cpu:
         (folder / "logs").mkdir()
         arguments = [*launch.boot_arguments(boot, 1, PROGRAM), *_SWITCHED_ON]

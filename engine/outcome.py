@@ -25,6 +25,7 @@ _WHOLE_OR_NONE = {"type": ["integer", "null"], "minimum": 0, "description": "a w
 _INSTANT = {"type": "integer", "description": "a whole number"}  # negative: before the scenario's zero
 _INSTANT_OR_NONE = {"type": ["integer", "null"], "description": "a whole number, or null"}
 _STATUS = {"type": ["integer", "null"], "minimum": -64, "maximum": 255, "description": "an exit status, or null"}
+_TEXTS = {"type": "array", "items": {"type": "string"}, "description": "a list of texts"}
 _FIELDS = {"type": "object", "description": "fields below it"}
 
 RUN: dict[str, Any] = {
@@ -63,6 +64,8 @@ SCRIPT: dict[str, Any] = {
     "properties": {
         "exit_status": {"type": "integer", "minimum": 0, "maximum": 255, "description": "a whole number, 0 to 255"},
         "virtual_ns": _WHOLE,
+        "missing": _TEXTS,
+        "elsewhere": _TEXTS,
     },
 }
 """The report of the program that runs a user's script (engine/guest/exec_script.py)."""

@@ -37,6 +37,7 @@ def main() -> int:
     )
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
+    parser.add_argument("--lab", action="store_true", help="also the kernel and root file system of `testbed exec`")
     parser.add_argument("--prune", action="store_true", help="then remove what no checkout that uses the cache boots")
     options = parser.parse_args()
     verb, *words = (
@@ -70,8 +71,9 @@ def main() -> int:
         else:
             wanted = programs.names() if options.all else [*words, *programs.built(store.root)]
         boots = build_all(store, say)
-        if options.debug or (options.prune and index.path(store.root, index.DEBUG).exists()):
-            boots = build_all(store, say, debug=True)
+        for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab)):
+            if asked_for or (options.prune and index.path(store.root, kind).exists()):
+                boots = build_all(store, say, kind)
         for name in dict.fromkeys(wanted):
             programs.build(store, say, name)
         root = index.read(boots)["rootfs"]
@@ -91,15 +93,15 @@ def main() -> int:
     return 0
 
 
-def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
-    """Build into the store, with the plain or the debug kernel, and return the index."""
+def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
+    """Build what boots, of one of `index.KINDS`, into the store, and return its index."""
     found: dict[str, dict[str, object]] = {}
     inside = BuildRoot(store, say)
     folder, digest = guest_tools.build(store, say, inside)
     found["tools"] = {"path": str(folder), "digest": digest}
-    root = rootfs.build(store, say)
+    root = rootfs.build_lab(store, say) if kind == index.LAB else rootfs.build(store, say)
     found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
-    built = kernel.build(store, say, inside, debug=debug)
+    built = kernel.build(store, say, inside, kind)
     found["kernel"] = {
         "path": str(built.program),
         "digest": built.digest,
@@ -111,7 +113,7 @@ def build_all(store: Store, say: Say, *, debug: bool = False) -> Path:
         path, digest = module.build(store, say, inside, name, built)
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    return index.write(store, index.DEBUG if debug else index.BOOT, found)
+    return index.write(store, kind, found)
 
 
 def prune(store: Store) -> None:

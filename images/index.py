@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Where a store lists what was built, by the sources that it was built from.
 
-`<root>/images/<name>-<key>.json` holds what boots (name `boot`, or `debug` with the debug kernel) or one program under
-test (its own name). The key is a digest of sources, so checkouts that share a store each find what their own sources
-say, or nothing, and never what others made. Paths in these files are relative to the store's root.
+`<root>/images/<name>-<key>.json` holds what boots (name `boot`; `debug` with the debug kernel; `lab` with the kernel
+and root file system of `testbed exec`) or one program under test (its own name). The key is a digest of sources, so
+checkouts that share a store each find what their own sources say, or nothing, and never what others made. Paths in
+these files are relative to the store's root.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from images.cache import Store, digest_of, file_digest, project_root
 
 BOOT = "boot"
 DEBUG = "debug"
+LAB = "lab"
+KINDS = (BOOT, DEBUG, LAB)
 FOLDER = "images"
 KEY_DIGITS = 16
 ENTRIES = "entries"
@@ -32,7 +35,7 @@ def names(project: Path | None = None) -> dict[str, str]:
     """The indexes of what boots and of each program for the sources of a checkout, relative to the store's root."""
     project = project or project_root()
     descriptions = sorted(project.glob("images/implementations/*/implementation.yaml"))
-    return {name: _index(name, project) for name in (BOOT, DEBUG, *(file.parent.name for file in descriptions))}
+    return {name: _index(name, project) for name in (*KINDS, *(file.parent.name for file in descriptions))}
 
 
 def path(root: Path, name: str) -> Path:
@@ -102,7 +105,7 @@ def _index(name: str, project: Path) -> str:
 
 def _sources(name: str, project: Path) -> Iterator[Path]:
     images = project / "images"
-    if name in (BOOT, DEBUG):
+    if name in KINDS:
         for file in _files(images):
             if file.suffix != ".md" and file.relative_to(images).parts[0] not in _OTHER:
                 yield file

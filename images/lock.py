@@ -21,7 +21,7 @@ OWN = ("kernel", "build-root", "rootfs")
 
 def renew(store: Store, say: Say, names: Sequence[str]) -> None:
     """Write the locks with these names, or those of what every guest is made of. ImageError when one cannot be had."""
-    allowed = [*OWN, "stock", *programs.locked_names()]
+    allowed = [*OWN, "lab", "stock", *programs.locked_names()]
     for name in names or OWN:
         if name not in allowed:
             raise ImageError(f"{name} has no lock; those that have one are: {', '.join(allowed)}")
@@ -34,6 +34,8 @@ def renew(store: Store, say: Say, names: Sequence[str]) -> None:
             _write(store, say, name, build_root.LOCK, build_root.SUITE, packages, complete=False)
         elif name == "rootfs":
             _write(store, say, name, rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()))
+        elif name == "lab":
+            _write(store, say, name, rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages())
         elif name == "stock":
             _write(store, say, name, stock.LOCK, rootfs.SUITE, stock.PACKAGES)
         else:

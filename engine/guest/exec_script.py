@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import termios
+import time
+from collections.abc import Iterator
 from typing import Any
 
 from engine.guest.clock import now_ns
@@ -18,6 +20,12 @@ from topologies.network import start_switch_daemons
 
 _RESULTS = "/results"
 _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overlay
+_PYTHON = "/usr/local/lib/python3.13/dist-packages"
+_MISSING = f"{_LAYERS}/missing"
+_MOST_TOLD = 100
+_ELSEWHERE = ("/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
+# of bash; what it prints is as without this function
+_NOT_FOUND = f"""() {{ echo "command $1" >>{_MISSING}; echo "bash: $1: command not found" >&2; return 127; }}"""
 
 
 def main() -> None:
@@ -27,9 +35,14 @@ def main() -> None:
     _show_folders()
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     start_switch_daemons()
-    started_ns = now_ns()
-    outcome = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
+    started_ns, since_s = now_ns(), time.time()
+    outcome: dict[str, Any] = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
+    outcome["missing"] = _missing()
     _keep_files()
+    if order["keep_all"]:
+        _keep_elsewhere(since_s)
+    else:
+        outcome["elsewhere"] = [path for _, path in zip(range(_MOST_TOLD), _elsewhere(since_s), strict=False)]
     with open(f"{_RESULTS}/guest.json", "w") as file:
         json.dump(outcome, file)
 
@@ -37,6 +50,15 @@ def main() -> None:
 def _show_folders() -> None:
     with open("/proc/cmdline") as file:
         parameters = dict(word.partition("=")[::2] for word in file.read().split())
+    os.makedirs(f"{_LAYERS}/lists")
+    if "TESTBED_PYTHON" in parameters:
+        os.makedirs(_PYTHON, exist_ok=True)
+        _mount("hostfs", parameters["TESTBED_PYTHON"], _PYTHON)
+    lists = f"/lib/modules/{os.uname().release}"
+    os.makedirs(lists)
+    _mount("hostfs", parameters["TESTBED_MODULE_LISTS"], f"{_LAYERS}/lists")
+    shutil.copytree(f"{_LAYERS}/lists", lists, dirs_exist_ok=True)
+    subprocess.run(["depmod"], check=True)  # modprobe succeeds then for what is built in
     for name in ("work", "script"):
         base = f"{_LAYERS}/{name}"
         for folder in (f"/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
@@ -89,9 +111,8 @@ def _become(order: dict[str, Any]) -> None:
     os.closerange(3, 64)
     os.chdir("/work")
     # nobody looks at this terminal itself
-    environment = {**os.environ, "NO_COLOR": "1"}
-    words = ["python3", order["script"], *order["arguments"]]
-    os.execvpe(words[0], words, environment)  # noqa: S606
+    environment = {**os.environ, "NO_COLOR": "1", "BASH_FUNC_command_not_found_handle%%": _NOT_FOUND}
+    os.execvpe(order["words"][0], order["words"], environment)  # noqa: S606
 
 
 def _plain(terminal: int) -> None:
@@ -108,6 +129,30 @@ def _keep_files() -> None:
         return {name for name in names if not _is_content(os.path.join(folder, name))}
 
     shutil.copytree(f"{_LAYERS}/work/upper", f"{_RESULTS}/files", ignore=left_out)
+
+
+def _missing() -> list[str]:
+    """What commands and modules the script and its children did not find, each once."""
+    try:
+        with open(_MISSING) as notes:
+            return sorted(set(notes.read().splitlines()))
+    except FileNotFoundError:
+        return []
+
+
+def _elsewhere(since_s: float) -> Iterator[str]:
+    """Files that the script wrote outside its working folder."""
+    for top in _ELSEWHERE:
+        for folder, _, names in os.walk(top):
+            paths = (os.path.join(folder, name) for name in sorted(names))
+            yield from (path for path in paths if _is_content(path) and os.stat(path).st_mtime >= since_s)
+
+
+def _keep_elsewhere(since_s: float) -> None:
+    for path in _elsewhere(since_s):
+        copy = f"{_RESULTS}/elsewhere{path}"
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(path, copy)
 
 
 def _is_content(path: str) -> bool:

@@ -2,8 +2,8 @@
 """Build the guest kernel and the tree that modules are built against.
 
 An entry of the store (`kernels/<digest>/`) holds `linux` (the kernel, a static program), `probe` (what a trial boot
-runs), `config`, `release`, `build.log` and `tree/`, the part of the built source that `make -C tree M=... modules`
-needs.
+runs), `config`, `release`, `build.log`, `modules/` (MODULE_LISTS) and `tree/`, the part of the built source that
+`make -C tree M=... modules` needs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from images import index
 from images.build_root import BuildRoot
 from images.cache import Store, digest_of, file_digest, remove, tree_digest
 from images.errors import ImageError
@@ -24,8 +25,16 @@ from images.run import Say, logged
 HERE = Path(__file__).parent
 CONFIG = HERE / "config"
 DEBUG_CONFIG = HERE / "debug.config"
+LAB_CONFIG = HERE / "lab.config"
 PATCHES = HERE / "patches"
 PROBE = HERE / "probe.c"
+
+# Kinds of guest kernels: what their builds are called, and their configurations, read in this order
+KINDS = {
+    index.BOOT: ("guest kernel", (CONFIG,)),
+    index.DEBUG: ("debug kernel", (CONFIG, DEBUG_CONFIG)),
+    index.LAB: ("lab kernel", (CONFIG, LAB_CONFIG)),
+}
 
 # The same bytes from the same inputs: nothing of the builder or the hour goes in.
 REPRODUCIBLE = {
@@ -40,6 +49,9 @@ ABSENT = ("RUSTC=absent", "BINDGEN=absent", "PAHOLE=absent")
 
 # Names that not every kernel in the tested range has as an option that can be set
 VERSION_DEPENDENT = frozenset({"CONFIG_PROC_SYSCTL", "CONFIG_SYSCTL"})
+
+# What depmod makes modprobe's lists of: what is built in need not be loaded
+MODULE_LISTS = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
 
 # What a module build reads, as find(1) tests: see scripts/package/install-extmod-build in the kernel's source
 TREE = """
@@ -80,10 +92,10 @@ class Kernel:
         return (self.folder / "release").read_text().strip()
 
 
-def build(store: Store, say: Say, root: BuildRoot, *, debug: bool = False) -> Kernel:
-    """Return the guest kernel, built in the build root when the store lacks it. ImageError when it cannot be had."""
+def build(store: Store, say: Say, root: BuildRoot, kind: str = index.BOOT) -> Kernel:
+    """Return a guest kernel, built in the build root when the store lacks it. ImageError when it cannot be had."""
     package = sources.locked_source()
-    configs = [CONFIG, DEBUG_CONFIG] if debug else [CONFIG]
+    name, configs = KINDS[kind]
     inputs = {
         "source": package.sha256,
         "config": settings("".join(path.read_text() for path in configs)),
@@ -93,7 +105,6 @@ def build(store: Store, say: Say, root: BuildRoot, *, debug: bool = False) -> Ke
         "build root": root.digest,
     }
     digest = digest_of(inputs)
-    name = "debug kernel" if debug else "guest kernel"
 
     def make(folder: Path) -> None:
         deb = sources.fetch(store, say)
@@ -102,7 +113,7 @@ def build(store: Store, say: Say, root: BuildRoot, *, debug: bool = False) -> Ke
     return Kernel(store.ensure("kernels", digest, make), digest, f"{package.name} {package.version}")
 
 
-def _compile(folder: Path, deb: Path, name: str, configs: list[Path], say: Say, root: BuildRoot) -> None:
+def _compile(folder: Path, deb: Path, name: str, configs: Sequence[Path], say: Say, root: BuildRoot) -> None:
     log = folder / "build.log"
     source = folder / "source"
     source.mkdir()
@@ -140,6 +151,9 @@ def _keep(folder: Path, source: Path, log: Path) -> None:
     shutil.copyfile(source / ".config", folder / "config")
     shutil.copyfile(source / "include/config/kernel.release", folder / "release")
     shutil.copy(source / "linux", folder / "linux")
+    (folder / "modules").mkdir()
+    for name in MODULE_LISTS:
+        shutil.copyfile(source / name, folder / "modules" / name)
     tree = folder / "tree"
     tree.mkdir()
     logged(["bash", "-euo", "pipefail", "-c", TREE, "-", str(tree)], log, "Keeping the module tree", cwd=source)

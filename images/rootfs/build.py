@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from images import locked
-from images.cache import Store, digest_of, file_digest
+from images.cache import Store, digest_of, file_digest, tree_digest
 from images.debian import Package
 from images.locked import Lock, requested
 from images.run import Say, logged
@@ -27,8 +27,9 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
 LOCK = HERE / "packages.lock"
 CUSTOMIZE = HERE / "customize.sh"
+LAB = HERE / "lab"
+LAB_LOCK = LAB / "packages.lock"
 SUITE = "trixie"
-RENEW = "python -m images lock rootfs"
 EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
 
 # Nobody reads these in a guest
@@ -61,25 +62,47 @@ class RootFileSystem:
 
 def root_lock() -> Lock:
     """The lock of the guest's packages. ImageError when it does not fit packages.txt."""
-    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), RENEW)
+    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), "python -m images lock rootfs")
+
+
+def lab_packages() -> list[str]:
+    """The packages that the guests of `testbed exec` have: those of all guests and more."""
+    return requested(PACKAGES.read_text() + (LAB / "packages.txt").read_text())
+
+
+def lab_lock() -> Lock:
+    """The lock of these. ImageError when it does not fit the lists."""
+    return locked.read(LAB_LOCK, SUITE, lab_packages(), "python -m images lock lab")
 
 
 def build(store: Store, say: Say) -> RootFileSystem:
     """Return the root file system, built when the store does not have it. ImageError when that fails."""
-    lock = root_lock()
+    return _build(store, say, root_lock(), "root file system", {}, [str(CUSTOMIZE)])
+
+
+def build_lab(store: Store, say: Say, lock: Lock | None = None) -> RootFileSystem:
+    """Return the root file system of `testbed exec`, with the packages of a lock of its own if one is given."""
+    hooks = [str(LAB / "customize.sh"), str(CUSTOMIZE)]
+    return _build(store, say, lock or lab_lock(), "lab", {"lab": tree_digest(LAB)}, hooks)
+
+
+def _build(
+    store: Store, say: Say, lock: Lock, name: str, more: Mapping[str, object], hooks: Sequence[str]
+) -> RootFileSystem:
     inputs = {
         "packages": lock.digest,
         "epoch": EPOCH,
         "customize": file_digest(CUSTOMIZE),
         "left out": LEFT_OUT,
         "kept": KEPT,
+        **more,
     }
 
     def make(folder: Path) -> None:
-        files = locked.fetch(store, say, lock, "root file system")
-        say(f"root file system: installing Debian {SUITE} (1 minute)")
+        files = locked.fetch(store, say, lock, name)
+        say(f"{name}: installing Debian {SUITE} (1 minute)")
         log = store.root / "logs" / "rootfs.log"
-        install_debian(folder, lock, files, [str(CUSTOMIZE)], log, "Building the root file system")
+        install_debian(folder, lock, files, hooks, log, f"Building the {name}")
 
     return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
 

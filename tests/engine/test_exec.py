@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine import cpu_claims, images
+from images import index
 
 TESTBED = str(Path(sys.executable).parent / "testbed")
 PATIENCE_S = 60
@@ -76,11 +77,133 @@ def test_a_script_has_its_folder_arguments_input_output_and_exit_status(mine: Pa
     assert other.stdout != done.stdout
 
 
-@pytest.mark.parametrize("name", ["multilink", "intfoptions"])
+@pytest.mark.parametrize("name", ["multilink", "intfoptions", "natnet", "vlanhost", "cpu"])
 def test_examples_of_mininet_run_unmodified(name: str, tmp_path: Path) -> None:
-    script = images.load().rootfs / "usr/share/doc/mininet/examples" / f"{name}.py"
+    script = images.load(index.LAB).rootfs / "usr/share/doc/mininet/examples" / f"{name}.py"
     done = execute(str(script), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+SPINNING = """\
+import time
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+start = time.time()
+while time.time() < start + 2:
+    pass
+print(f"{time.time() - start:.3f}")
+
+net = Mininet(SingleSwitchTopo(2))
+net.start()
+start = time.monotonic()
+wait = "import time; end = time.time() + 3\\nwhile time.time() < end: pass"
+worker = net["h1"].popen(["python3", "-c", wait])
+net["h2"].cmd("sleep 1")  # others get on meanwhile
+print(worker.poll())
+while worker.poll() is None and time.monotonic() < start + 10:
+    pass
+print(f"{time.monotonic() - start:.1f}")
+net.stop()
+"""
+
+
+def test_waiting_by_reading_the_clock_takes_the_time_it_should(tmp_path: Path) -> None:
+    (tmp_path / "spin.py").write_text(SPINNING)
+    done = execute("spin.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["2.000", "None", "3.1"]
+
+
+LAB = """\
+import subprocess
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+net = Mininet(SingleSwitchTopo(3))
+net.start()
+one, two, three = net.hosts
+
+
+def tell(what, words):
+    print(what + ":", words in one.cmd("ping -c 1 -W 1 " + WHERE[what]), flush=True)
+
+
+ALIVE = "1 received"
+WHERE = {}
+two.cmd("iptables -A INPUT -p icmp -s 10.0.0.1 -j DROP")
+WHERE["dropped by iptables"] = "10.0.0.2"
+tell("dropped by iptables", "0 received")
+for kind, options in {
+    "vlan": "link {dev} name {new} type vlan id 7",
+    "vxlan": "{new} type vxlan id 7 remote {peer} local {own} dstport 4789",
+    "geneve": "{new} type geneve id 8 remote {peer}",
+    "gretap": "{new} type gretap remote {peer} local {own}",
+    "ipip": "{new} type ipip remote {peer} local {own}",
+    "macvlan": "link {dev} name {new} type macvlan mode bridge",
+}.items():
+    net_number = len(WHERE)
+    for host, peer in ((one, three), (three, one)):
+        words = options.format(dev=f"{host}-eth0", new=f"t{net_number}", peer=peer.IP(), own=host.IP())
+        print(host.cmd("ip link add " + words), end="")
+        host.cmd(f"ip addr add 10.1.{net_number}.{host.name[1:]}/24 dev t{net_number}; ip link set t{net_number} up")
+    WHERE[kind] = f"10.1.{net_number}.3"
+    tell(kind, ALIVE)
+print("nft:", "chain" in one.cmd("nft 'add table inet t; add chain inet t c; list ruleset'"))
+print("vrf:", one.cmd("ip link add blue type vrf table 10") == "")
+print("wireguard:", one.cmd("ip link add wg0 type wireguard") == "")
+print("modprobe:", one.cmd("modprobe tcp_bbr; echo $?").strip())
+print("sudo:", one.cmd("sudo -E -u nobody echo well").strip())
+for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pie", "dualpi2"):
+    print("qdisc:", one.cmd(f"tc qdisc replace dev lo root {kind}") == "")
+one.cmd("nonesuch --help; python3 -c 'import absent'")
+subprocess.run("missing-too", shell=True)
+open("/tmp/kept-nowhere", "w").write("!")
+net.stop()
+"""
+
+
+def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(LAB)
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "False" not in done.stdout
+    for words in ("vlan: True", "vxlan: True", "ipip: True", "modprobe: 0", "sudo: well"):
+        assert words in done.stdout, done.stdout
+    assert "commands not found: missing-too, nonesuch (`testbed exec --deb PACKAGE` adds" in done.stderr
+    assert "Python modules not found: absent (" in done.stderr
+    assert "/tmp/kept-nowhere" in done.stderr
+    again = execute("--keep-all", "lab.py", folder=tmp_path)
+    assert (tmp_path / "results/exec/lab/elsewhere/tmp/kept-nowhere").read_text() == "!"
+    assert again.stdout == done.stdout
+
+
+def test_python_packages_are_added(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(
+        "# /// script\n# dependencies = ['tabulate==0.9.0']\n# ///\n"
+        "import networkx, numpy, tabulate\nprint(tabulate.__version__)\n"
+    )
+    done = execute("plain.py", folder=tmp_path)
+    assert done.stdout == "0.9.0\n", done.stderr
+    made_of = json.loads((tmp_path / "results/exec/plain/exec.json").read_text())["provenance"]["pip"]
+    assert made_of["tabulate"]["version"] == "0.9.0"
+    assert len(made_of["tabulate"]["sha256"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("# /// script\n# dependencies = 'numpy'\n# ///\n", "`dependencies` in its header is 'numpy'"),
+        ("# /// script\n# dependencies = [\n# ///\n", "is not TOML"),
+        ("# /// script\n# dependencies = ['no-such-package-anywhere-0']\n# ///\n", "pip has no wheels of no-such"),
+    ],
+)
+def test_packages_that_cannot_be_had_are_named(tmp_path: Path, header: str, told: str) -> None:
+    (tmp_path / "plain.py").write_text(header)
+    done = execute("plain.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert not (tmp_path / "results").exists() or not list((tmp_path / "results/exec").glob(".*"))
 
 
 def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -> None:

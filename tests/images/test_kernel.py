@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from images.debian import Package
-from images.kernel.build import CONFIG, DEBUG_CONFIG, not_set, settings
+from images.kernel.build import CONFIG, DEBUG_CONFIG, LAB_CONFIG, not_set, settings
 from images.kernel.sources import newest, version
 
 NEW = Package("linux-source-7.3", "7.3.4-1~bpo13+1", "aa", 1)
@@ -35,7 +39,6 @@ def test_options_of_some_versions_only_may_be_missing() -> None:
     assert not_set("CONFIG_PROC_SYSCTL=y\n", "CONFIG_NET=y\n") == []
 
 
-def test_the_debug_kernel_adds_to_the_plain_one() -> None:
-    plain, debug = settings(CONFIG.read_text()), settings(DEBUG_CONFIG.read_text())
-    assert debug["CONFIG_KASAN"] == "y"
-    assert not plain.keys() & debug.keys()
+@pytest.mark.parametrize("more", [DEBUG_CONFIG, LAB_CONFIG])
+def test_other_kernels_add_to_the_plain_one(more: Path) -> None:
+    assert not settings(CONFIG.read_text()).keys() & settings(more.read_text()).keys()

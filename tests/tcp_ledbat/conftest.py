@@ -10,6 +10,7 @@ import pytest
 from engine import images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
+from images import index
 from scenarios.resolve import expand
 
 SCENARIO = """\
@@ -36,7 +37,7 @@ Result = Callable[[str], pl.DataFrame]
 def debug_images() -> images.Images:
     """The debug kernel and the module for it."""
     try:
-        return images.load(debug=True)
+        return images.load(index.DEBUG)
     except EngineError as error:
         pytest.skip(str(error))
 

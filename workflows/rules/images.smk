@@ -27,7 +27,7 @@ rule program:
     log:
         f"{NOTES}/images/{{program}}.log",
     wildcard_constraints:
-        program="(?!(boot|debug)$)[^/]+",
+        program="(?!(boot|debug|lab)$)[^/]+",
     localrule: True
     threads: workflow.cores
     params:

@@ -1,0 +1,81 @@
+"""The lab: what boots for `testbed exec`, with the packages that a script asks for or its user adds."""
+
+import re
+import sys
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine import images
+from engine.errors import EngineError
+from engine.images import Images
+from images import index
+from images import lab as build
+from images.cache import Store, default_root
+from images.errors import ImageError
+
+_HEADER = re.compile(r"(?m)^# /// script$\s(?P<lines>(^#(| .*)$\s)+)^# ///$")  # as PEP 723 has it
+_REQUIREMENTS = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What boots, and the folder with Python packages that come on top (None: none)."""
+
+    images: Images
+    python: Path | None
+
+
+def load(script: Path | None, deb: tuple[str, ...], pip: tuple[str, ...]) -> Lab:
+    """The lab with Debian packages `deb`, Python packages `pip` and those that the script's header or folder names.
+
+    Raises:
+        EngineError: the lab has not been built, or there is no such package.
+    """
+    boot = images.load(index.LAB)
+    store = Store(default_root(), _say)
+    python = None
+    try:
+        if deb:
+            root, versions = build.with_debian(store, _say, deb)
+            boot = _adding(boot, "deb", versions)
+            boot.provenance["rootfs"] = {"digest": root.digest}
+            boot = replace(boot, rootfs=root.root)
+        if requirements := (*(named_by(script) if script else ()), *pip):
+            python = build.with_python(store, _say, requirements)
+            boot = _adding(boot, "pip", python.versions)
+    except ImageError as error:
+        raise EngineError(str(error)) from None
+    return Lab(boot, python.folder if python else None)
+
+
+def named_by(script: Path) -> tuple[str, ...]:
+    """The requirements in a script's PEP 723 header or, without one, in requirements.txt beside it.
+
+    Raises:
+        EngineError: the header is not what PEP 723 says.
+    """
+    header = _HEADER.search(script.read_text(errors="replace"))
+    if header:
+        text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in header["lines"].splitlines(True))
+        try:
+            found = tomllib.loads(text).get("dependencies", [])
+        except tomllib.TOMLDecodeError as error:
+            raise EngineError(f"{script}: its `# /// script` header is not TOML: {error}") from None
+        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+            raise EngineError(f"{script}: `dependencies` in its header is {found!r}; allowed: a list of texts")
+        return tuple(found)
+    try:
+        lines = (script.resolve().parent / _REQUIREMENTS).read_text().splitlines()
+    except FileNotFoundError:
+        return ()
+    plain = (line.partition(" #")[0].strip() for line in lines)
+    return tuple(line for line in plain if line and not line.startswith(("#", "-")))
+
+
+def _adding(boot: Images, kind: str, packages: object) -> Images:
+    return replace(boot, provenance={**boot.provenance, kind: packages})
+
+
+def _say(step: str) -> None:
+    print(step, file=sys.stderr, flush=True)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Packages that a user adds to the lab, the guest of `testbed exec`.
+
+Debian's are installed into a root file system of their own, Python's lie beside it. Both are resolved once: the store
+keeps what was chosen, so the same names give the same versions until its `lab/` is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from images import locked
+from images.cache import Store, digest_of, file_digest
+from images.errors import ImageError
+from images.rootfs import build as rootfs
+from images.rootfs.build import RootFileSystem
+from images.run import Say
+
+KIND = "lab"
+"""Of these entries in the store."""
+_PYTHON = "3.13"  # of Debian trixie
+_PLATFORMS = ("manylinux_2_41_x86_64", "manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+
+
+@dataclass(frozen=True)
+class PythonPackages:
+    """A folder for PYTHONPATH, and what is in it: {name: {version, sha256}}."""
+
+    folder: Path
+    versions: dict[str, dict[str, str]]
+
+
+def with_debian(store: Store, say: Say, names: Sequence[str]) -> tuple[RootFileSystem, dict[str, str]]:
+    """Return the lab's root with more Debian packages, and {name: version} of these.
+
+    Raises ImageError when one does not exist.
+    """
+    wanted = sorted({*rootfs.lab_packages(), *names})
+    base = rootfs.lab_lock()
+
+    def make(folder: Path) -> None:
+        say(f"lab: looking up {', '.join(names)}")
+        locked.resolve(store, rootfs.SUITE, wanted, complete=True).write(folder / "packages.lock")
+
+    inputs = {"debian": wanted, "lab": base.digest, "recipe": file_digest(Path(__file__))}
+    entry = store.ensure(KIND, digest_of(inputs), make)
+    lock = locked.read(entry / "packages.lock", rootfs.SUITE, wanted, f"rm -r {entry}")
+    versions = {package.name: package.version for package in lock.packages if package.name in names}
+    return rootfs.build_lab(store, say, lock), versions
+
+
+def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPackages:
+    """Return wheels for the lab's Python, installed. ImageError, with pip's words, when there are none."""
+
+    def make(folder: Path) -> None:
+        say(f"lab: installing {', '.join(requirements)} for Python {_PYTHON}")
+        report = folder / "report.json"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+        command += ["--target", str(folder / "packages"), "--report", str(report), "--only-binary=:all:"]
+        command += ["--python-version", _PYTHON, "--implementation", "cp"]
+        command += [f"--platform={platform}" for platform in _PLATFORMS]
+        done = subprocess.run([*command, "--", *requirements], capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+            raise ImageError(f"pip has no wheels of {', '.join(requirements)}: {' '.join(said) or done.stderr.strip()}")
+        shutil.rmtree(folder / "packages" / "bin", ignore_errors=True)  # they name this host's Python
+        installed = {one["metadata"]["name"]: _version(one) for one in json.loads(report.read_text())["install"]}
+        report.unlink()
+        (folder / "versions.json").write_text(json.dumps(installed, indent=1) + "\n")
+
+    inputs = {"python": sorted(requirements), "version": _PYTHON, "recipe": file_digest(Path(__file__))}
+    entry = store.ensure(KIND, digest_of(inputs), make)
+    return PythonPackages(entry / "packages", json.loads((entry / "versions.json").read_text()))
+
+
+def _version(installed: dict[str, Any]) -> dict[str, str]:
+    hashes = installed["download_info"]["archive_info"]["hashes"]
+    return {"version": installed["metadata"]["version"], "sha256": hashes["sha256"]}
