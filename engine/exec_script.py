@@ -88,10 +88,10 @@ def run(order: Order, into: Path, real_time: bool = False) -> dict[str, Any]:
         raise EngineError(f"{order.script}: no such file; allowed: a Python script that uses Mininet")
     if into.exists() and not (into / SUMMARY).exists():
         raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
+    lab = exec_packages.load(order.script, order.deb, order.pip)
     partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
     try:
         (partial / "logs").mkdir(parents=True)
-        lab = exec_packages.load(order.script, order.deb, order.pip)
         started = _in_real_time if real_time else _in_virtual_time
         summary = started(lab, order, partial)
     except OSError as error:
