@@ -151,6 +151,12 @@ def _comparison(options: argparse.Namespace) -> None:
             print(f"failed, and left out: {scenario}: {run}")
 
 
+def _interop(options: argparse.Namespace) -> None:
+    from analysis.interop import write
+
+    print(write(options.results))
+
+
 _COMMANDS = {
     "plan": _plan,
     "columns": _columns,
@@ -165,6 +171,7 @@ _COMMANDS = {
     "seeds": _seeds,
     "compare": _compare,
     "comparison": _comparison,
+    "interop": _interop,
 }
 
 
@@ -238,6 +245,9 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("experiment", metavar="EXPERIMENT_ID")
     compare.add_argument("--scenario", type=Path, required=True, help="its file, with what is compared in its matrix")
     _runs_and_out(compare)
+
+    interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
+    interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")
 
     comparison = commands.add_parser("comparison", help="the pages of a comparison")
     comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")

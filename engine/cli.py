@@ -12,6 +12,7 @@ from engine import backends, check, doctor, exec_missing, exec_script, interrupt
 from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
+from engine.interop import interop
 from engine.run import execute, run_folder
 from engine.shell import shell
 from scenarios.errors import ScenarioError
@@ -101,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
     comparing.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
     comparing.set_defaults(action=_compare)
+
+    meeting = commands.add_parser("interop", help="every two implementations in every case, as a matrix")
+    meeting.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
+    meeting.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
+    meeting.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
+    meeting.set_defaults(action=_interop)
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
@@ -205,6 +212,10 @@ def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str
 
 def _compare(options: argparse.Namespace) -> NoReturn:
     compare(options.implementation, options.scenario, options.seeds, options.into)
+
+
+def _interop(options: argparse.Namespace) -> NoReturn:
+    interop(options.implementation, options.case, options.into)
 
 
 def _archive(options: argparse.Namespace) -> int:

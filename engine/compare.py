@@ -1,28 +1,23 @@
 """Carries out `testbed compare`: fills scenarios with the named implementations and hands them to the pipeline."""
 
-import json
-import os
-import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
+from engine import own_study
 from engine.errors import EngineError
+from engine.own_study import ROOT
 from scenarios import implementations, load
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand
 
-ROOT = Path(__file__).parents[1]
 PANEL = ROOT / "workflows" / "compare"
 SNAKEFILE = PANEL / "Snakefile"
 STUDY = "compare"
 # matrix names whose values are the implementations; a flow's `implementation: "${client}"` stands for one
 CLIENT, RIVAL = "client", "rival"
-# in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
-_REFUSED = re.compile("[{}\ud800-\udfff]")
 
 
 def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Path) -> NoReturn:
@@ -37,20 +32,13 @@ def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Pa
     if seeds < 1:
         raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
     files = [_find(scenario) for scenario in scenarios] or panel()
-    if _REFUSED.search(str(into.absolute())):
-        raise EngineError(f"--into: found {str(into.absolute())!r}; allowed: UTF-8 text without {{ and }}")
-    folder = into.absolute() / "-".join(names)
-    folder = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+    folder = own_study.folder_of(into, "-".join(names))
     study = ROOT / folder / "studies" / STUDY
     written = {study / file.name: filled(file, names, seeds) for file in files}
     if len(written) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
-    _write(study, written)
-    # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
-    order = f"comparison= {json.dumps(str(folder), ensure_ascii=False)} "
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--cores", "all", "--config", order]
-    os.chdir(ROOT)
-    os.execv(command[0], command)  # noqa: S606 (signals and the exit status are the pipeline's)
+    own_study.write(study, written)
+    own_study.become_pipeline(SNAKEFILE, "comparison", folder)
 
 
 def panel() -> list[Path]:
@@ -96,14 +84,3 @@ def _find(scenario: str) -> Path:
             f"--scenario: found {scenario!r}, no file; allowed: {choices(sorted(known), scenario)}, or a file"
         )
     return found
-
-
-def _write(study: Path, texts: dict[Path, str]) -> None:
-    """Write the study. An unchanged file keeps its time, so its runs are kept."""
-    study.mkdir(parents=True, exist_ok=True)
-    for file in study.glob("*.yaml"):
-        if file not in texts:
-            file.unlink()
-    for file, text in texts.items():
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)

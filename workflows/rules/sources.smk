@@ -15,6 +15,7 @@ STAGES = {
     "report": "analysis.report",
     "compare": "analysis.compare.scenario",
     "comparison": "analysis.compare.pages",
+    "interop": "analysis.interop",
 }
 
 

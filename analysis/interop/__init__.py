@@ -1,0 +1,85 @@
+"""Which implementations understand each other: runs of `testbed interop` to interop.json and a page.
+
+The form follows quic-interop-runner: every ordered pair in every case has passed, failed, or is unsupported, because
+the two have nothing in common. A transfer has passed when the receiver got every byte as it was sent; the case `close`,
+of the run of `transfer`, when the sender ended by itself after that.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import read_json
+from analysis.files import write_text
+from analysis.report import TEMPLATES, pages, render, write_shared
+
+FORMAT: Final = 1
+PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
+STUDY, FLOW, SEED = "interop", "pair", 1
+FIRST, CLOSE = "transfer", "close"
+CLOSING: Final = "The sender ends by itself once everything has arrived"
+OWN: Final = Path(__file__).with_name("templates")
+
+Result = dict[str, Any]
+
+
+def write(results: Path) -> str:
+    """Write interop.json and index.html into the folder; returns what there is to say in a line."""
+    order = read_json(results / "order.json").data
+    cases: dict[str, str] = dict(order["cases"])
+    judged = [result for pair in order["pairs"] for result in _of_pair(results, pair, cases)]
+    if FIRST in cases:
+        cases[CLOSE] = CLOSING
+    document = {
+        "format": FORMAT,
+        "implementations": order["implementations"],
+        "cases": cases,
+        "results": judged,
+    }
+    write_text(results / "interop.json", json.dumps(document, indent=1) + "\n")
+    write_shared(results)
+    table = {(one["sender"], one["receiver"], one["case"]): one for one in judged}
+    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table})
+    counts = Counter(one["result"] for one in judged)
+    return ", ".join(f"{counts[result]} {result}" for result in (PASSED, FAILED, UNSUPPORTED))
+
+
+def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]:
+    """Results of all cases of two implementations."""
+    ends = {"sender": pair["sender"], "receiver": pair["receiver"]}
+    found = []
+    for case in cases:
+        if pair["unsupported"]:
+            found += [
+                {**ends, "case": one, "result": UNSUPPORTED, "why": pair["unsupported"], "captures": []}
+                for one in ((case, CLOSE) if case == FIRST else (case,))
+            ]
+            continue
+        cell = results / "runs" / STUDY / pair["experiment"] / f"case={case}"
+        folder = next((one for one in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if one.exists()), None)
+        why, closing = ("there is no run", None) if folder is None else _judged(folder)
+        captures = sorted(str(one.relative_to(results)) for one in folder.glob("pcap/*.pcap")) if folder else []
+        found.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "captures": captures})
+        if case == FIRST:
+            said = "the transfer failed" if why else closing
+            close = FAILED if said else PASSED
+            found.append({**ends, "case": CLOSE, "result": close, "why": said, "captures": captures})
+    return found
+
+
+def _judged(folder: Path) -> tuple[str | None, str | None]:
+    """What is wrong with the transfer of a run, and with its end; None where nothing is."""
+    summary = read_json(folder / "summary.json")
+    if not (folder / "run.json").exists():  # it failed before it began
+        return summary.get("error", str), None
+    run = read_json(folder / "run.json")
+    [wanted] = [flow.get("bytes", int) for flow in run.children("flows") if flow.get("name", str) == FLOW]
+    flow = (summary.maybe("flows", dict) or {}).get(FLOW, {})
+    error = summary.maybe("error", str)
+    received = flow.get("received_bytes") or 0
+    ended = flow.get("completed_ns")
+    if received < wanted or flow.get("receiver_exit") not in (0, None):
+        lasted = run.get("duration_ns", int) / 1e9
+        return error or f"{received} of {wanted} bytes arrived in {lasted:g} s", None
+    return None, None if ended is not None else error or "the sender had not ended when the run did"

@@ -1,0 +1,46 @@
+"""Writes a study that a command makes of its arguments, and hands it to a pipeline of its own."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from engine.errors import EngineError
+
+ROOT = Path(__file__).parents[1]
+# in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
+_REFUSED = re.compile("[{}\ud800-\udfff]")
+
+
+def folder_of(into: Path, name: str) -> Path:
+    """Return the results folder of one order, relative to the project if it lies in it.
+
+    Raises:
+        EngineError: Snakemake cannot work in such a folder.
+    """
+    if _REFUSED.search(str(into.absolute())):
+        raise EngineError(f"--into: found {str(into.absolute())!r}; allowed: UTF-8 text without {{ and }}")
+    folder = into.absolute() / name
+    return folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+
+
+def write(study: Path, texts: dict[Path, str]) -> None:
+    """Write the study. An unchanged file keeps its time, so its runs are kept."""
+    study.mkdir(parents=True, exist_ok=True)
+    for file in study.glob("*.yaml"):
+        if file not in texts:
+            file.unlink()
+    for file, text in texts.items():
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+
+
+def become_pipeline(snakefile: Path, name: str, folder: Path) -> NoReturn:
+    """Go on as Snakemake, whose configuration `name` is the folder."""
+    # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
+    order = f"{name}= {json.dumps(str(folder), ensure_ascii=False)} "
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
+    os.chdir(ROOT)
+    os.execv(command[0], command)  # noqa: S606 (signals and the exit status are the pipeline's)

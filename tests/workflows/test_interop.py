@@ -1,0 +1,110 @@
+"""`testbed interop`: what it refuses, what it writes, how it judges, and one real run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import interop as judge
+from engine.cli import main
+from engine.interop import CASES, filled, order_of
+from scenarios import implementations
+from scenarios.load import read
+from scenarios.resolve import expand
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "interop.md").read_text()
+
+
+def test_the_page_shows_the_cases() -> None:
+    listed = re.search(r"\|---\|---\|\n(.*?)\n<!-- end of cases", PAGE, re.DOTALL)
+    assert listed
+    cases = order_of([], read(CASES).data, {})["cases"]
+    assert listed[1].splitlines() == [f"| `{name}` | {title} |" for name, title in cases.items()]
+
+
+def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path) -> None:
+    known = implementations.known()
+    streams = [name for name, one in known.items() if one["kind"] == "program" and one["transport"] == "utp"]
+    order = order_of(streams, read(CASES).data, known)
+    meeting = {(pair["sender"], pair["receiver"]) for pair in order["pairs"] if not pair["unsupported"]}
+    assert ("libutp", "utp-rs") in meeting
+    assert ("qbittorrent", "transmission-3.00") in meeting
+    assert ("libutp", "qbittorrent") not in meeting
+    texts = [text for pair, text in filled(read(CASES).data, order) if pair["sender"] == pair["receiver"]]
+    assert len(texts) == len(streams)
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+        cells = expand(tmp_path / f"{number}.yaml", "full")
+        assert [cell.name for cell in cells] == [f"case={name}" for name in order["cases"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["libutpp"], "unknown implementation 'libutpp'; allowed: "),
+        (["libutp", "libutp"], "allowed: each implementation once"),
+        (["udp-cbr"], "udp-cbr delivers no stream"),
+        (["libutp", "--case", "los"], "--case: found 'los'; allowed: transfer, loss"),
+    ],
+)
+def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
+    assert main(["interop", *words, "--into", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def put(results: Path, name: str, flow: dict[str, Any] | None, error: str | None = None) -> None:
+    """A run folder as the engine leaves it, in the only pair that there is."""
+    folder = results / "runs" / "interop" / "a-to-b" / name
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"error": error, "flows": {"pair": flow} if flow else None}))
+    flows = [{"name": "pair", "bytes": 1000}]
+    (folder / "run.json").write_text(json.dumps({"flows": flows, "duration_ns": 60_000_000_000}))
+
+
+def test_how_runs_are_judged(tmp_path: Path) -> None:
+    ended = {"received_bytes": 1000, "completed_ns": 5, "sender_exit": 0, "receiver_exit": 0}
+    pairs = [
+        {"sender": sender, "receiver": receiver, "experiment": f"{sender}-to-{receiver}", "unsupported": "they differ"}
+        for sender in "ab"
+        for receiver in "ab"
+    ]
+    pairs[1]["unsupported"] = ""  # a to b
+    cases = {"transfer": "first", "loss": "second", "reordering": "third", "wrap": "fourth"}
+    order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs}
+    (tmp_path / "order.json").write_text(json.dumps(order))
+    put(tmp_path, "case=transfer/seed-1", ended | {"completed_ns": None})
+    put(tmp_path, "case=loss/seed-1", ended | {"received_bytes": 900, "completed_ns": None})
+    put(
+        tmp_path,
+        "case=reordering/failed-seed-1",
+        ended | {"receiver_exit": 1},
+        "flow pair: receiver exited with 1: wrong",
+    )
+    assert judge.write(tmp_path) == "1 passed, 4 failed, 15 unsupported"
+    results = json.loads((tmp_path / "interop.json").read_text())["results"]
+    said = {one["case"]: (one["result"], one["why"]) for one in results if one["result"] != "unsupported"}
+    assert said == {
+        "transfer": ("passed", None),
+        "close": ("failed", "the sender had not ended when the run did"),
+        "loss": ("failed", "900 of 1000 bytes arrived in 60 s"),
+        "reordering": ("failed", "flow pair: receiver exited with 1: wrong"),
+        "wrap": ("failed", "there is no run"),
+    }
+    assert "900 of 1000 bytes arrived" in (tmp_path / "index.html").read_text()
+
+
+def test_a_real_matrix(tmp_path: Path) -> None:
+    command = [Path(sys.executable).parent / "testbed", "interop", "tcp-cubic", "--case", "transfer"]
+    done = subprocess.run([*command, "--into", tmp_path], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "tcp-cubic" / "interop.json").read_text())["results"]
+    assert [(one["case"], one["result"]) for one in results] == [("transfer", "passed"), ("close", "passed")]
+    assert all((tmp_path / "tcp-cubic" / capture).exists() for one in results for capture in one["captures"])
