@@ -148,7 +148,7 @@ class BottleneckWords(RunFolder):
     @word
     def waited_ms(self, flow: str) -> Series:
         """Time that each packet of a flow waited in the queue, ms, at the instant it left."""
-        passed = self._passages.filter((pl.col("flow") == self.flow(flow).name) & pl.col("left_ns").is_not_null())
+        passed = self.passages.filter((pl.col("flow") == self.flow(flow).name) & pl.col("left_ns").is_not_null())
         passed = passed.sort("left_ns")
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy() / 1e6
         return Series(passed["left_ns"].to_numpy() / NS, waited, self.ends_s)
@@ -156,7 +156,7 @@ class BottleneckWords(RunFolder):
     @word
     def queue_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the waiting time of all packets that left the queue, so in the mean queue."""
-        passed = self._passages.filter(pl.col("left_ns").is_between(*self.interval_ns(t0, t1), closed="left"))
+        passed = self.passages.filter(pl.col("left_ns").is_between(*self.interval_ns(t0, t1), closed="left"))
         waited = (passed["left_ns"] - passed["time_ns"]).to_numpy()
         total = int(waited.sum())
         if not total:
@@ -167,7 +167,7 @@ class BottleneckWords(RunFolder):
     def drops(self, flow: str | None = None) -> Instants:
         """Instants at which the bottleneck's queue had no room for a packet of that flow, or of any."""
         if "bottleneck-in" in self.settings.captures:
-            dropped = self._passages.filter("dropped")
+            dropped = self.passages.filter("dropped")
             if flow is not None:
                 dropped = dropped.filter(pl.col("flow") == self.flow(flow).name)
             return Instants(dropped["time_ns"].sort().to_numpy() / NS, self.ends_s)
@@ -190,7 +190,7 @@ class BottleneckWords(RunFolder):
             if not sent + dropped:
                 raise self.nothing("no packet arrived", t0, t1)
             return dropped / (sent + dropped)
-        offered = self._passages.filter(pl.col("time_ns").is_between(start, end, closed="left"))
+        offered = self.passages.filter(pl.col("time_ns").is_between(start, end, closed="left"))
         if not len(offered):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
@@ -230,7 +230,7 @@ class BottleneckWords(RunFolder):
 
     @property
     @keep
-    def _passages(self) -> pl.DataFrame:
+    def passages(self) -> pl.DataFrame:
         """Packets arriving at the bottleneck, when they left, and whether they were dropped."""
         self.captured("bottleneck-in", 0)
         return bottleneck.passages(self.captured("bottleneck-out", 30), self.settings.destinations)

@@ -16,6 +16,7 @@ from analysis.files import whole, write_text
 from analysis.report import changes, machines, overview, words
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
+from analysis.report.explained import explained
 from analysis.report.results import STATES, Result, collect, state_of
 from analysis.report.tables import table
 from analysis.verdicts.rules import Outcome
@@ -23,6 +24,7 @@ from analysis.verdicts.rules import Outcome
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
 FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "../viewer.js")
+LIVE: Final = "explained.js"
 CAPTION: Final = "figure.txt"
 
 
@@ -62,8 +64,14 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         values = _page(experiment, beside) | {"before": before, "after": after}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
     write_shared(out)
+    live = explained(results / "runs")
+    if live:
+        write_text(out / "explained-data.js", f"const RUNS = {json.dumps(live, separators=(',', ':'))};\n")
+        with whole(out / LIVE) as temporary:
+            shutil.copyfile(TEMPLATES / LIVE, temporary)
+        render(environment, "explained.html", out / "explained.html", common | {"data": live})
     write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
-    values = {"total": overview.totals(views), "crosscheck": _crosscheck(results)}
+    values = {"total": overview.totals(views), "crosscheck": _crosscheck(results), "explained": live is not None}
     render(environment, "index.html", out / "index.html", common | values)
     if reference:
         found = changes.changes(shown, reference)

@@ -72,7 +72,8 @@ def studies(experiments: Sequence[Result], reference: Beside | None) -> list[Stu
     by_name: dict[str, list[Result]] = {}
     for one in experiments:
         by_name.setdefault(one.study, []).append(one)
-    return [_study(name, of_study, reference) for name, of_study in by_name.items()]
+    # a study that claims nothing has no place in the matrix
+    return [_study(name, some, reference) for name, some in by_name.items() if some[0].findings]
 
 
 def _study(name: str, experiments: list[Result], reference: Beside | None) -> StudyView:

@@ -113,7 +113,7 @@ function matrix() {
 }
 
 function filter() {
-  const form = one("form.filter");
+  const form = one("#filter");
   if (!form) return;
   const states = all(".legend input");
   const chosen = one("#implementation");
