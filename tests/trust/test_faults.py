@@ -18,6 +18,7 @@ from engine import images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import index
+from images.cache import default_root
 from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
 
@@ -238,30 +239,36 @@ def test_two_of_the_same_run_at_once(scenario: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache() -> Path:
+    """The cache of the project, found before `own_cache` takes its place."""
+    return default_root()
+
+
+@pytest.fixture
+def own_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache whose files may be damaged: the images of the project, with the kernel copied."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
+    own = tmp_path / "cache"
+    own.mkdir()
     built = images.load()
     listing = images.index_of(index.BOOT)
     entries = json.loads(listing.read_text())
     for name, module in built.modules.items():
         entries[f"module:{name}"]["path"] = str(module)
     for name, path in (("kernel", built.kernel.parent), ("tools", built.tools)):
-        shutil.copytree(path, cache / name, ignore=shutil.ignore_patterns("tree"))
-        entries[name]["path"] = str(cache / name / "linux" if name == "kernel" else cache / name)
-    entries["rootfs"]["path"] = str(cache / "rootfs")
-    (cache / "rootfs").mkdir()
+        shutil.copytree(path, own / name, ignore=shutil.ignore_patterns("tree"))
+        entries[name]["path"] = str(own / name / "linux" if name == "kernel" else own / name)
+    entries["rootfs"]["path"] = str(own / "rootfs")
+    (own / "rootfs").mkdir()
     for place in ("bin", "lib", "lib64", "sbin", "etc", "var", "dev", "proc", "sys", "run", "tmp", "opt"):
         source = built.rootfs / place
         if source.is_symlink():
-            (cache / "rootfs" / place).symlink_to(source.readlink())
+            (own / "rootfs" / place).symlink_to(source.readlink())
         else:
-            (cache / "rootfs" / place).mkdir()
-    (cache / "images").mkdir()
-    (cache / "images" / listing.name).write_text(json.dumps(entries))
-    monkeypatch.setenv("TESTBED_CACHE", str(cache))
-    return cache
+            (own / "rootfs" / place).mkdir()
+    (own / "images").mkdir()
+    (own / "images" / listing.name).write_text(json.dumps(entries))
+    monkeypatch.setenv("TESTBED_CACHE", str(own))
+    return own
 
 
 @pytest.mark.parametrize("file", ["kernel/linux", "tools/init"])
@@ -275,15 +282,15 @@ def test_a_damaged_image_is_refused(scenario: Path, tmp_path: Path, own_cache: P
     assert f"{damaged} has changed since it was built: `make images` builds it again" in messages
 
 
-def test_a_root_file_system_without_its_programs(scenario: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_a_root_file_system_without_its_programs(scenario: Path, tmp_path: Path, cache: Path, own_cache: Path) -> None:
     status, messages = Run(scenario, tmp_path).end()
     assert status == 1
     assert f"{own_cache}/rootfs has no Python that runs" in messages
     # it has lost them since the project's code was compiled
-    shutil.copytree(images.PROJECT / "cache" / "code", own_cache / "code", dirs_exist_ok=True)
+    shutil.copytree(cache / "code", own_cache / "code", dirs_exist_ok=True)
     status, messages = Run(scenario, tmp_path).end()
     assert status == 1
-    assert "before its agent was done: init: exec python3: No such file or directory" in messages
+    assert "done: init: exec /opt/testbed/engine/guest/start.py: No such file or directory" in messages
 
 
 def test_the_hosts_clocks_do_not_matter(longer: Path, tmp_path: Path, undisturbed: dict[str, str]) -> None:
