@@ -89,6 +89,17 @@ def load(name: str = index.BOOT) -> Images:
         raise _not_written(name, command, error) from None
 
 
+@cache
+def stock() -> dict[str, dict[str, Any]]:
+    """Return what the qemu backend boots: its parts by name, each with its `path` and what is known of it.
+
+    Raises:
+        EngineError: it has not been built from the current sources.
+    """
+    parts = _listed(index.STOCK, "python -m images.stock")
+    return {name: {**part, "path": default_root() / part["path"]} for name, part in parts.items()}
+
+
 def guest_code(rootfs: Path, digest: str) -> Path:
     """Return the compiled code that guests with a root file system run; see `images.guest_code`.
 
@@ -113,12 +124,15 @@ def _listed(name: str, command: str) -> dict[str, Any]:
         listed.pop(index.ENTRIES, None)
         return listed
     except FileNotFoundError:
-        what = "what boots" if name in index.KINDS else name
+        what = _WHAT.get(name, name)
         raise EngineError(
             f"{what} has not been built from the sources as they are now: `{command}` does that"
         ) from None
     except (OSError, ValueError, AttributeError) as error:
         raise _not_written(name, command, error) from None
+
+
+_WHAT = dict.fromkeys(index.KINDS, "what boots") | {index.STOCK: "what the qemu backend boots"}
 
 
 def _not_written(name: str, command: str, error: Exception) -> EngineError:

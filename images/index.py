@@ -2,9 +2,9 @@
 """Where a store lists what was built, by the sources that it was built from.
 
 `<root>/images/<name>-<key>.json` holds what boots (name `boot`; `debug` with the debug kernel; `lab` with the kernel
-and root file system of `testbed exec`) or one program under test (its own name). The key is a digest of sources, so
-checkouts that share a store each find what their own sources say, or nothing, and never what others made. Paths in
-these files are relative to the store's root.
+and root file system of `testbed exec`; `stock` in QEMU) or one program under test (its own name). The key is a digest
+of sources, so checkouts that share a store each find what their own sources say, or nothing, and never what others
+made. Paths in these files are relative to the store's root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from images.cache import Store, digest_of, file_digest, project_root
 BOOT = "boot"
 DEBUG = "debug"
 LAB = "lab"
-KINDS = (BOOT, DEBUG, LAB)
+STOCK = "stock"
+KINDS = (BOOT, DEBUG, LAB, STOCK)
 FOLDER = "images"
 KEY_DIGITS = 16
 ENTRIES = "entries"
@@ -110,6 +111,8 @@ def _sources(name: str, project: Path) -> Iterator[Path]:
             if file.suffix != ".md" and file.relative_to(images).parts[0] not in _OTHER:
                 yield file
         yield from (project / "engine" / "guest").glob("*.[ch]")  # they become the guest's tools
+        if name == STOCK:
+            yield from (project / "engine" / "guest" / other for other in ("init.sh", "enter.py"))  # in place of some
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
     yield from _files(images / "rootfs")

@@ -7,7 +7,6 @@ the firmware does not look at disks, and the disk through which results leave is
 test without a root of its own is in the RAM disk as well. The emulator runs in a sandbox, like other guests.
 """
 
-import json
 import os
 import platform
 import shutil
@@ -27,7 +26,6 @@ from engine.guest.timeline import BOOT_NS
 from engine.images import Program
 from engine.lead import BUILD_NS
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
-from images.cache import default_root
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY_MIB = 1536
@@ -42,7 +40,7 @@ class Guest:
 
     alone: ClassVar[bool] = False
     memory_mib: ClassVar[int] = _MEMORY_MIB
-    stock: dict[str, str]
+    stock: dict[str, dict[str, Any]]
     programs: dict[str, Program]
     seed: int
     limit_s: float
@@ -54,8 +52,8 @@ class Guest:
         return {
             "commit": provenance.commit(),
             "code": provenance.code("qemu"),
-            "kernel": {name: self.stock[name] for name in ("release", "version")},
-            "images": {"digest": self.stock["digest"]},
+            "kernel": {name: self.stock["kernel"][name] for name in ("release", "version")},
+            "images": {"digest": self.stock["initrd"]["digest"]},
             **{f"program:{name}": program.provenance for name, program in self.programs.items()},
             "emulator": version,
             "boot_arguments": " ".join(self._machine()),
@@ -81,7 +79,7 @@ class Guest:
         return [*words, "-append", " ".join([*_KERNEL_ARGUMENTS, f"TESTBED_PROGRAM={AGENT}"])]
 
     def _code(self) -> Path:
-        return images.guest_code(Path(self.stock["rootfs"]), self.stock["rootfs_digest"])
+        return images.guest_code(self.stock["rootfs"]["path"], self.stock["rootfs"]["digest"])
 
     def origin_ns(self, probe_ns: int) -> int:
         """See `engine.backends.Guest`; in virtual time the same for the same scenario."""
@@ -93,12 +91,13 @@ class Guest:
         initrd, disk = folder / ".initrd", folder / ".results"
         with disk.open("wb") as file:
             file.truncate(limits.disk_bytes)
-        command = ["taskset", "-c", str(cpu), *_walls(Path(self.stock["kernel"]).parent, folder)]
-        command += [EMULATOR, *self._machine(), "-kernel", self.stock["kernel"], "-initrd", str(initrd)]
+        kernel = self.stock["kernel"]["path"]
+        command = ["taskset", "-c", str(cpu), *_walls(kernel.parent, folder)]
+        command += [EMULATOR, *self._machine(), "-kernel", str(kernel), "-initrd", str(initrd)]
         command += ["-serial", f"file:{folder}/logs/console.log"]
         command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
         try:
-            _pack(Path(self.stock["initrd"]), self._code(), self.programs, folder, initrd)
+            _pack(self.stock["initrd"]["path"], self._code(), self.programs, folder, initrd)
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
             )
@@ -122,13 +121,7 @@ def prepare(run: dict[str, Any]) -> Guest:
         raise EngineError(f"{', '.join(rooted)}: programs with a root of their own run on the virtual backend only")
     if names and not _walled():
         raise EngineError(f"{', '.join(names)}: foreign programs never run without a sandbox ({UNCONFINED} is set)")
-    index = default_root() / "stock.json"
-    try:
-        stock: dict[str, str] = json.loads(index.read_text())
-    except FileNotFoundError:
-        raise EngineError(
-            f"{index} does not exist: `python -m images.stock` makes what the qemu backend boots"
-        ) from None
+    stock = images.stock()
     programs = {name: images.program(name) for name in names}
     for name, program in programs.items():
         run["implementations"][name]["environment"] = program.environment

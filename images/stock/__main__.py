@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images.stock`: build what the qemu backend boots, and write where it is to `stock.json` in the cache."""
+"""`python -m images.stock`: build what the qemu backend boots, and write where it is to an index in the cache."""
 
 from __future__ import annotations
 
-import json
 import sys
 
-from images import guest_tools
+from images import guest_tools, index
 from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
@@ -23,7 +22,8 @@ def main() -> int:
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    (store.root / "stock.json").write_text(json.dumps(built, indent=2) + "\n")
+    index.write(store, index.STOCK, built)
+    index.register(store.root)
     return 0
 
 

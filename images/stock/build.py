@@ -28,10 +28,11 @@ _LIST = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
 _EMPTY = ("results", "opt/testbed", "guest")
 
 
-def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, str]:
-    """Return the paths of `kernel`, `initrd` and `rootfs`, the kernel's `release` and package `version`, and digests.
+def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, dict[str, str]]:
+    """Return what is built, each part by name (`kernel`, `rootfs`, `initrd`, `module:NAME`) with its `path`.
 
-    The path of each module is there by `module:` and its name. Raises ImageError when a part cannot be had.
+    The kernel has its `release` and package `version`, the file systems their digests. Raises ImageError when a part is
+    not to be had.
     """
     stock = _stock(store, say)
     (vmlinuz,) = (stock / "root" / "boot").glob("vmlinuz-*")
@@ -76,14 +77,10 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
 
     initrd = store.ensure("initrd", digest, make) / "initrd.cpio"
     return {
-        "kernel": str(vmlinuz),
-        "rootfs": str(root.root),
-        "rootfs_digest": root.digest,
-        "initrd": str(initrd),
-        "release": release,
-        "version": _version(stock, f"linux-image-{release}"),
-        "digest": digest,
-        **{f"module:{path.stem}": str(path) for path in modules},
+        "kernel": {"path": str(vmlinuz), "release": release, "version": _version(stock, f"linux-image-{release}")},
+        "rootfs": {"path": str(root.root), "digest": root.digest},
+        "initrd": {"path": str(initrd), "digest": digest},
+        **{f"module:{path.stem}": {"path": str(path)} for path in modules},
     }
 
 

@@ -52,6 +52,21 @@ def built(root: Path, name: str, what: str) -> Path:
     return entry
 
 
+def test_what_boots_in_qemu_depends_on_what_replaces_programs_there(store: Store, work_in: Checkout) -> None:
+    folder = work_in("mine")
+    built(store.root, index.BOOT, "kernel")
+    kept = built(store.root, index.STOCK, "stock")
+    command.prune(store)
+    assert kept.exists()
+    (folder / "engine/guest/init.sh").write_text("another\n")
+    assert index.path(store.root, index.BOOT).exists()
+    assert not index.path(store.root, index.STOCK).exists()
+    with pytest.raises(
+        EngineError, match=r"what the qemu backend boots has not been built .*: `python -m images\.stock`"
+    ):
+        images.stock()
+
+
 def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Checkout) -> None:
     folder = work_in("mine")
     built(store.root, index.BOOT, "kernel")

@@ -8,14 +8,15 @@ import os
 import shutil
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine import backends
+from engine import backends, images
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute
-from images.cache import default_root
+from images import index
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
 from tests.reach import machine
@@ -81,21 +82,19 @@ def test_foreign_programs_are_not_let_in() -> None:
         backends.prepare(run)
 
 
-def _stock() -> dict[str, str]:
-    index = default_root() / "stock.json"
-    stock: dict[str, str] = json.loads(index.read_text()) if index.exists() else {}
-    return stock if "module:tcp_ledbat" in stock else {}
+def _stock() -> dict[str, dict[str, Any]]:
+    return images.stock() if images.index_of(index.STOCK).exists() else {}
 
 
-def _disk(stock: dict[str, str], folder: Path, disk: Path) -> None:
+def _disk(stock: dict[str, dict[str, Any]], folder: Path, disk: Path) -> None:
     """A bootable disk: root, stock modules, the project with the images it needs, scenarios, the first program."""
-    release, kernel = stock["release"], Path(stock["kernel"])
+    release, kernel = stock["kernel"]["release"], stock["kernel"]["path"]
     root = folder / "root"
     machine.debian(PACKAGES, root)
     modules = root / "usr/lib/modules" / release
     shutil.copytree(kernel.parents[1] / "usr/lib/modules" / release, modules, symlinks=True)
     (modules / "updates").mkdir()
-    shutil.copy(stock["module:tcp_ledbat"], modules / "updates")
+    shutil.copy(stock["module:tcp_ledbat"]["path"], modules / "updates")
     for package in ("engine", "images", "scenarios", "topologies", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Snakefile", root / "project")
@@ -128,8 +127,8 @@ def _from_to_ns(folder: Path) -> tuple[int, int]:
 def test_runs_on_a_machine_with_a_stock_kernel_leave_a_result_and_nothing_else(tmp_path: Path) -> None:
     stock, disk = _stock(), tmp_path / "disk"
     _disk(stock, tmp_path, disk)
-    kernel = Path(stock["kernel"])
-    initrd = kernel.with_name(f"initrd.img-{stock['release']}")
+    kernel = stock["kernel"]["path"]
+    initrd = kernel.with_name(f"initrd.img-{stock['kernel']['release']}")
     machine.carry_out(kernel, initrd, disk, "/vehicle", 1200)
     out = machine.take(disk, "out", tmp_path)
     words = (out / "words").read_text()
@@ -137,7 +136,7 @@ def test_runs_on_a_machine_with_a_stock_kernel_leave_a_result_and_nothing_else(t
     for name, folder in runs.items():
         assert (folder / "summary.json").exists(), words
         run, summary = (json.loads((folder / f"{part}.json").read_text()) for part in ("run", "summary"))
-        assert run["provenance"]["kernel"]["release"] == stock["release"]
+        assert run["provenance"]["kernel"]["release"] == stock["kernel"]["release"]
         assert summary["status"] == "ok", words
         assert 0.95 < machine.received_share(summary, _cell(tmp_path, name), tmp_path / "virtual") < 1.05
         for capture in (folder / "pcap").iterdir():

@@ -10,15 +10,13 @@ from engine import backends, crosscheck, images
 from engine.backends.qemu import EMULATOR
 from engine.errors import EngineError
 from engine.run import execute, run_folder
-from images.cache import default_root
+from images import index
 from scenarios import implementations
 from scenarios.resolve import expand
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(
-        not (default_root() / "stock.json").exists(), reason="`python -m images.stock` has not been run"
-    ),
+    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
 ]
 
 SHORT = """\
