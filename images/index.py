@@ -21,7 +21,7 @@ BOOT = "boot"
 DEBUG = "debug"
 LAB = "lab"
 STOCK = "stock"
-KINDS = (BOOT, DEBUG, LAB, STOCK)
+KINDS = (BOOT, DEBUG, LAB)
 FOLDER = "images"
 KEY_DIGITS = 16
 ENTRIES = "entries"
@@ -36,7 +36,7 @@ def names(project: Path | None = None) -> dict[str, str]:
     """The indexes of what boots and of each program for the sources of a checkout, relative to the store's root."""
     project = project or project_root()
     descriptions = sorted(project.glob("images/implementations/*/implementation.yaml"))
-    return {name: _index(name, project) for name in (*KINDS, *(file.parent.name for file in descriptions))}
+    return {name: _index(name, project) for name in (*KINDS, STOCK, *(file.parent.name for file in descriptions))}
 
 
 def path(root: Path, name: str) -> Path:
@@ -106,7 +106,7 @@ def _index(name: str, project: Path) -> str:
 
 def _sources(name: str, project: Path) -> Iterator[Path]:
     images = project / "images"
-    if name in KINDS:
+    if name in (*KINDS, STOCK):
         for file in _files(images):
             if file.suffix != ".md" and file.relative_to(images).parts[0] not in _OTHER:
                 yield file
