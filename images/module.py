@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build a kernel module against a guest kernel: a folder `images/tcp_*/` of sources, of an archive of them, or of both."""
+"""Build a kernel module against a guest kernel, from `images/tcp_*/`: source files, an archive of them, or both."""
 
 from __future__ import annotations
 
@@ -14,24 +14,45 @@ from images.run import Say
 
 HERE = Path(__file__).parent
 NAMES = sorted(folder.name for folder in HERE.glob("tcp_*"))
-SOURCE_FILES = (".c", ".h", "Makefile", "Kbuild")
-ARCHIVE = "source.tar"
+_FILES = (".c", ".h", "Makefile", "Kbuild")
+_ARCHIVE = "source.tar"
+# without the archive's top folder; files that lie beside the archive win
+_UNPACK = f"""
+for archive in {_ARCHIVE}*; do
+  [ ! -e "$archive" ] || tar --extract --skip-old-files --no-same-owner --strip-components=1 --file="$archive"
+done
+exec "$@"
+"""
+
+
+def sources(name: str) -> dict[str, str]:
+    """Return {path: SHA-256} of what `images/<name>/` is compiled from: source files, an archive of them, or both."""
+    files = tree_digest(HERE / name).items()
+    return {path: sha for path, sha in files if path.endswith(_FILES) or path.startswith(_ARCHIVE)}
+
+
+def compiling(tree: str, work: str, *variables: str) -> list[str]:
+    """Return the command that unpacks an archive in the current folder and compiles the module against `tree`."""
+    return ["sh", "-euc", _UNPACK, "-", "make", "-C", tree, f"M={work}", *variables, "modules"]
+
+
+def take(work: Path, name: str, folder: Path) -> None:
+    """Copy the modules that were compiled in `work` to `folder`. Raises ImageError if `<name>.ko` is not among them."""
+    built = [file for file in sorted(work.glob("*.ko")) if not file.is_symlink()]
+    if f"{name}.ko" not in (file.name for file in built):
+        made = ", ".join(file.name for file in built) or "no module"
+        raise ImageError(f"images/{name}: compiling gave {made}; allowed: {name}.ko, named like the folder")
+    for file in built:
+        shutil.copyfile(file, folder / file.name)
 
 
 def build(store: Store, say: Say, root: BuildRoot, name: str, kernel: Kernel) -> tuple[Path, str]:
-    """Build `images/<name>/` for `kernel`; return its .ko file and digest. Raises ImageError if it does not compile.
+    """Return the .ko file of `images/<name>/` for `kernel`, and its digest. ImageError when it does not compile.
 
-    An archive `source.tar*` in the folder is unpacked first, without its top folder; the folder's own files, such as a
-    Kbuild, then replace those of the archive. If the kernel has KUnit, the module's tests are built as `<name>_test.ko`.
+    If the kernel has KUnit, the module's tests lie beside it as `<name>_test.ko`.
     """
-    sources = HERE / name
-    digests = tree_digest(sources)
-    own = {path: sha for path, sha in digests.items() if path.endswith(SOURCE_FILES)}
-    archives = {path: sha for path, sha in digests.items() if path.startswith(ARCHIVE)}
-    if len(archives) > 1:
-        raise ImageError(f"images/{name}: found {', '.join(archives)}; a module comes from one archive")
     inputs = {
-        "sources": own | archives,
+        "sources": sources(name),
         "kernel": kernel.digest,
         "recipe": file_digest(Path(__file__)),
         "build root": root.digest,
@@ -40,32 +61,15 @@ def build(store: Store, say: Say, root: BuildRoot, name: str, kernel: Kernel) ->
 
     def make(folder: Path) -> None:
         say(f"module {name}: compiling for {kernel.release}")
-        work, log = folder / "work", store.root / "logs" / f"{name}.log"
-        work.mkdir()
-        for archive in archives:
-            unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", f"--file=/seen/{archive}"]
-            root.run(unpack, log, f"Unpacking {archive}", work=work, see={f"/seen/{archive}": sources / archive})
-        for path in own:
+        work = folder / "work"
+        for path in inputs["sources"]:
             (work / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(sources / path, work / path)
+            shutil.copyfile(HERE / name / path, work / path)
         # WARN_ON in a kernel header puts the header's path into the module: the same as for the kernel's own
-        command = [
-            "make",
-            "-C",
-            "/seen/tree",
-            "M=/build",
-            "ARCH=um",
-            "KCFLAGS=-fmacro-prefix-map=/seen/tree/=",
-            "modules",
-        ]
-        see = {"/seen/tree": kernel.tree}
+        command = compiling("/seen/tree", "/build", "ARCH=um", "KCFLAGS=-fmacro-prefix-map=/seen/tree/=")
+        log, see = store.root / "logs" / f"{name}.log", {"/seen/tree": kernel.tree}
         root.run(command, log, f"Compiling module {name}", work=work, see=see, environment=REPRODUCIBLE)
-        built = sorted(work.glob("*.ko"))
-        if f"{name}.ko" not in (file.name for file in built):
-            made = ", ".join(file.name for file in built) or "no module"
-            raise ImageError(f"images/{name}: compiling gave {made}; the folder must be named like its module")
-        for file in built:
-            shutil.copyfile(file, folder / file.name)
+        take(work, name, folder)
         remove(work)
 
     return store.ensure("modules", digest, make) / f"{name}.ko", digest

@@ -11,10 +11,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from images import locked
+from images import locked, module
 from images.cache import Store, digest_of, file_digest, project_root, remove, tree_digest
-from images.module import HERE as MODULES
-from images.module import NAMES, SOURCE_FILES
 from images.rootfs.build import SUITE, RootFileSystem, install_debian
 from images.run import Say, logged
 
@@ -37,7 +35,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
     stock = _stock(store, say)
     (vmlinuz,) = (stock / "root" / "boot").glob("vmlinuz-*")
     release = vmlinuz.name.removeprefix("vmlinuz-")
-    modules = [_module(store, say, name, stock, release) for name in NAMES]
+    modules = [_module(store, say, name, stock, release) for name in module.NAMES]
     digest = digest_of(
         {
             "stock": file_digest(stock / "packages.txt"),
@@ -98,7 +96,7 @@ def _stock(store: Store, say: Say) -> Path:
 
 
 def _module(store: Store, say: Say, name: str, stock: Path, release: str) -> Path:
-    sources = {path: sha for path, sha in tree_digest(MODULES / name).items() if path.endswith(SOURCE_FILES)}
+    sources = module.sources(name)
     inputs = {"sources": sources, "stock": file_digest(stock / "packages.txt"), "recipe": file_digest(Path(__file__))}
 
     def make(folder: Path) -> None:
@@ -106,12 +104,12 @@ def _module(store: Store, say: Say, name: str, stock: Path, release: str) -> Pat
         work = folder / "work"
         for path in sources:
             (work / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(MODULES / name / path, work / path)
+            shutil.copyfile(module.HERE / name / path, work / path)
         inside = ["bwrap", "--unshare-all", "--ro-bind", str(stock / "root"), "/", "--bind", str(work), "/mnt"]
-        inside += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
-        command = [*inside, "make", "-C", f"/lib/modules/{release}/build", "M=/mnt", "modules"]
+        inside += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir", "/mnt"]  # noqa: S108
+        command = [*inside, *module.compiling(f"/lib/modules/{release}/build", "/mnt")]
         logged(command, store.root / "logs" / "stock.log", f"Compiling module {name} for {release}")
-        shutil.copyfile(work / f"{name}.ko", folder / f"{name}.ko")
+        module.take(work, name, folder)
         remove(work)
 
     return store.ensure("stock-modules", digest_of(inputs), make) / f"{name}.ko"
