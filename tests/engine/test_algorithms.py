@@ -1,4 +1,4 @@
-"""A congestion control of one's own: what docs/adding-an-algorithm.md shows builds, from files or an archive, and runs."""
+"""A congestion control of one's own: docs/adding-an-algorithm.md builds, from files or an archive, and runs."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def test_an_archive_gives_the_same_module_and_files_beside_it_win(folder: Path, 
     assert build().read_bytes() == from_files
 
     (folder / "Kbuild").write_text("obj-m := tcp_other.o\ntcp_other-y := tcp_mine.o\n")
-    with pytest.raises(ImageError, match="compiling gave tcp_other.ko; allowed: tcp_mine.ko"):
+    with pytest.raises(ImageError, match=r"compiling gave tcp_other\.ko; allowed: tcp_mine\.ko"):
         build()
