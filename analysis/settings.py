@@ -46,7 +46,7 @@ class Settings:
     flows: tuple[Flow, ...]
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
     changes_s: tuple[float, ...]  # instants of all changes of the path
-    backward_changes: bool  # whether an event changes the delay of the way back
+    backward_changes: bool  # whether an event changes the delay of the reverse path
     backward_rate_bps: int | None  # of the link back, None: it has no limit
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float

@@ -90,7 +90,7 @@ def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, fil
     if too_much:
         raise EngineError(f"what the guest left was refused: {too_much}")
     if odd:
-        raise EngineError(f"what the guest left was refused: {odd!r} is no file that a run leaves")
+        raise EngineError(f"what the guest left was refused: unexpected file {odd!r} in the run folder")
 
 
 def _plain(folder: int, folders: Collection[str] | None = None, files: Collection[str] | None = None) -> str | None:

@@ -175,7 +175,7 @@ def _hide(whiteout: Path) -> None:
 
 
 def _place(root: Path, name: str) -> Path:
-    """Where a member of a layer goes, links on the way there followed.
+    """Where a member of a layer goes, after following links.
 
     Raises ImageError when that is outside `root`: by its name, or by a link that an earlier member made.
     """

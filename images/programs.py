@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 
 def check_names(wanted: Sequence[str]) -> None:
-    """Raise ImageError, with the nearest names, when one is no implementation that is built."""
+    """Raise ImageError, with the nearest names, for a name of which nothing is built."""
     known = implementations.known()
     for name in wanted:
         if name not in known:

@@ -181,9 +181,9 @@ def _beside(run: Run) -> list[Flow]:
 
 
 def _together(run: Run) -> float:
-    """Beginning of the last third of the run, or the instant from which all flows of the client's direction are there.
+    """Start of the last third of the run, or the instant from which all flows of the client's direction run.
 
-    Over a longer time a late-comer that takes everything in the end would look fair on the way there.
+    Over a longer time, a late-comer that ends up with everything would look fair.
     """
     beside = [flow.start_s for flow in _beside(run)]
     if len(beside) < 2:

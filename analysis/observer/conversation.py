@@ -218,8 +218,8 @@ def ticks(side: pl.DataFrame) -> int | None:
 def _echoed(side: pl.DataFrame, ticks: int | None) -> Samples:
     """One-way delays from TCP's timestamps: own clock less the echoed one.
 
-    Of answers to data they are exact; data echoes the last answer however long the sender has waited since, so delays
-    of the way back are upper bounds.
+    They are exact for answers to data. Data echoes the last answer, however long the sender has waited since, so delays
+    of the reverse path are upper bounds.
     """
     side = side.filter((pl.col("tsval") > 0) & (pl.col("tsecr") > 0))
     if ticks is None or not len(side):

@@ -70,7 +70,7 @@ class Tolerances:
         return next(rule for rule in self.numbers if rule.fits(expected))
 
     def zones(self, expected: Expected, reading: Reading) -> Zones:
-        """Give the zones around one reading of the print, rounding included."""
+        """Give the zones around one reading of the scan, rounding included."""
         rule = self.rule(expected)
         hedge = self.hedge if expected.hedged else 1.0
         reproduced, near = (

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[[], Path]:
     """Compiles the module for the guest's kernel, into a store of its own."""
-    store, about = store_with_build_root(tmp_path / "cache"), images.load().provenance["kernel"]
+    store, about = store_with_build_root(tmp_path / "store"), images.load().provenance["kernel"]
     kernel = Kernel(images.load().kernel.parent, about["digest"], about["source"])
     return lambda: module.build(store, print, build_root(), "tcp_mine", kernel)[0]
 

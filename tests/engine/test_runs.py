@@ -84,7 +84,9 @@ def test_loss_and_jitter_events_are_applied_to_their_direction(scenario: Path, t
     }
     assert lost["ledbat"] > 0 < lost["tcp"]
     interfaces = json.loads((folder / "summary.json").read_text())["counters"]["interfaces"]
-    assert interfaces["s2-eth0"]["received_pkts"] == interfaces["d2-eth0"]["sent_pkts"]  # nothing lost on the way back
+    assert (
+        interfaces["s2-eth0"]["received_pkts"] == interfaces["d2-eth0"]["sent_pkts"]
+    )  # the reverse path loses nothing
 
 
 def _rewritten(scenario: Path, **lines: str) -> Cell:
@@ -163,7 +165,7 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
     run = Run(folder)
     assert write_columns(folder) == []
     assert run.settings.flows[1].backward
-    # while packets wait for the way back, its rate passes, before and after the event; 10 ms need at most 5000 bytes
+    # while packets wait, the reverse path passes its rate, before and after the event; 10 ms need at most 5000 bytes
     for start_ms, end_ms, rate_bps in ((1500, 4000, 4_000_000), (4000, 6000, 2_000_000)):
         sent_bits = [
             8 * (int(later["sent_bytes"]) - int(row["sent_bytes"]))
@@ -173,7 +175,7 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
         assert len(sent_bits) > 100
         assert sum(sent_bits) / len(sent_bits) == pytest.approx(rate_bps / 100, rel=0.02)
     assert run.backward_queue_ms.at(5) == pytest.approx(float(trace[5_000_000_000]["backlog_bytes"]) * 8e3 / 2e6)
-    # the way there: data of one flow, ACKs of the other
+    # forward path: data of one flow, ACKs of the other
     assert run.throughput("up", 2, 4) < 1e6 * run.utilization(2, 4) - 20_000
     assert run.share("up", 2, 6) == run.jain(2, 6) == 1
 

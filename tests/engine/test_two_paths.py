@@ -20,7 +20,7 @@ RULE_MS = 5  # Open vSwitch acts on a new rule within so much
 
 SCENARIO = """\
 experiment: detour
-title: A longer way there, then the shorter one again and another way back
+title: A longer forward path, then the shorter one again and another reverse path
 topology: {name: two-path, pairs: 1}
 bottleneck: {rate: 10mbit, buffer: 100p}
 delay: {forward: 25ms, backward: 25ms}

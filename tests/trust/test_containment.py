@@ -177,7 +177,7 @@ def test_what_is_no_plain_file_is_not_taken_over(
 ) -> None:
     act = LEFT_BEHIND[left].format(secret=canary)
     sabotage(*at_the_end(act))
-    with pytest.raises(EngineError, match=r"what the guest left was refused: '.*' is no file that a run leaves"):
+    with pytest.raises(EngineError, match=r"what the guest left was refused: unexpected file '.*' in the run folder"):
         execute(cell, 1, tmp_path)
     assert canary.read_text() == CONTENT
 

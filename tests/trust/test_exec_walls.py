@@ -83,7 +83,9 @@ def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Pa
     words = ["exec", "--into", str(tmp_path / "results"), str(home / "script.py")]
     words += [str(canary.folder), *(str(seen / name) for name in KINDS)]
     done = subprocess.run([TESTBED, *words], cwd=started_in, capture_output=True, text=True, check=False, timeout=300)
-    assert re.search(r"what the guest left was refused: '.*' is no file that a run leaves", done.stderr), done.stderr
+    assert re.search(r"what the guest left was refused: unexpected file '.*' in the run folder", done.stderr), (
+        done.stderr
+    )
     told = [int(result) for result in re.findall(r"attack \S+: (-?\d+)", done.stdout)]
     assert len(told) == len(KINDS) * 3 * 3
     # a stream takes no address: EOPNOTSUPP alone, EISCONN when connected
