@@ -5,7 +5,7 @@
 packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
                  at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
 utp.parquet      a row a uTP packet: uTP's columns, and `packet`, its row in packets.parquet (from 0)
-queue.parquet    traces/queue.csv; queue-backward.parquet the same for the reverse path (without rows if it has no limit)
+queue.parquet    traces/queue.csv; queue-backward.parquet the same for the reverse path (no rows without a limit)
 cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
 """
 

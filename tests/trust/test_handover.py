@@ -52,7 +52,7 @@ def test_accept_follows_no_link(left: Path, canary: Canary, place: str) -> None:
     for target in canary.targets:
         put(left, place, target)
         handover.over(left, LIMITS)
-        with pytest.raises(EngineError, match="unexpected file .* in the run folder"):
+        with pytest.raises(EngineError, match=r"unexpected file .* in the run folder"):
             handover.accept(left, LIMITS)
         assert not any(path.is_symlink() for path in left.rglob("*"))
         canary.assert_intact()
