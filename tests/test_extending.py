@@ -1,0 +1,60 @@
+"""docs/extending.md: its changes, made in a copy of the project, give a run with all that they add."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from images.cache import default_root
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/extending.md").read_text()
+FOLDERS = ("analysis", "engine", "images", "scenarios", "topologies", "workflows")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the project with the page's files and changes."""
+    copy = tmp_path / "project"
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "reference"))
+    shutil.copy(ROOT / "Snakefile", copy)
+    for name, text in re.findall(r"^`([\w/.-]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_text(text)
+    changes = "".join(re.findall(r"^```diff\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+    subprocess.run(["patch", "-p1", "--fuzz=0", "--quiet"], cwd=copy, input=changes, text=True, check=True)
+    return copy
+
+
+def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for kind in default_root().iterdir():
+        if kind.is_dir() and kind.name not in ("checkouts", "images", "locks", "logs", "modules", "programs"):
+            (cache / kind.name).symlink_to(kind)
+    [commands] = re.findall(r"^## All of them.*?^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    environment = {**os.environ, "TESTBED_CACHE": str(cache), "PYTHONPATH": str(project)}
+    modules = {"testbed": "engine.cli", "python": None}
+    for line in commands.splitlines():
+        program, *words = line.split()
+        module = modules[program]
+        call = ["-c", f"import sys; from {module} import main; sys.exit(main(sys.argv[1:]))"] if module else []
+        done = subprocess.run(
+            [sys.executable, *call, *words], cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+    run = json.loads((project / "runs/trial/extended/single/seed-1/run.json").read_text())
+    assert (run["backend"], run["topology"]["name"]) == ("again", "spread")
+    probe = json.loads((project / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
+    assert probe["s2-d2"]["forward_ns"] == pytest.approx(20_000_000, abs=10_000)
+    [verdict] = json.loads((project / "out/extended/verdicts.json").read_text())["claims"]
+    assert verdict["verdict"] == "reproduced"
+    assert (project / "out/extended/figure.svg").exists()
