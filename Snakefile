@@ -4,7 +4,7 @@
 #   snakemake --cores all quick      the same, each experiment at its smallest telling size
 #   snakemake --cores all icccn      one study
 #   snakemake --cores all <id>       one experiment, by its id
-#   snakemake --cores all more-seeds everything, then which cells need more seeds; repeated, until none does
+#   snakemake --cores all more-seeds everything, then which cells need more seeds; repeat until none does
 #   snakemake --cores all archive    everything, and an archive of it for a repository
 from snakemake.utils import min_version, validate
 
@@ -18,7 +18,7 @@ validate(config, "workflows/schemas/config.schema.yaml")
 
 
 include: "workflows/rules/common.smk"
-include: "workflows/rules/sources.smk"  # what results are made of beside their inputs
+include: "workflows/rules/sources.smk"  # what results depend on besides their inputs
 include: "workflows/rules/plan.smk"  # cells, and the jobs that run them
 include: "workflows/rules/seeds.smk"  # undecided claims -> more seeds
 
@@ -36,11 +36,11 @@ rule quick:
 
 include: "workflows/rules/targets.smk"  # studies and experiments by their ids
 include: "workflows/rules/images.smk"  # what boots
-include: "workflows/rules/lost.smk"  # runs that failed or were removed are due
+include: "workflows/rules/lost.smk"  # failed and removed runs are due again
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
 include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/report.smk"  # everything -> figures, pages, and a table at the end
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
-include: "workflows/rules/reference.smk"  # this machine's results against those kept in the repository
-include: "workflows/rules/progress.smk"  # what is told meanwhile
+include: "workflows/rules/reference.smk"  # compares results with those kept in the repository
+include: "workflows/rules/progress.smk"  # what is printed meanwhile

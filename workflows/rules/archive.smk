@@ -1,4 +1,5 @@
-# Everything measured, drawn and decided as an RO-Crate for an archival repository; `testbed verify` carries it out again.
+# Packs all measurements, figures and verdicts as an RO-Crate for an archival repository; `testbed verify` repeats the
+# runs.
 rule archive:
     input:
         report_of("all", config["size"]),

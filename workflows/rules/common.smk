@@ -1,4 +1,4 @@
-# What several rules need: names of files, and what stands behind a job's wildcards.
+# What several rules need: names of files, and what a job's wildcards stand for.
 import functools
 import json
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 import yaml
 from snakemake.exceptions import WorkflowError
 
-# Every shell command of a rule finds the programs installed beside this Snakemake first, also when its environment is not
-# activated; `failed LOG` shows what a failed command said.
+# Every shell command of a rule first finds the programs installed beside this Snakemake, even if its environment is not
+# activated. `failed LOG` shows what a failed command printed.
 BESIDE = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
 STARTED = time.time()
 STUDIES = Path(config["folders"]["studies"])
-# What says how scenarios are read, and how claims are.
+# Files that determine how scenarios and claims are read.
 SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scenario", "implementation")]
 SCHEMAS_OF_CLAIMS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("study", "claims")]
-# What a complete reproduction measured.
+# The results of a complete reproduction.
 REFERENCE = "workflows/reference"
 # What boots, as `python -m images` builds it.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
@@ -38,43 +38,43 @@ wildcard_constraints:
 
 
 def size_of(wildcards):
-    """The size whose results a job writes."""
+    """Return the size whose results a job writes."""
     return SIZES[wildcards.results]
 
 
 def scenario_of(wildcards):
-    """The scenario file of an experiment."""
+    """Return the scenario file of an experiment."""
     cells = plan(SIZES[wildcards.results])[wildcards.experiment]
     return next(iter(cells.values()))["scenario"]
 
 
 @functools.cache
 def descriptions(implementation):
-    """The files that describe an implementation: its own, and those of what it extends."""
+    """Return the files that describe an implementation: its own, and those of what it extends."""
     file = Path("images/implementations") / implementation / "implementation.yaml"
     base = yaml.load(file.read_text(), Loader=yaml.CSafeLoader).get("extends")
     return [str(file), *(descriptions(base) if base else [])]
 
 
 def meanings_of(wildcards):
-    """What says how the scenario of a job is read: schemas, and the implementations that it names."""
+    """Return what determines how a job's scenario is read: schemas, and the implementations that it names."""
     names = {name for cell in batch_of(wildcards).cells for name in cell["implementations"]}
     return sorted({*map(str, SCHEMAS), *(file for name in names for file in descriptions(name))})
 
 
 def programs_of(wildcards):
-    """What says that the programs which a job's runs need are built."""
+    """Return the markers of the programs that a job's runs need."""
     names = {name for cell in batch_of(wildcards).cells for name in cell["programs"]}
     return [image(name) for name in sorted(names)]
 
 
 def claims_of(wildcards):
-    """The claims of an experiment, then what else its measurement reads of the registry."""
+    """Return the claims of an experiment, then what else its measurement reads of the registry."""
     return claims()[wildcards.experiment]["reads"]
 
 
 def runs_of(results, experiment):
-    """What says that all runs of an experiment are there."""
+    """Return the markers of all runs of an experiment."""
     return [
         f"{results}/runs/{batch.cells[0]['study']}/{experiment}/job-{number}.done"
         for number, batch in enumerate(batches(SIZES[results], experiment), 1)
@@ -82,17 +82,17 @@ def runs_of(results, experiment):
 
 
 def runs_to_measure(wildcards):
-    """What says that all runs which the claims of an experiment look at are there."""
+    """Return the markers of all runs that the claims of an experiment use."""
     return [run for needed in claims()[wildcards.experiment]["needs"] for run in runs_of(wildcards.results, needed)]
 
 
 def runs_to_compare(wildcards):
-    """What says that all runs of an experiment of a comparison are there."""
+    """Return the markers of all runs of an experiment in a comparison."""
     return runs_of(wildcards.results, wildcards.experiment)
 
 
 def module_tests_of(wildcards):
-    """What says how the module's tests ended, if an experiment's claims need it.
+    """Return the outcomes of the module's tests, if an experiment's claims need them.
 
     A quick look does without the minutes that the debug kernel takes to build, and a container cannot build it: what boots
     is part of its image.
@@ -104,31 +104,31 @@ def module_tests_of(wildcards):
 
 
 def run_options(wildcards):
-    """The cells and seeds of a job as options of `testbed run`."""
+    """Return the cells and seeds of a job as options of `testbed run`."""
     batch = batch_of(wildcards)
     cells = [word for cell in batch.cells for word in ("--cell", cell["cell"])]
     return cells + [word for seed in batch.seeds for word in ("--seed", str(seed))]
 
 
 def weights_of_runs(wildcards):
-    """The run folders that a job makes, and the weight of each run."""
+    """Return the run folders that a job makes, and the weight of each run."""
     place = "{results}/runs/{study}/{experiment}".format(**wildcards)
     return {f"{place}/{run}": weight for run, weight in batch_of(wildcards).weights().items()}
 
 
 def run_folders(wildcards):
-    """The run folders that a job makes."""
+    """Return the run folders that a job makes."""
     return list(weights_of_runs(wildcards))
 
 
 def minutes(wildcards, attempt):
-    """How long a job may take on a cluster: ten times what is expected, longer each time it is tried again."""
+    """Return how long a job may take on a cluster: ten times the expected time, and more with each attempt."""
     expected_s = sum(weights_of_runs(wildcards).values()) / speeds()["kernel"]
     return attempt * (10 + int(10 * expected_s / 60))
 
 
 def targets(size):
-    """Experiments by target: everything, each study, each experiment."""
+    """Return the experiments of each target: everything, each study, each experiment."""
     named = {"all": []}
     for experiment, planned in claims().items():
         named[experiment] = [experiment]
@@ -138,17 +138,17 @@ def targets(size):
 
 
 def report_of(target, size):
-    """What says that the report holds the results of a target."""
+    """Return the marker that the report holds the results of a target."""
     return f"{ROOTS[size]}/report/.made-for-{target}"
 
 
 def experiments_of_target(wildcards):
-    """The experiments that a target stands for."""
+    """Return the experiments of a target."""
     return targets(SIZES[wildcards.results])[wildcards.target]
 
 
 def measurements_of_target(wildcards):
-    """Measurements of all experiments of a target."""
+    """Return the measurements of all experiments of a target."""
     experiments = experiments_of_target(wildcards)
     return [
         f"{wildcards.results}/experiments/{experiment}/{file}"

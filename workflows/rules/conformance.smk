@@ -1,8 +1,8 @@
-# The LEDBAT module's own tests, in a debug kernel: what decides the claims that say `kunit: true` (docs/claims.md).
+# Runs the LEDBAT module's own tests in a debug kernel. They decide the claims with `kunit: true` (docs/claims.md).
 
 
-# A test that fails is a result: the file says so, and the exit status does not end the pipeline. Sources come over the
-# network, which a cluster's nodes need not have.
+# A failing test is a result: the file records it, and the exit status does not end the pipeline. The sources come over
+# the network, which a cluster's nodes need not have.
 rule module_tests:
     input:
         image("boot"),

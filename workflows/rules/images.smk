@@ -1,6 +1,6 @@
-# The guest's kernel, root file system and modules, and the programs under test. What was built of the sources as they are
-# now needs no job: notes of it are taken before (sources.smk). A cluster's nodes need not reach the network, so these
-# jobs stay on the host that submits the others.
+# Builds the guest's kernel, root file system and modules, and the programs under test. What is up to date needs no job:
+# sources.smk notes it beforehand. A cluster's nodes need not reach the network, so these jobs stay on the host that
+# submits the others.
 
 
 rule images:

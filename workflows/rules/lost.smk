@@ -1,16 +1,16 @@
-# Runs that failed, or that somebody removed, are made again.
+# Repeats runs that failed or that somebody removed.
 def lost(size, experiment):
-    """What is newer than the jobs of an experiment as long as a run is missing that one of them had made."""
+    """Return a file that is newer than the jobs of an experiment as long as one of their runs is missing."""
     return f"{NOTES}/lost/{size}/{experiment}"
 
 
 def lost_of(wildcards):
-    """The same for a job."""
+    """Return the same for a job."""
     return lost(size_of(wildcards), wildcards.experiment)
 
 
 def notice_lost_runs(size, experiment, cells):
-    """Let jobs be repeated whose runs failed, or were removed by somebody; finished ones are kept.
+    """Make jobs due whose runs failed or were removed; finished runs are kept.
 
     Snakemake by itself does not look at what lies between the files that rules name, and does not miss a file as long as
     what was made of it is there.
@@ -20,7 +20,7 @@ def notice_lost_runs(size, experiment, cells):
     missing = False
     for number, batch in enumerate(batches(size, experiment), 1):
         marker = folder / f"job-{number}.done"
-        # seeds that have just been asked for are new, not lost: Snakemake sees by itself that their job is due
+        # seeds that have just been asked for are new, not lost; Snakemake itself sees that their job is due
         planned = all(seed in cell["seeds"] for cell in batch.cells for seed in batch.seeds)
         if made and planned and not marker.exists():
             folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-# All runs of an experiment, measured as its claims define it: a tidy table, and a verdict for each claim.
+# Measures all runs of an experiment as its claims say: a tidy table, and a verdict for each claim.
 rule measurements:
     input:
         runs=runs_to_measure,

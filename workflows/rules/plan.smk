@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 def scenario_files():
-    """All scenarios of the studies in the configuration."""
+    """Return all scenarios of the configured studies."""
     files = []
     for study in config["studies"]:
         others = {STUDIES / study / "study.yaml", *(STUDIES / study).glob("*.claims.yaml")}
@@ -17,19 +17,19 @@ def scenario_files():
 
 
 def seeds_file(size):
-    """What says how many seeds cells need."""
+    """Return the file that says how many seeds cells need."""
     return f"{ROOTS[size]}/seeds.json"
 
 
 @functools.cache
 def wanted_seeds(size):
-    """Seeds by experiment and cell, for those that need more than their scenario says."""
+    """Return the seeds by experiment and cell, for cells that need more than their scenario says."""
     file = Path(seeds_file(size))
     return json.loads(file.read_text())["seeds"] if file.exists() else {}
 
 
 def answer(stage, command, read):
-    """The lines that a command prints, as data; it is asked again only when its code or what it reads has changed."""
+    """Return the lines that a command prints, as data; it runs again only if its code or its input has changed."""
     key = hashlib.sha256(f"{command} {sources()['code'][stage]}".encode())
     for file in read:
         key.update(f"\0{file}\0".encode() + file.read_bytes())
@@ -50,7 +50,7 @@ def answer(stage, command, read):
 
 @functools.cache
 def plan(size):
-    """Cells by experiment, as `testbed plan` lists them."""
+    """Return the cells of each experiment, as `testbed plan` lists them."""
     files = scenario_files()
     read = [*files, *SCHEMAS, *sorted(Path("images/implementations").glob("*/implementation.yaml"))]
     experiments = {}
@@ -63,7 +63,7 @@ def plan(size):
 
 @functools.cache
 def claims():
-    """What there is to measure, by experiment, as `python -m analysis plan` lists it."""
+    """Return what there is to measure, by experiment, as `python -m analysis plan` lists it."""
     folders = [STUDIES / study for study in config["studies"]]
     read = scenario_files() + [file for folder in folders for file in sorted(folder.glob("*.claims.yaml"))]
     read += [file for folder in folders if (file := folder / "study.yaml").exists()]
@@ -75,19 +75,19 @@ def claims():
 
 @functools.cache
 def speeds():
-    """Virtual seconds that a guest simulates in a second, by implementation."""
+    """Return the virtual seconds that a guest simulates in a second, by implementation."""
     return yaml.load(Path("workflows/speeds.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
 @functools.cache
 def speed(program):
-    """Of one with flows of this program: measured, or that of what it extends, or else the smallest."""
+    """Return the speed with flows of a program: measured, or that of what it extends, or else the smallest."""
     line = [Path(file).parent.name for file in descriptions(program)]
     return next((speeds()[name] for name in line if name in speeds()), min(speeds().values()))
 
 
 def weight(cell):
-    """Virtual seconds of kernel flows that take as long to simulate as a run of a cell."""
+    """Return the virtual seconds of kernel flows that take as long to simulate as a run of a cell."""
     return cell["virtual_s"] * (1 + sum(speeds()["kernel"] / speed(name) for name in cell["programs"]))
 
 
@@ -99,20 +99,20 @@ class Batch:
     seeds: list[int]
 
     def takes(self, cell, seeds):
-        """Whether it stays within the configuration with these seeds of another cell."""
+        """Tell whether the job stays within the configured size with these seeds of another cell."""
         count = len(seeds) * (len(self.cells) + 1)
         virtual_s = len(seeds) * (weight(cell) + sum(map(weight, self.cells)))
         within = count <= config["jobs"]["runs"] and virtual_s <= config["jobs"]["virtual_seconds"]
         return self.seeds == seeds and within
 
     def weights(self):
-        """The weight of each run, by its place below the folder of its experiment."""
+        """Return the weight of each run, by its path below the folder of its experiment."""
         return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
 
 
 @functools.cache
 def batches(size, experiment):
-    """The jobs that run an experiment. Long cells are cut by seeds, short ones share a job.
+    """Return the jobs that run an experiment. Long cells are split by seeds; short ones share a job.
 
     The seeds of a second batch come last, so the first one's jobs stay as they are.
     """
@@ -130,5 +130,5 @@ def batches(size, experiment):
 
 
 def batch_of(wildcards):
-    """What a job runs."""
+    """Return what a job runs."""
     return batches(SIZES[wildcards.results], wildcards.experiment)[int(wildcards.number) - 1]

@@ -1,4 +1,4 @@
-# A line such as "runs 12/60, 34 %, about 2 min left" whenever another percent of the virtual time has been simulated.
+# Prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent of the virtual time.
 import fcntl
 import logging
 import shutil
@@ -10,7 +10,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 
 class Progress(threading.Thread):
-    """Watches the run folders of the jobs that are due and prints how far they are."""
+    """Watches the run folders of the due jobs and prints their progress."""
 
     def __init__(self, jobs):
         super().__init__(daemon=True)
@@ -32,7 +32,7 @@ class Progress(threading.Thread):
             self.tell()
 
     def is_done(self, folder):
-        """Whether a run, or else its job, has ended since this Snakemake was started: it may be kept, or have failed."""
+        """Tell whether a run, or else its job, has ended since this Snakemake started; it may have failed."""
         return any(self.is_new(file) for file in (f"{folder}/summary.json", self.jobs[folder]))
 
     def is_new(self, file):
@@ -42,7 +42,7 @@ class Progress(threading.Thread):
             return False
 
     def tell(self):
-        """Print the line when it says something new."""
+        """Print the line if it has changed."""
         left = sum(self.weights[folder] for folder in self.waiting)
         share = 1 - left / self.whole
         if int(100 * share) == self.percent:
@@ -59,7 +59,7 @@ class Progress(threading.Thread):
 
 
 def remove_unplanned(results):
-    """Remove run folders that a scenario once planned and no longer does: they would be measured with the others."""
+    """Remove run folders that no scenario plans any more: they would be measured with the others."""
     for cells in plan(SIZES[results]).values():
         for experiment in {f"{results}/runs/{cell['study']}/{cell['experiment']}" for cell in cells.values()}:
             for folder in (*Path(experiment).glob("*/seed-*"), *Path(experiment).glob("*/failed-seed-*")):
@@ -73,7 +73,7 @@ def remove_unplanned(results):
 
 
 def refuse_failed_runs():
-    """End as failed when runs that are measured here have failed; what was measured without them names them."""
+    """Fail if runs that are measured here have failed; the measurements without them name them."""
     folders = [
         Path(folder) for job in workflow.dag.jobs if job.rule.name == "runs" for folder in run_folders(job.wildcards)
     ]
@@ -83,13 +83,13 @@ def refuse_failed_runs():
 
 
 def folders_of_results():
-    """The folders of results that the jobs of this call belong to."""
+    """Return the folders of results that the jobs of this call belong to."""
     return sorted({job.wildcards.results for job in workflow.dag.jobs if "results" in job.wildcards.keys()})
 
 
 @functools.cache  # keeps the file open, and with it the lock, as long as this process lives
 def lock():
-    """Refuse to work beside another Snakemake in the same folder.
+    """Refuse to run beside another Snakemake in the same folder.
 
     Snakemake's own lock outlives a killed process and is switched off in the profile.
     """
@@ -102,14 +102,14 @@ def lock():
 
 
 def is_worth_a_line(record):
-    """Whether a log record says more than that some job begins or ends, which the progress line tells better."""
+    """Tell whether a log record says more than that a job starts or ends, which the progress line shows better."""
     return record.levelno > logging.INFO or getattr(record, "event", LogEvent.JOB_STARTED) != LogEvent.JOB_STARTED
 
 
 onstart:
     lock()
-    # Snakemake limits the jobs that it starts per second, for the sake of clusters. To that end it looks at all waiting
-    # jobs again a second after each job, over and over: after 200 jobs that took a fifth of a processor.
+    # For the sake of clusters, Snakemake limits the jobs that it starts per second, and for that checks all waiting
+    # jobs again a second after each job: after 200 jobs, that took a fifth of a processor.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
     logger.addFilter(is_worth_a_line)

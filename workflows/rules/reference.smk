@@ -1,5 +1,5 @@
-# What differs between the results here and those of a complete reproduction that the repository keeps: for the same kernel,
-# root file system and modules nothing.
+# Shows what differs between the results here and the complete reproduction that the repository keeps. With the same
+# kernel, root file system and modules, nothing does.
 rule:
     name:
         "diff-reference"

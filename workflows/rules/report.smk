@@ -1,9 +1,10 @@
-# The report holds every experiment that has results. It is made anew for each target, whose name the marker carries.
+# The report contains every experiment that has results. Each target, named by the marker, writes it anew.
 #
-# It draws the target's figures that are older than what was measured, as the claims declare them: vector graphics for
-# paper and phones, a page to look around in, a picture, a caption. A job for each would mostly start the drawing library.
+# It draws those figures of the target that are older than their measurements, as the claims declare them: vector
+# graphics for paper and phones, an interactive page, a PNG, a caption. A job for each would mostly load the drawing
+# library.
 #
-# Beside each claim stand the reference set, and the results of others that the configuration names.
+# The reference set, and the results of others that the configuration names, appear beside each claim.
 rule report:
     input:
         measurements_of_target,

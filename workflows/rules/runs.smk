@@ -1,9 +1,9 @@
-# Several runs of one experiment, then turned into columns. Both in one job, so that captures which are not kept never
+# Does several runs of one experiment and turns them into columns, in one job, so that captures which are not kept never
 # pile up.
 #
-# A job that is repeated keeps runs that it had finished. Columns cannot be made again without captures, so runs that are
-# older than the code of the columns are repeated, too. A run that fails does not fail the job: what is made of the
-# others names it, and the next call tries it again.
+# A repeated job keeps the runs that it had finished. Columns cannot be made again without captures, so runs older than
+# the code of the columns are repeated, too. A failed run does not fail the job: the results of the others name it, and
+# the next call tries it again.
 rule runs:
     input:
         scenario=scenario_of,

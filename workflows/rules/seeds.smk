@@ -1,5 +1,5 @@
-# Seeds beyond the first batch, for cells whose claims are undecided. `snakemake more-seeds` measures what there is and writes
-# which cells need more; the next call runs those, measures again, and asks again, until no cell needs more.
+# Adds seeds for cells whose claims are undecided. `snakemake more-seeds` measures what there is and writes which cells
+# need more; the next call runs those, measures and asks again, until no cell needs more.
 rule:
     name:
         "more-seeds"

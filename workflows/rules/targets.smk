@@ -1,4 +1,4 @@
-# Every study and every experiment is a target by its id, at the size that the configuration names.
+# Every study and every experiment is a target, by its id, at the configured size.
 for name in targets(config["size"]).keys() - {"all"}:
 
     rule:
