@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images`: build everything that boots, and write where it is to an index in the cache (images/index.py).
+"""`python -m images`: build everything that boots, and list it in an index in the cache (images/index.py).
 
-What is built with `--debug` has an index of its own, so that a debug kernel puts nothing else out of date.
+`--debug` has an index of its own, so that a debug kernel makes nothing else out of date.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
     )
     if verb in ("pack", "unpack") and len(words) != 1:
         parser.error(f"{verb} takes one FILE")
-    # as if interrupted at the keyboard: what was started ends too
+    # as if interrupted at the keyboard, so child processes end, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
 
@@ -117,7 +117,7 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
 
 
 def prune(store: Store) -> None:
-    """Remove what no checkout that uses the store boots."""
+    """Remove entries that no checkout using the store boots."""
     keep: set[Path] = set()
     for checkout, listing in index.in_use(store.root):
         listed = index.read(listing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Content-addressed store of everything that takes long to make.
+"""Content-addressed store of everything that takes long to build.
 
 An entry is a folder `<root>/<kind>/<digest>/`, the digest being that of its inputs. It is built under another name and
 renamed when whole, so an entry that exists is complete; a manifest with the SHA-256 of each file tells a damaged one.
@@ -50,10 +50,10 @@ def tree_digest(folder: Path, pattern: str = "**/*") -> dict[str, str]:
 
 
 class Store:
-    """The store at one folder. Several processes may use it at once; `asked_for` are the entries this object gave."""
+    """The store at one folder. Several processes may use it at once; `asked_for` are the entries it returned."""
 
     def __init__(self, root: Path, say: Callable[[str], None] = print, *, closed: str = "") -> None:
-        """Use the store at `root`; `closed`, if given, is why nothing may be built."""
+        """Use the store at `root`; `closed`, if given, says why nothing may be built."""
         self.root = root
         self._closed = closed
         self._say = say
@@ -95,7 +95,7 @@ class Store:
         return entry
 
     def keep(self, kind: str, digest: str) -> None:
-        """Count an entry as asked for, which may be needed later, so that pruning leaves it."""
+        """Mark an entry as asked for, so that pruning keeps it for later."""
         self.asked_for.add(self.path(kind, digest))
 
     def prune(self, keep: Collection[Path]) -> None:
@@ -148,7 +148,7 @@ def manifest_of(folder: Path) -> dict[str, str]:
 
 
 def first_difference(entry: Path) -> str | None:
-    """Return what is wrong with an entry, in a few words, or None when it is as it was built."""
+    """Return what is wrong with an entry, in a few words, or None if it is unchanged since it was built."""
     try:
         expected: dict[str, str] = json.loads((entry / MANIFEST).read_text())
     except (OSError, ValueError):
@@ -165,7 +165,7 @@ def first_difference(entry: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all in it, read-only folders too; nothing happens when it does not exist."""
+    """Remove a file, or a folder with its contents, including read-only folders; do nothing if it does not exist."""
     if path.is_dir() and not path.is_symlink():
         for parent, _, _ in os.walk(path):
             Path(parent).chmod(0o700)
@@ -175,7 +175,7 @@ def remove(path: Path) -> None:
 
 
 def _seal(working: Path) -> None:
-    """Write the manifest and let everything reach the disk, so that a rename never shows a half-written entry."""
+    """Write the manifest and sync everything to disk, so that a rename never exposes a half-written entry."""
     (working / MANIFEST).write_text(json.dumps(manifest_of(working), indent=0) + "\n")
     descriptor = os.open(working, os.O_RDONLY)
     try:

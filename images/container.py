@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Container images: the archive that `docker image save` writes becomes a folder that a guest can have as its root.
+"""Turn a container image, as `docker image save` writes it, into a folder that a guest can have as its root.
 
 Both layouts are read: Docker's own, in which `manifest.json` names the parts, and the OCI image layout (`index.json`
 and `blobs/`), which newer Dockers, podman and skopeo write too. An archive may come from anywhere: nothing of it lands
@@ -43,12 +43,12 @@ class Image:
 
 
 def unpack(archive: Path, root: Path) -> Image:
-    """Put the layers of the archive's only image over one another, into the new folder `root`.
+    """Extract the layers of the archive's only image, one over the other, into the new folder `root`.
 
     Contents, modes and times are the image's. Owners are not: all belongs to, and can be read by, who unpacks. Devices
     and pipes are left out; a guest has its own.
 
-    Raises ImageError when this is no such archive, or it is damaged, or a member of it would land outside `root`.
+    Raises ImageError if this is not such an archive, it is damaged, or a member of it would land outside `root`.
     """
     root.mkdir()
     root = Path(os.path.realpath(root))
@@ -72,12 +72,12 @@ def unpack(archive: Path, root: Path) -> Image:
     except (ImageError, OSError) as error:
         raise ImageError(str(error)) from error
     except Exception as error:
-        # nothing says in which of many ways a file can be something else
+        # a file can be something else in many ways, and nothing says which
         raise ImageError(f"this is not what `docker image save` writes: {error}") from error
 
 
 def _described(tar: tarfile.TarFile) -> tuple[bytes, list[str]]:
-    """The image's configuration as it is written, and the names of its layers in the archive, lowest first."""
+    """Return the image's configuration verbatim, and the names of its layers in the archive, lowest first."""
     if "manifest.json" in tar.getnames():
         images = json.loads(_read(tar, "manifest.json"))
         if len(images) != 1:
@@ -123,7 +123,7 @@ def _open(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 @contextmanager
 def _layer(tar: tarfile.TarFile, name: str, digest: str, scratch: Path) -> Iterator[tarfile.TarFile]:
-    """One layer, opened only if it is the one that the configuration means; `digest` is that of its plain form."""
+    """Open a layer if it is the one that the configuration names; `digest` is that of its uncompressed form."""
     with tempfile.TemporaryFile(dir=scratch) as plain:
         shutil.copyfileobj(_plain(_open(tar, name)), plain)
         plain.seek(0)
@@ -135,7 +135,7 @@ def _layer(tar: tarfile.TarFile, name: str, digest: str, scratch: Path) -> Itera
 
 
 def _plain(stream: IO[bytes]) -> Any:
-    """The stream, decompressed where it is compressed."""
+    """Return the stream, decompressed if necessary."""
     start = stream.read(len(_ZSTD))
     stream.seek(0)
     if start.startswith(_GZIP):
@@ -149,9 +149,9 @@ def _plain(stream: IO[bytes]) -> Any:
 
 
 def _apply(layer: tarfile.TarFile, root: Path, times: dict[str, float]) -> list[str]:
-    """Change `root` by one layer; `times` gains the times of its folders. Returns the names of what was left out."""
+    """Apply one layer to `root` and add its folders' times to `times`. Return the names of what was left out."""
     members = [member for member in layer if PurePosixPath(member.name).parts]
-    # a whiteout hides what lower layers have, wherever it stands in its own
+    # a whiteout hides files of lower layers, wherever it stands in its own layer
     for member in members:
         if _is_whiteout(member):
             _hide(_place(root, member.name))
@@ -163,7 +163,7 @@ def _is_whiteout(member: tarfile.TarInfo) -> bool:
 
 
 def _hide(whiteout: Path) -> None:
-    """Remove what a whiteout stands for: all of its folder, or the neighbour that its name names."""
+    """Remove what a whiteout stands for: everything in its folder, or the file beside it that it names."""
     if whiteout.name == _OPAQUE:
         for path in whiteout.parent.iterdir() if whiteout.parent.is_dir() else ():
             remove(path)
@@ -175,9 +175,9 @@ def _hide(whiteout: Path) -> None:
 
 
 def _place(root: Path, name: str) -> Path:
-    """Where a member of a layer goes, after following links.
+    """Return where a member of a layer goes, after following links.
 
-    Raises ImageError when that is outside `root`: by its name, or by a link that an earlier member made.
+    Raises ImageError if that is outside `root`, by its name or by a link that an earlier member made.
     """
     parts = PurePosixPath(name).parts
     folder = Path(os.path.realpath(root.joinpath(*parts[:-1])))
@@ -187,7 +187,7 @@ def _place(root: Path, name: str) -> Path:
 
 
 def _put(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path, times: dict[str, float]) -> bool:
-    """Put one member in its place; False when it is a device or a pipe, which is left out."""
+    """Extract one member; return False for a device or a pipe, which is left out."""
     place = _place(root, member.name)
     if member.isdir():
         if place.is_symlink() or not place.is_dir():
@@ -213,7 +213,7 @@ def _put(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path, times: dic
 
 
 def _set_times(root: Path, times: dict[str, float]) -> None:
-    """Undo what putting things into folders did to their times; a folder that no layer has is of 1970."""
+    """Restore the times of folders after files were put into them; a folder that no layer has gets 1970."""
     for folder, _, _ in os.walk(root):
         time = times.get(folder, 0)
         os.utime(folder, (time, time))

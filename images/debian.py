@@ -27,7 +27,7 @@ SCHEMES = ("http://", "https://", "file:/", "copy:/")
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package as the archive's signed lists have it; size in bytes."""
+    """One version of a package, from the archive's signed lists; size in bytes."""
 
     name: str
     version: str
@@ -36,7 +36,7 @@ class Package:
 
 
 def mirrors(etc: Path = Path("/etc")) -> list[str]:
-    """Return the URLs of Debian mirrors: $DEBIAN_MIRROR, else those the host's own apt is configured with.
+    """Return the URLs of Debian mirrors: $DEBIAN_MIRROR, or those in the configuration of the host's apt.
 
     Raises ImageError when there is none, as on a host that is not Debian.
     """
@@ -126,9 +126,9 @@ class Archive:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Fetch the signed lists, once, and keep other processes from them meanwhile.
+        """Fetch the signed lists once, and lock out other processes meanwhile.
 
-        Raises ImageError when they do not come.
+        Raises ImageError if they cannot be fetched.
         """
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ class Archive:
         return self._ask("pkgnames", prefix).split()
 
     def closure(self, wanted: Sequence[str]) -> list[Package]:
-        """Return packages and all they depend on, sorted by name; ImageError when one is not there.
+        """Return packages and all their dependencies, sorted by name; ImageError if one is missing.
 
         `wanted` are names or apt patterns.
         """
@@ -206,7 +206,7 @@ class Archive:
             "Acquire::Languages": "none",
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
             "Acquire::Retries": "3",
-            # an archive of the past is a mirror too; what comes from it has the digests of a lock
+            # a snapshot archive is a mirror, too; what comes from it has the digests of a lock
             "Acquire::Check-Valid-Until": "false",
         }
         return [program, *(f"--option={key}={value}" for key, value in options.items())]

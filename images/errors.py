@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How a failed build speaks: one sentence, and a log for who wants more."""
+"""The error of a failed build: one sentence, which may name a log."""
 
 from __future__ import annotations
 
 
 class ImageError(Exception):
-    """A build step failed; the text is one sentence for the person who started it."""
+    """A build step failed; the text is one sentence for the user."""

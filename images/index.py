@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where a store lists what was built, by the sources that it was built from.
+"""Lists in a store what was built, by the sources that it was built from.
 
 `<root>/images/<name>-<key>.json` holds what boots (name `boot`; `debug` with the debug kernel; `lab` with the kernel
 and root file system of `testbed exec`; `stock` in QEMU) or one program under test (its own name). The key is a digest
@@ -28,24 +28,24 @@ ENTRIES = "entries"
 """Field of an index: the store's entries that building it asked for, as `<kind>/<digest>`."""
 
 _CHECKOUTS = "checkouts"
-# no part of what boots: programs have keys of their own
+# not part of what boots; programs have their own keys
 _OTHER = ("implementations", "ansible", "docker")
 
 
 def names(project: Path | None = None) -> dict[str, str]:
-    """The indexes of what boots and of each program for the sources of a checkout, relative to the store's root."""
+    """Return the indexes of what boots and of each program for a checkout's sources, relative to the store's root."""
     project = project or project_root()
     descriptions = sorted(project.glob("images/implementations/*/implementation.yaml"))
     return {name: _index(name, project) for name in (*KINDS, STOCK, *(file.parent.name for file in descriptions))}
 
 
 def path(root: Path, name: str) -> Path:
-    """The index of `name` for this checkout's sources, whether it exists or not."""
+    """Return the index of `name` for this checkout's sources, whether it exists or not."""
     return root / _index(name, project_root())
 
 
 def read(index: Path) -> dict[str, Any]:
-    """What an index lists, its field `ENTRIES` included. Raises OSError or ValueError where it cannot be read."""
+    """Return what an index lists, including its field `ENTRIES`. Raises OSError or ValueError if it cannot be read."""
     listed: dict[str, Any] = json.loads(index.read_text())
     return listed
 
@@ -72,9 +72,9 @@ def register(root: Path) -> None:
 
 
 def in_use(root: Path) -> Iterator[tuple[Path, Path]]:
-    """Each index that a checkout which uses the store has today, behind that checkout.
+    """Yield each current index of the checkouts that use the store, with its checkout.
 
-    Checkouts that are gone are forgotten, and indexes that none has are removed.
+    Forget checkouts that no longer exist, and remove indexes that none has.
     """
     used: set[Path] = set()
     for note in sorted((root / _CHECKOUTS).glob("*")):
@@ -121,7 +121,7 @@ def _sources(name: str, project: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files below a folder, but what Python and editors leave there."""
+    """Return all files below a folder, except what Python and editors leave there."""
     for file in sorted(folder.rglob("*")):
         left = any(part.startswith(".") or part == "__pycache__" for part in file.relative_to(folder).parts)
         if file.is_file() and not left:
@@ -129,7 +129,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _line(folder: Path) -> Iterator[Path]:
-    """An implementation's folder and those it extends; a wrong `extends` is told by those who build."""
+    """Return an implementation's folder and those it extends; the build reports a wrong `extends`."""
     import yaml  # the doctor, which comes before the environment does, needs this module and no more
 
     seen: set[Path] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images lock`: write locks of the Debian packages that the mirror has today."""
+"""`python -m images lock`: lock the Debian packages that the mirror has today."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from images.run import Say
 from images.stock import build as stock
 
 OWN = ("kernel", "build-root", "rootfs")
-"""What every guest is made of."""
+"""What every guest consists of."""
 
 
 def renew(store: Store, say: Say, names: Sequence[str]) -> None:
-    """Write the locks with these names, or those of what every guest is made of. ImageError when one cannot be had."""
+    """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails."""
     allowed = [*OWN, "lab", "stock", *programs.locked_names()]
     for name in names or OWN:
         if name not in allowed:

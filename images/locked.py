@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Locks: the exact Debian packages that something is made of, so that it is the same wherever and whenever it is made.
+"""Locks: the exact Debian packages of a root, so that it is the same wherever and whenever it is built.
 
 A lock is a JSON file in the project. `python -m images lock` writes it from what the mirror has; a build takes what it
 names or stops. Debian keeps one version at a time, so the message of a build that stops says what can be done.
@@ -20,7 +20,7 @@ from images.errors import ImageError
 from images.run import Say
 
 COMPLETE = ("?essential", "?priority(required)", "apt")
-"""What belongs to every root that boots or is entered by chroot, as apt patterns."""
+"""Packages of every root that boots or is entered by chroot, as apt patterns."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Lock:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of what is in the packages."""
+        """SHA-256 (hex) of the packages' contents."""
         return digest_of([package.sha256 for package in self.packages])
 
     def write(self, path: Path) -> None:
-        """Write it, a package a line."""
+        """Write the lock, one package per line."""
         lines = ",\n".join(f"  {json.dumps(asdict(package))}" for package in self.packages)
         head = "".join(
             f' "{name}": {json.dumps(value)},\n'
@@ -57,7 +57,7 @@ def requested(text: str) -> list[str]:
 
 
 def read(path: Path, suite: str, wanted: Sequence[str], renewed_by: str) -> Lock:
-    """Read the lock of `wanted` packages of a suite. ImageError when there is none, or it is of something else."""
+    """Read the lock of `wanted` packages of a suite. Raises ImageError if it is missing or locks something else."""
     lock = read_any(path, renewed_by)
     if (lock.suite, lock.wanted) != (suite, sorted(wanted)):
         differing = sorted({*lock.wanted} ^ {*wanted}) or [lock.suite, suite]
@@ -66,7 +66,7 @@ def read(path: Path, suite: str, wanted: Sequence[str], renewed_by: str) -> Lock
 
 
 def read_any(path: Path, renewed_by: str) -> Lock:
-    """Read the lock of whatever packages it is."""
+    """Read a lock, whatever packages it names."""
     remedy = f"`{renewed_by}` writes it"
     try:
         data = json.loads(path.read_text())
@@ -79,7 +79,7 @@ def read_any(path: Path, renewed_by: str) -> Lock:
 
 
 def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, renewed_by: str = "") -> Lock:
-    """Return what the mirror has today for `wanted` and all it depends on, with Debian's minimal base if `complete`."""
+    """Return the mirror's current packages for `wanted` and its dependencies, and the minimal base if `complete`."""
     archive = _archive(store, suite)
     with archive.opened():
         packages = archive.closure([*wanted, *(COMPLETE if complete else ())])
@@ -87,7 +87,7 @@ def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, 
 
 
 def fetch(store: Store, say: Say, lock: Lock, what: str) -> dict[Package, Path]:
-    """Return the file of each package, downloaded where the store does not have it.
+    """Return the file of each package, downloaded if the store does not have it.
 
     `what` names their purpose. Raises ImageError, which says what to do, when the mirror does not have all of them.
     """
@@ -122,7 +122,7 @@ def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: 
 
 
 def _gone(lock: Lock, gone: list[Package], offered: list[Package], what: str) -> str:
-    """What to do about locked packages that no mirror has."""
+    """Say what to do about locked packages that no mirror has."""
     named = []
     for package in gone[:5]:
         others = [each.version for each in offered if each.name == package.name and each.version != package.version]

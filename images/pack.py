@@ -38,7 +38,7 @@ _COMPRESSION = 6
 
 @dataclass(frozen=True)
 class Contents:
-    """What a pack says about itself: the checkout's commit, the programs it has, and its entries."""
+    """A pack's description: the checkout's commit, its programs, and its entries."""
 
     commit: str
     programs: list[str]
@@ -46,7 +46,7 @@ class Contents:
 
 
 def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
-    """Write the entries that the store was asked for into `file`; nothing half-written is left when that fails.
+    """Write the entries that the store was asked for into `file`; a failure leaves nothing half-written.
 
     `programs` are the names of the programs among them.
     """
@@ -61,7 +61,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
     try:
         with (
             draft.open("wb") as stream,
-            # the same bytes of the same entries: no time, no name
+            # no times and no names, so that the same entries give the same bytes
             gzip.GzipFile("", "wb", _COMPRESSION, stream, mtime=0) as compressed,
             tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
@@ -77,9 +77,9 @@ def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
 
 
 def unpack(store: Store, say: Say, file: Path) -> Contents:
-    """Put the entries of a pack into the store, and return what it says about itself.
+    """Put the entries of a pack into the store, and return its description.
 
-    Raises ImageError when the file is not a pack, is damaged, or has a member that does not belong there.
+    Raises ImageError if the file is not a pack, is damaged, or has a member that does not belong there.
     """
     say(f"unpacking {file} (SHA-256 {file_digest(file)})")
     store.root.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
 
 
 def _commit() -> str:
-    """The checkout's commit, or an empty string where there is none."""
+    """Return the checkout's commit, or an empty string if there is none."""
     command = ["git", "-C", str(project_root()), "rev-parse", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -110,7 +110,7 @@ def _commit() -> str:
 
 
 def _plain(root: Path, member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out who owns it and set-user-ID bits; a second name of a file becomes a file."""
+    """Drop the owner and set-user-ID bits; a hard link becomes a file."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode &= 0o1777
@@ -134,7 +134,7 @@ def _about(archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> Contents
 
 
 def _extract(archive: tarfile.TarFile, members: Iterator[tarfile.TarInfo], entries: Sequence[str], place: Path) -> None:
-    """Extract into `place`, which has no links before its last file is written: none can be followed."""
+    """Extract into `place`, which has no links until its last file is written, so none can be followed."""
     for entry in entries:
         (place / entry).mkdir(parents=True)
     folders: dict[Path, tarfile.TarInfo] = {}
@@ -165,14 +165,14 @@ def _extract(archive: tarfile.TarFile, members: Iterator[tarfile.TarInfo], entri
         os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
     for member in links.values():
         _check_link(place, member)
-    # the deepest first: what is done in a folder changes its time
+    # the deepest first, since changes in a folder change its time
     for path, member in sorted(folders.items(), key=lambda item: len(item[0].parts), reverse=True):
         path.chmod(member.mode & 0o1777)
         os.utime(path, (member.mtime, member.mtime))
 
 
 def _check_link(place: Path, member: tarfile.TarInfo) -> None:
-    """Raise ImageError for a link out of its entry. Those in a guest's root are the guest's: it cannot leave that."""
+    """Raise ImageError for a link out of its entry. Links in a guest's root are the guest's, which cannot leave it."""
     kind, digest, *inside = member.name.split("/")
     entry = (place / kind / digest).resolve()
     if not (kind in _ROOTS and inside[0] == "root") and not (place / member.name).resolve().is_relative_to(entry):
@@ -180,7 +180,7 @@ def _check_link(place: Path, member: tarfile.TarInfo) -> None:
 
 
 def _adopt(store: Store, folder: Path, entry: str) -> None:
-    """Make an extracted folder an entry of the store, unless that has it."""
+    """Turn an extracted folder into an entry of the store, unless it exists there."""
     damaged = first_difference(folder)
     if damaged is not None:
         raise ImageError(f"{entry} is damaged: {damaged}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders that tools outside this project can work in. Everything of its own takes any path."""
+"""Which folders tools outside this project can work in. The project's own code takes any path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VENV = re.compile(r"[\n:\"$`\\]")
 
 
 def refused_cache(root: Path) -> str | None:
-    """Say why nothing can be built in a cache at `root`, with the remedy; None: it can."""
+    """Say why nothing can be built in a cache at `root`, with the remedy; None if it can."""
     found = _CACHE.search(str(root))
     if found is None:
         return None
@@ -22,7 +22,7 @@ def refused_cache(root: Path) -> str | None:
 
 
 def refused_checkout(root: Path) -> str | None:
-    """Say why Python's programs cannot be installed in a checkout at `root`, with the remedy; None: they can.
+    """Say why Python's programs cannot be installed in a checkout at `root`, with the remedy; None if they can.
 
     The first lines of such programs, and PATH, hold the path.
     """

@@ -31,12 +31,12 @@ _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x
 
 
 def built(root: Path) -> list[str]:
-    """The programs that a store at `root` was asked for before, from whatever sources."""
+    """Return the programs that were built into the store at `root` before, from whatever sources."""
     return [name for name in names() if any((root / index.FOLDER).glob(f"{name}-{'[0-9a-f]' * index.KEY_DIGITS}.json"))]
 
 
 def names() -> list[str]:
-    """All implementations that are programs."""
+    """Return all implementations that are programs."""
     return [name for name, description in implementations.known().items() if description["kind"] == "program"]
 
 
@@ -51,9 +51,9 @@ def check_names(wanted: Sequence[str]) -> None:
 
 
 def build(store: Store, say: Say, name: str) -> Path:
-    """Build what is missing of program `name` and write its index, which is returned.
+    """Build what is missing of program `name`; write its index and return it.
 
-    Raises ImageError with a sentence when there is no such program or a step of its build fails.
+    Raises ImageError if the program is unknown or a step of its build fails.
     """
     check_names([name])
     description = implementations.known()[name]
@@ -84,18 +84,18 @@ def build(store: Store, say: Say, name: str) -> Path:
 
 
 def _folders(name: str) -> list[Path]:
-    """Folders whose files the program has, later ones first."""
+    """Return the folders whose files the program has, later ones first."""
     known = {file.parent.name: load.read(file) for file in implementations.IMPLEMENTATIONS.glob(f"*/{DESCRIPTION}")}
     return [implementations.IMPLEMENTATIONS / each for each in (name, *implementations.ancestors(name, known))]
 
 
 def locked_names() -> list[str]:
-    """The programs that have something to lock: a root from Debian, or packages for their `build`."""
+    """Return the programs that have something to lock: a Debian root, or packages for their `build`."""
     return [name for name, description in implementations.known().items() if list(_locks(name, description))]
 
 
 def locks(name: str) -> Iterator[tuple[Path, str, Sequence[str], bool]]:
-    """What a program has to lock: the lock's file, a Debian suite, packages, whether a minimal base belongs to them."""
+    """Return what a program has to lock: the lock's file, a Debian suite, packages, and whether to add the base."""
     return _locks(name, implementations.known()[name])
 
 
@@ -129,12 +129,12 @@ def _renew(lock: Path) -> str:
 
 
 def _home(name: str, field: str) -> Path:
-    """The folder whose description gives the program a field: its own, or that of one it extends."""
+    """Return the folder whose description gives the program a field: its own, or that of one it extends."""
     return next(folder for folder in _folders(name) if field in load.read(folder / DESCRIPTION).data)
 
 
 def _with_digest(wanted: dict[str, str], folders: Sequence[Path]) -> dict[str, str]:
-    """A fetched item as it goes into digests: one with a lock file, together with what that file says."""
+    """Return a fetched item as it goes into digests; a lock file's contents are part of it."""
     if "lock" not in wanted:
         return wanted
     files = {name: file_digest(_own_file(name, folders)) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
@@ -151,7 +151,7 @@ def _own_file(name: str, folders: Sequence[Path]) -> Path:
 def _fetch(
     store: Store, say: Say, wanted: Sequence[dict[str, str]], folders: Sequence[Path], log: Path
 ) -> dict[str, Path]:
-    """Unpacked packages by name; each is fetched by its registry's own client and checked."""
+    """Return unpacked packages by name; each is fetched by its registry's own client and checked."""
     fetched = {}
     for each in wanted:
         if "lock" in each:
@@ -181,9 +181,9 @@ _VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
 
 
 def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
-    """Copy the sources of all that a lock file names; the client checks them against it and runs none of them."""
+    """Copy the sources of everything that a lock file names; the client checks them and runs none."""
     work = into / "work"
-    # all of the folder: `go mod vendor` takes the packages that the sources import
+    # the whole folder: `go mod vendor` takes the packages that the sources import
     shutil.copytree(_own_file(lock, folders).parent, work)
     what = f"Fetching what {lock} of {folders[0].name} names"
     if lock == "Cargo.lock":
@@ -202,7 +202,7 @@ def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Pa
         command = ["npm", "pack", wanted, f"--pack-destination={into}", "--ignore-scripts", "--silent"]
         logged(command, log, what, cwd=into)
     else:
-        # with the digest in the requirement, pip takes that one file of the version's many
+        # with the digest in the requirement, pip takes that one of the version's many files
         requirement = into / "requirement"
         requirement.write_text(f"{package['package']}=={package['version']} --hash=sha256:{package['sha256']}\n")
         options = ["--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check", f"--dest={into}"]
@@ -233,7 +233,7 @@ def _files(
     inside: BuildRoot,
     log: Path,
 ) -> tuple[Path, str]:
-    """What the guest sees as /opt/implementation: the folders' files and what `build` makes; and its digest."""
+    """Return what the guest sees as /opt/implementation, the folders' files and what `build` makes, and its digest."""
     sources = {str(path): source for folder in reversed(folders) for path, source in _sources(folder).items()}
     sources = {path: source for path, source in sources.items() if source != archive}
     inputs: dict[str, Any] = {
@@ -267,7 +267,7 @@ def _sources(folder: Path) -> dict[Path, Path]:
 
 
 def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path, name: str) -> None:
-    """Run `build` inside the walls: in a copy of the folder, with what it leaves in /build/out joining the files."""
+    """Run `build` inside the walls, in a copy of the folder; what it leaves in /build/out joins the files."""
     if walls.unconfined():
         raise ImageError(f"{name}: `build` of a program never runs without walls ({walls.UNCONFINED} is set)")
     work = folder / "work"

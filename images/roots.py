@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The root that a program asks for, `root` in its implementation.yaml: a Debian release or a container image.
+"""Build the root that a program asks for in its implementation.yaml: a Debian release or a container image.
 
-Each is an entry of the store, shared by all programs that ask for the same.
+Each is an entry of the store, shared by all programs that ask for the same root.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
 
 
 def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Path | None:
-    """The archive with the image that program `name` asks for, in one of its folders; None where it asks for none.
+    """Return the archive with the image that program `name` asks for, from one of its folders, or None.
 
     Raises ImageError when there is no such file.
     """
@@ -38,9 +38,9 @@ def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Pa
 
 
 def from_image(store: Store, say: Say, name: str, wanted: dict[str, Any], archive: Path | None) -> dict[str, Any]:
-    """What the index says about the root from the image in `archive` or, without one, with a tag of the local Docker.
+    """Return the index entry of a root from the image in `archive`, or from a tag of the local Docker.
 
-    Raises ImageError when there is no such image or it is not the one that was asked for.
+    Raises ImageError if the image is missing or is not the one that was asked for.
     """
     source = file_digest(archive) if archive else _local(name, wanted["tag"])
     if wanted.get("sha256", source) != source:
@@ -67,7 +67,7 @@ def from_image(store: Store, say: Say, name: str, wanted: dict[str, Any], archiv
 
 
 def _local(name: str, tag: str) -> str:
-    """What the local Docker calls the image with a tag."""
+    """Return the id that the local Docker has for the image with a tag."""
     try:
         command = ["docker", "image", "inspect", "--format={{.Id}}", tag]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -97,9 +97,9 @@ def from_debian(
     fetch: Callable[[], dict[str, Path]],
     log: Path,
 ) -> dict[str, Any]:
-    """What the index says about the root with a Debian release; `install` among `files` is run inside.
+    """Return the index entry of a root with a Debian release; `install` among `files` runs inside it.
 
-    Without a lock, its packages are those that the mirror has when it is built.
+    Without a lock, it gets the packages that the mirror has when it is built.
     """
     installs = (files / "install").exists()
     inputs = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from images.errors import ImageError
 
 Say = Callable[[str], None]
-"""Tells the person who waits what happens now."""
+"""Tells the waiting user what is happening."""
 
 TAIL_LINES = 15
 TAIL_WIDTH = 200
@@ -31,7 +31,7 @@ def logged(
     """Run `command`, appending its output to `log`.
 
     `what` names the step in the error, `environment` is added to this process's own, `text` goes to standard input.
-    Raises ImageError with the last lines of the output when the command cannot be started or fails.
+    Raises ImageError with the last lines of the output if the command cannot be started or fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab+") as stream, ExitStack() as ends:
@@ -64,7 +64,7 @@ def logged(
 
 @contextmanager
 def _interruption_held() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is over: within Popen, a process has begun that nobody could end yet."""
+    """Delay Ctrl-C until the block ends: within Popen, a process has started that nobody could end yet."""
     held: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     try:
@@ -77,7 +77,7 @@ def _interruption_held() -> Iterator[None]:
 
 @contextmanager
 def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End the whole process group when this process is interrupted: `make` alone would leave its compilers at work."""
+    """End the whole process group if this process is interrupted: `make` alone would leave its compilers running."""
     try:
         yield
     except BaseException:

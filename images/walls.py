@@ -17,13 +17,13 @@ UNCONFINED = "TESTBED_UNCONFINED"
 WORK = "/build"
 """Where a build's own folder is inside."""
 SEEN = "/seen"
-"""Folder inside below which all else lies that a build is shown."""
+"""Folder inside for everything else that a build can see."""
 PLACES = (WORK, SEEN, "/dev", "/proc", "/tmp")  # noqa: S108
 """Folders that a build root must have."""
 
 
 def unconfined() -> bool:
-    """Tell whether there are no walls here."""
+    """Tell whether this host has no walls."""
     return os.environ.get(UNCONFINED) == "1"
 
 
@@ -32,13 +32,13 @@ def command(
 ) -> list[str]:
     """Return the command that runs `words` in `root`, with the folder `work` as /build and `see` by their paths there.
 
-    Raises ImageError when there can be no walls and no chroot either.
+    Raises ImageError if neither walls nor chroot are possible.
     """
     variables = [f"{name}={value}" for name, value in environment.items()]
     inside = ["/usr/bin/env", "--ignore-environment", f"--chdir={WORK}", *variables, *words]
     if unconfined():
         return _with_chroot(root, inside, work, see)
-    # the same user inside for whoever builds
+    # the same user inside, whoever builds
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     command += ["--ro-bind", str(root), "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
     command += ["--bind", str(work), WORK, "--tmpfs", SEEN]

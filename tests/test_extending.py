@@ -38,7 +38,7 @@ def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> N
     cache = tmp_path / "cache"
     cache.mkdir()
     for kind in default_root().iterdir():
-        if kind.is_dir() and kind.name not in ("checkouts", "images", "locks", "logs", "modules", "programs"):
+        if kind.is_dir() and kind.name not in ("checkouts", "images", "locks", "logs", "programs"):
             (cache / kind.name).symlink_to(kind)
     [commands] = re.findall(r"^## All of them.*?^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     environment = {**os.environ, "TESTBED_CACHE": str(cache), "PYTHONPATH": str(project)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which kernel source is built: Debian's own source package, the one that `source.lock` names and no other."""
+"""Finds the kernel source to build: exactly the Debian source package that `source.lock` names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOWEST, BELOW = "6.12", "8"
 
 
 def locked_source(path: Path = LOCK) -> Package:
-    """Return the package that is built. ImageError when the lock is not one."""
+    """Return the package to build. Raises ImageError if the lock is malformed."""
     return _lock(path).packages[0]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boot a freshly built guest kernel once, to see that it runs here and how."""
+"""Boot a newly built guest kernel once, to find out whether and how it runs here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images.stock`: build what the qemu backend boots, and write where it is to an index in the cache."""
+"""`python -m images.stock`: build what the qemu backend boots, and list it in an index in the cache."""
 
 from __future__ import annotations
 
