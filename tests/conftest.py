@@ -1,4 +1,4 @@
-"""What holds for all tests: each ends, and programs that it starts can be interrupted, however pytest was started."""
+"""For all tests: each one ends, and programs that it starts can be interrupted, however pytest was started."""
 
 import signal
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ REACH_LIMIT_S = 7200.0
 
 
 class TooLongError(BaseException):
-    """A test has not ended in time; no `except Exception` of what is tested takes this for its own."""
+    """A test did not end in time; no `except Exception` in the tested code catches this."""
 
 
 def pytest_configure() -> None:

@@ -14,7 +14,7 @@ PHONE = {"width": 390, "height": 844}
 
 
 def chromium() -> Iterator[Any]:
-    """Give the browser; a fixture's body."""
+    """Yield the browser; the body of a fixture."""
     if CHROMIUM is None:
         pytest.skip(NO_CHROMIUM)
     from playwright.sync_api import sync_playwright
@@ -26,7 +26,7 @@ def chromium() -> Iterator[Any]:
 
 
 def opened(browser: Any, file: Path, anchor: str = "", **options: Any) -> Any:
-    """Open a file at a desk's size; what the page says on its console or throws fails the test in `at_rest`."""
+    """Open a file at desktop size; console messages and exceptions of the page fail the test in `at_rest`."""
     page = browser.new_page(**{"viewport": DESK, **options})
     page.said = []
     page.on("console", lambda message: page.said.append(message.text))
@@ -36,7 +36,7 @@ def opened(browser: Any, file: Path, anchor: str = "", **options: Any) -> Any:
 
 
 def serious(page: Any) -> list[str]:
-    """Give what axe-core finds serious or critical on a page, one line each."""
+    """Return what axe-core calls serious or critical on a page, one line each."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page, options={"preload": False}).response["violations"]

@@ -1,4 +1,4 @@
-"""Results as `measure` writes them, made from the reference set: real numbers of all experiments, without a run."""
+"""Results as `measure` writes them, built from the reference set: real numbers of all experiments, without a run."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ FIGURE = (
 
 
 class _Kept:
-    """Answers as a Question does, with what the reference set has of one claim."""
+    """Answers like a Question, with what the reference set has on one claim."""
 
     own_cell = None
 

@@ -1,4 +1,4 @@
-"""Run folders made by hand, packet by packet, so that every metric has an answer that can be worked out on paper."""
+"""Run folders built by hand, packet by packet, so that every metric can be worked out on paper."""
 
 import json
 import struct
@@ -67,7 +67,7 @@ def pcap(records: list[tuple[int, bytes]], *, order: str = "<", nanoseconds: boo
 def pcapng(
     records: list[tuple[int, bytes]], *, order: str = "<", resolution: int = 9, offset_s: int = 0, link: int = 1
 ) -> bytes:
-    """A pcapng file of one interface, with a block that readers have to pass over; `resolution` as in its option."""
+    """A pcapng file of one interface, with a block that readers must skip; `resolution` as in its option."""
 
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
@@ -89,7 +89,7 @@ def pcapng(
 
 
 def over_ipv6(data: bytes, extension: int | None = None) -> bytes:
-    """The same frame over IPv6 between 2001:db8:: and the old addresses, maybe with an extension header before."""
+    """The same frame over IPv6 between 2001:db8:: and the old addresses, optionally with an extension header."""
     ip = data[14:]
     length, hops, protocol = struct.unpack(">H", ip[2:4])[0], ip[8], ip[9]
     chain = b"" if extension is None else bytes([protocol]) + bytes(7)
@@ -109,7 +109,7 @@ class Packet:
 
 @dataclass
 class Made:
-    """What to put into a run folder."""
+    """The contents of a run folder."""
 
     packets: list[Packet]
     duration: float = 10.0

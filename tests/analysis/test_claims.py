@@ -258,7 +258,7 @@ ASSERTED = [(one.id, asserted) for one in whole() for asserted in one.asserts]
 def test_the_scenarios_have_the_settings_that_claims_assert(
     experiment: str, asserted: registry.Assertion, tmp_path: Path
 ) -> None:
-    """Without a run: what a scenario of full size resolves to answers."""
+    """Without a run, the resolved scenario of full size answers."""
     entries = {one.id: one for one in whole()}
     entry = entries[experiment]
     scenario = entries[entry.runs_of].scenario

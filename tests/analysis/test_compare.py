@@ -15,7 +15,7 @@ NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_siz
 
 
 def brute_force(one: list[float], other: list[float]) -> float:
-    """P-value over all ways of dealing the numbers to the two samples."""
+    """P-value over all ways to assign the numbers to the two samples."""
     values = [*one, *other]
     ranks = [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
     middle = len(one) * (len(values) + 1) / 2

@@ -1,4 +1,4 @@
-"""A seed whose run failed is missing by name, in verdicts.json and in the report, and no number stands for it."""
+"""verdicts.json and the report name a seed whose run failed, and have no number for it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Each kind of figure from runs made by hand, by the command lines: what is drawn, what a mistake says."""
+"""Each kind of figure, drawn by the command line from runs built by hand, and the messages for mistakes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Bounded memory: what analysis holds does not grow with the captures, nor with the number of runs."""
+"""Bounded memory: the analysis needs no more for longer captures, nor for more runs."""
 
 import json
 import os
@@ -29,7 +29,7 @@ print(json.dumps([ask.numbers(one, None)[0] for one in sys.argv[2:]]))
 
 
 def most_mb(*arguments: str | Path) -> tuple[float, str]:
-    """Run Python; gives the most memory that it held, and what it printed."""
+    """Run Python; return the peak of its memory, and what it printed."""
     with subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.read()

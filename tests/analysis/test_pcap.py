@@ -142,7 +142,7 @@ def decode(data: bytes) -> dict[str, int]:
 
 
 def decode_utp(data: bytes, length: int) -> dict[str, int]:
-    """What a datagram of that length says as uTP; nothing when it is none."""
+    """Decode a datagram of that length as uTP; nothing if it is not uTP."""
     if len(data) < 20:
         return {}
     if data[0] & 15 == 1 and data[0] >> 4 < 5 and data[1] < 4:
@@ -339,7 +339,7 @@ def test_compiles_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_damaged_captures_make_no_reader_go_astray(tmp_path: Path) -> None:
-    """A short turn of what `make fuzz` does for long."""
+    """A short run of what `make fuzz` does at length."""
     source = Path(__file__).with_name("fuzz_records.c")
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run(["gcc", *flags, str(source), "-o", str(tmp_path / "fuzz")], check=True)

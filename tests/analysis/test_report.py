@@ -270,7 +270,7 @@ def test_in_a_browser(results: Path, tmp_path: Path, name: str) -> None:
 
 
 def _own_business(url: str) -> bool:
-    """Whether the browser itself, not the page, asked: its updates and accounts."""
+    """Tell whether the browser itself, not the page, made a request, for its updates or accounts."""
     return any(host in url for host in ("google.com", "googleapis.com", "gstatic.com", "gvt1.com"))
 
 

@@ -1,4 +1,4 @@
-"""A uTP sender and receiver over one bottleneck, simple enough that what an observer has to find is known.
+"""A uTP sender and receiver over one bottleneck, simple enough to know what an observer must find.
 
 The sender is a plain LEDBAT, `gain * (1 - delay / target)` packets more a round-trip time; each is acknowledged.
 """

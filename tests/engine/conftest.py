@@ -1,4 +1,4 @@
-"""Real guests for the tests of the engine: no part of a run is replaced by a stand-in."""
+"""Real guests for the tests of the engine; nothing is mocked."""
 
 import shutil
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
 
 @pytest.fixture
 def own_implementations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder in place of images/implementations, and a cache of its own for what is built of it."""
+    """An empty folder instead of images/implementations, and a separate cache for what is built from it."""
     folder, cache = tmp_path / "implementations", tmp_path / "cache"
     folder.mkdir()
     cache.mkdir()
@@ -75,7 +75,7 @@ def own_implementations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def program() -> Callable[[str], None]:
-    """Builds a program under test, if need be, into the cache that runs use."""
+    """Builds a program under test, if necessary, into the cache that runs use."""
 
     def build(name: str) -> None:
         programs.build(Store(default_root()), print, name)

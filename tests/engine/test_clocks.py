@@ -51,7 +51,7 @@ SENDERS = ("libutp", "tcp-ledbat")
 
 @pytest.fixture
 def carry_out(program: Callable[[str], None], tmp_path: Path) -> Callable[[str, str], tuple[Path, Any]]:
-    """Carries out a scenario into a folder of its own; gives that of the run, and the summary."""
+    """Runs a scenario into a separate folder; returns the run's folder and the summary."""
 
     def run(text: str, into: str) -> tuple[Path, Any]:
         program("libutp")

@@ -44,7 +44,7 @@ LIBRARIES = "lib/x86_64-linux-gnu"
 
 
 def _image(archive: Path, voice: Path) -> str:
-    """Save an image of two layers, a shell and a `voice` that does nothing, the real one over it; returns its id."""
+    """Save an image of two layers, a shell with a dummy `voice` and the real one over it; return its id."""
     system = built.load().rootfs / "usr"
     base = [
         entry("bin/sh", (system / "bin/dash").read_bytes(), mode=0o755),

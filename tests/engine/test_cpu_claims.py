@@ -1,4 +1,4 @@
-"""Who may run beside whom: guests have a CPU each, a run in real time has the host."""
+"""Which runs may share the host: each guest has its own CPU, a run in real time has the whole host."""
 
 import os
 import re
@@ -30,7 +30,7 @@ with cpu_claims.free_cpu() as cpu:
 
 @pytest.fixture(autouse=True)
 def own_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Nothing that runs on this host meanwhile is waited for."""
+    """Do not wait for anything else that runs on this host."""
     monkeypatch.setattr(cpu_claims, "_NAMES", f"ledbat-testbed-{tmp_path}")
     return cpu_claims._NAMES
 

@@ -223,7 +223,7 @@ def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -
 
 
 def test_sigterm_leaves_the_results_folder(tmp_path: Path) -> None:
-    """As a batch scheduler ends a job: the script's words and files are there."""
+    """A batch scheduler ends the job: the script's output and files are kept."""
     (tmp_path / "long.py").write_text(
         "import time\nopen('file', 'w').write('written')\nprint('started', flush=True)\nwhile True: time.sleep(0.1)\n"
     )

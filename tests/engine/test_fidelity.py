@@ -1,4 +1,4 @@
-"""Whether a run is what its scenario says, and what notices when it is not."""
+"""A run is what its scenario says, and the checks notice when it is not."""
 
 import csv
 import json
@@ -99,7 +99,7 @@ def test_a_slow_link_is_probed_and_drained_as_long_as_it_takes(scenario: Path, t
 
 
 def test_a_link_across_half_the_world_is_filled(scenario: Path, tmp_path: Path) -> None:
-    """100 Mbit/s x 500 ms: 6 MB under way, where 4 MB could be."""
+    """100 Mbit/s x 500 ms: 6 MB in flight, more than the usual 4 MB."""
     words = {"RATE": "100mbit", "BUFFER": "4200p", "DURATION": "12s", "1ms": "250ms", "[bottleneck-out]": "[]"}
     cell = _cell(scenario, **words)
     execute(cell, 1, tmp_path)
@@ -183,7 +183,7 @@ def test_the_kernels_own_account_is_compared(
 
 
 def test_an_event_without_effect_fails_the_run(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:
-    """Also when another one takes it back, so that all is as it should be at the end."""
+    """Also if a later event reverts it, so that everything is right at the end."""
     back = "  - {at: 2500ms, on: bottleneck, rate: 10mbit}\n  - {at: 3s, on: path"
     scenario.write_text(scenario.read_text().replace("  - {at: 3s, on: path", back))
     (cell,) = expand(scenario, "full")

@@ -1,4 +1,4 @@
-"""What a repeated job keeps, and what a run that failed leaves."""
+"""What a repeated job keeps, and what a failed run leaves behind."""
 
 import json
 from pathlib import Path

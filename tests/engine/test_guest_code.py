@@ -1,4 +1,4 @@
-"""What guests run of the project, compiled beforehand."""
+"""The project's code for guests, compiled in advance."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs under test: what a good endpoint leaves, and how each kind of bad one fails its run, and only that."""
+"""Programs under test: what a good endpoint leaves, and how each kind of bad one fails its own run only."""
 
 import json
 import os
@@ -43,7 +43,7 @@ Toy = Callable[[str], Path]
 
 @pytest.fixture
 def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Path) -> Toy:
-    """Builds a toy with a flaw, the only implementation there is; returns a scenario with a flow of it."""
+    """Builds a toy with a flaw as the only implementation; returns a scenario with one flow of it."""
     folder = own_implementations
     shutil.copytree(TOY, folder / "toy")
 

@@ -1,4 +1,4 @@
-"""What a run does, and how it fails: always with one sentence, never with half a folder under its name."""
+"""What a run does, and how it fails: with one sentence, and never with half a folder under its final name."""
 
 import csv
 import itertools

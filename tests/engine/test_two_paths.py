@@ -1,4 +1,4 @@
-"""A change of route by an OpenFlow rule: what packets see of it, and that it repeats."""
+"""A change of route by an OpenFlow rule: how packets see it, and that it repeats."""
 
 import hashlib
 import itertools
@@ -140,7 +140,7 @@ def test_the_audit_notices_packets_that_a_switch_doubles(
 def test_a_change_of_route_without_effect_fails_the_run(
     detour: Path, tmp_path: Path, sabotage: Callable[[str, str, str], None]
 ) -> None:
-    """Also when the route has been changed back since, so that all is as it should be at the end."""
+    """Also if the route has been changed back since, so that everything is right at the end."""
     detour.write_text(SCENARIO.replace("{forward: a, backward: b}", "{forward: a}"))
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', "[]")
     (cell,) = expand(detour, "full")

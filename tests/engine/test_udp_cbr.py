@@ -1,4 +1,4 @@
-"""udp-cbr in a real run: its packets leave at even distances, are told from uTP, and those lost are counted."""
+"""udp-cbr in a real run: its packets leave evenly spaced, are not mistaken for uTP, and losses are counted."""
 
 from collections.abc import Callable
 from pathlib import Path

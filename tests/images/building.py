@@ -11,12 +11,12 @@ from images.cache import Store, default_root
 
 @cache
 def build_root() -> BuildRoot:
-    """It is made when a test first needs it, and looked over once."""
+    """Return it, built when a test first needs it and verified once."""
     return BuildRoot(Store(default_root()), print)
 
 
 def store_with_build_root(root: Path) -> Store:
-    """A new store that has a link to it, for what finds its build root in its store."""
+    """Return a new store with a link to it, for code that looks for the build root in its store."""
     shared = build_root().root.parent.parent
     root.mkdir()
     (root / shared.name).symlink_to(shared)

@@ -12,7 +12,7 @@ SUITE = "trixie"
 
 
 class Mirror:
-    """An archive with one suite. `offer` replaces all it has."""
+    """An archive with one suite. `offer` replaces its contents."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

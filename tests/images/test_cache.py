@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The store: whole entries only, damage noticed, one build at a time."""
+"""The store: entries are complete, damage is noticed, one build runs at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from images.cache import Store, digest_of, first_difference, remove
 
 
 class Builder:
-    """Makes an entry with a file, an executable and a link, and counts how often it was asked."""
+    """Builds an entry with a file, an executable and a link, and counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0

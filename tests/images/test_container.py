@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Container images as roots: layers over layers, and archives that are damaged or mean harm."""
+"""Container images as roots: layers over layers, and damaged or malicious archives."""
 
 from __future__ import annotations
 

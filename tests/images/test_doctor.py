@@ -23,7 +23,7 @@ ABSENT = HostPackage("nothing", "no-such-program", "showing this")
 
 
 class Commands:
-    """Stands for the commands that would change the host; `refuse` fails."""
+    """Replaces the commands that would change the host; `refuse` fails."""
 
     def __init__(self, refuse: str = "") -> None:
         self.seen: list[str] = []

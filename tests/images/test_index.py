@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a store lists for the sources of a checkout, and what stays when several checkouts use one store."""
+"""What a store lists for a checkout's sources, and what is kept when several checkouts share a store."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Locks: what they name is taken, or the build stops and says what can be done."""
+"""Locks: the build takes what they name, or stops and says what to do."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_suite_that_does_not_come_is_told(tmp_path: Path, store: Store, mirror
 def test_the_kernel_is_the_locked_one_or_none(
     tmp_path: Path, store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A suite that lacks the locked version gave another kernel before, which was preferred ever after."""
+    """A suite without the locked version used to give another kernel, which was then always preferred."""
     path = tmp_path / "source.lock"
     monkeypatch.setattr(sources, "SUITE", SUITE)
     mirror.offer({"linux-source-7.3": "7.3.4-1", "linux-source-8.0": "8.0-1", "linux-source-6.1": "6.1.9-1"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packs: what comes back is what went in, and a pack from somewhere harms nothing."""
+"""Packs: unpacking gives back what was packed, and a foreign pack does no harm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program's `build` may do: use what was fetched before, and nothing of the host or the network."""
+"""A program's `build` can use what was fetched for it, but nothing of the host or the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines with Debian's stock kernel that exist in QEMU's emulator only: their disks, and what is left on these."""
+"""Machines with Debian's stock kernel in QEMU's emulator: their disks, and what runs leave on them."""
 
 import shutil
 import subprocess
@@ -106,7 +106,7 @@ def take(disk: Path, folder: str, into: Path) -> Path:
 
 
 def received_share(summary: dict[str, Any], cell: Cell, into: Path) -> float:
-    """What the receivers of a run got, as a share of what those of the same scenario get in virtual time."""
+    """Return what the receivers of a run got, relative to the same scenario in virtual time."""
     one, other = (
         sum(flow["received_bytes"] for flow in each["flows"].values()) for each in (summary, execute(cell, 1, into))
     )

@@ -78,7 +78,7 @@ def test_a_run_in_the_hardest_container(tmp_path: Path) -> None:
 @needs_compose
 @needs_image
 def test_the_native_service_runs_or_names_what_this_kernel_lacks(tmp_path: Path) -> None:
-    """Real time, and whatever kernel this is: that it gets as far as the kernel is what the container is to show."""
+    """In real time, on any kernel: the container need only get as far as the kernel."""
     compose = _compose()
     assert compose
     scenario = tmp_path / "trial" / "short.yaml"

@@ -1,4 +1,4 @@
-"""What boots, packed here and unpacked where there is no network: an empty cache, and a run with the same bytes."""
+"""Images packed here and unpacked without a network, in an empty cache, give a run with the same bytes."""
 
 import json
 import os
