@@ -127,7 +127,7 @@ keep_captures: true
 def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
     program: Callable[[str], None], tmp_path: Path, client: str, least: int, most: int
 ) -> None:
-    """Packets in ten seconds: one per round-trip time of about 0.2 s since 2.0.8, one per timeout of a second before."""
+    """Packets in ten seconds: one per round-trip time (0.2 s) since 2.0.8, one per timeout of a second before."""
     program(client)
     file = tmp_path / "trial" / "client.yaml"
     file.parent.mkdir()
