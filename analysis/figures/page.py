@@ -37,6 +37,7 @@ a {{ color: #0b5cad }}
 [data-theme=dark] body {{ color: {dark_ink}; background: {dark_ground} }}
 [data-theme=dark] a {{ color: #7db8f5 }}
 {dark} }}
+@media not (min-width: {width}px) {{ .roomy {{ display: none }} }}
 @media print {{ .screen, summary {{ display: none }} }}</style>
 <script src="../{viewer}"></script>
 </head>
@@ -45,7 +46,7 @@ a {{ color: #0b5cad }}
 <h1>{title}</h1>
 <div id="figure"></div>
 <p>{caption}</p>
-<p class="screen">{help}</p>
+<p class="screen">{point} <span class="roomy">{zoom}</span></p>
 <script>
 const data = {data}, wide = {wide}, narrow = {narrow};
 const roomy = matchMedia("(min-width: {width}px)"), dark = matchMedia("(prefers-color-scheme: dark)");
@@ -75,7 +76,8 @@ def interactive(layouts: list[Specification], experiment: Document, caption: str
         id=html.escape(experiment.get("id", str)),
         title=html.escape(experiment.get("title", str)),
         caption=html.escape(caption),
-        help=f"{_POINT} {_ZOOM}" if zooms else _POINT,
+        point=_POINT,
+        zoom=_ZOOM if zooms else "",
         viewer=VIEWER,
         width=style.WIDE + 40,
         ink=style.INK,

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.documents import Document
 from analysis.figures import roles
 from tests.analysis.synthetic import plain, write
 
@@ -99,6 +100,34 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
         {"line": "", "x": 20, "by_seed": {"1": 20, "2": 20, "3": 20}},
         {"line": "", "x": 40, "by_seed": {"1": 40, "2": 40, "3": 40}},
     ]
+
+
+def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:
+    names = {f"{group}: {name}": f"cwnd('{name}').max()" for group in ("one", "two") for name in ("tcp", "ledbat")}
+    figure = {"kind": "curves", "over": "buffer", "axis": "x", "plots": [{"axis": "window", "measure": names}]}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    assert [svg.count(f">{text}<") for text in ("one: window", "two: window", "tcp", "one: tcp")] == [1, 1, 2, 0]
+
+
+def test_what_the_studies_figures_name_exists() -> None:
+    """Marks and values name claims with a number, roles are those of the palette: drawing is too late to find out."""
+    for file in sorted((Path(__file__).parents[2] / "workflows/studies").glob("*/*.claims.yaml")):
+        data = yaml.safe_load(file.read_text())
+        claims = {claim["id"]: claim for claim in data["claims"]}
+        figure = data["figure"]
+        for mark in figure.get("marks", []):
+            if "claim" in mark:
+                assert claims[mark["claim"]]["unit"] == "s", file
+                assert "paper" in claims[mark["claim"]] or "interval" in claims[mark["claim"]], file
+        named = [value["claim"] for value in figure.get("values", []) if "claim" in value]
+        named += [
+            point[2] for one in figure.get("plots", []) for line in one.get("paper", {}).values() for point in line
+        ]
+        assert {*named} <= {*claims}, file
+        used = [*figure.get("roles", {}).values(), *(one["role"] for one in figure.get("values", []) if "role" in one)]
+        for role in used:
+            assert roles.declared(Document(file, {"role": role}), "role")
 
 
 def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_path: Path) -> None:

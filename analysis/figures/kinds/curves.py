@@ -27,7 +27,8 @@ class Curves:
     Its declaration has `over` (a name of the matrix), the `axis` of it (`log: true` for a logarithmic one) and `plots`,
     each with an `axis`, a `measure` (or several by name, a line each) and what the `paper` has: by line points [x, y],
     or [x, y, claim] where a claim says what is allowed around y. Other names of the matrix, and cases, make lines,
-    which `labels` may rename, `only` may choose from, and `roles` may give the colour of a protocol.
+    which `labels` may rename, `only` may choose from, and `roles` may give the colour of a protocol. Lines called
+    "group: name" are drawn in a plot for each group, all with the same axes.
     """
 
     def __init__(self, figure: Document, claims: list[Document]) -> None:
@@ -58,10 +59,11 @@ class Curves:
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
-        across = min(2, len(self._plots)) if width >= style.WIDE else 1
-        named = max(map(style.text_width, self._lines), default=0) + plot.SWATCH + 10
+        groups = list(dict.fromkeys(map(_group, self._lines))) or [""]
+        across = min(2, len(self._plots) * len(groups)) if width >= style.WIDE else 1
+        named = max((style.text_width(_name(line)) for line in self._lines), default=0) + plot.SWATCH + 10
         each = (width - style.GAP * (across - 1)) // across - style.AXIS - named
-        plots = [self._plot(one, each, interactive=interactive) for one in self._plots]
+        plots = [self._plot(one, group, each, interactive=interactive) for one in self._plots for group in groups]
         return style.specification({"concat": plots, "columns": across, "spacing": {"row": 26, "column": style.GAP}})
 
     def _tolerances(self) -> bool:
@@ -70,7 +72,8 @@ class Curves:
     def _colour(self, line: str) -> str:
         if line in (self._figure.maybe("roles", dict) or {}):
             return roles.declared(self._figure.child("roles"), line)
-        return roles.colour(roles.LEDBAT, self._lines.index(line))
+        beside = [other for other in self._lines if _group(other) == _group(line)]
+        return roles.colour(roles.LEDBAT, beside.index(line))
 
     def _paper(self, one: Document) -> Rows:
         rows: Rows = []
@@ -85,13 +88,14 @@ class Curves:
                 rows.append(row)
         return rows
 
-    def _plot(self, one: Document, width: int, *, interactive: bool) -> Specification:
+    def _plot(self, one: Document, group: str, width: int, *, interactive: bool) -> Specification:
         unit = style.unit_of(one.get("axis", str))
         measured = list(filter(None, (self._summary(point, unit) for point in one.get("points", list))))
         paper = self._paper(one)
         places = sorted({row["x"] for row in [*measured, *paper]})
         values = [row[name] for row in [*measured, *paper] for name in ("y", "l", "h", "low", "high") if name in row]
         bottom, top = _ends(values)
+        measured, paper = ([row for row in rows if _group(row["s"]) == group] for rows in (measured, paper))
         scale: Specification = {"zero": False, "nice": False, "padding": PADDING}
         if self._figure.maybe("log", bool) and places:
             scale = {"type": "log", "nice": False, "domain": [places[0] / 1.15, places[-1] * 1.15]}
@@ -101,7 +105,13 @@ class Curves:
                 "type": "quantitative",
                 "title": self._figure.get("axis", str),
                 "scale": scale,
-                "axis": {"values": places, "labelOverlap": "greedy", "grid": False, "format": "~r"},
+                "axis": {
+                    "values": places,
+                    "labelOverlap": "greedy",
+                    "labelSeparation": 4,
+                    "grid": False,
+                    "format": "~r",
+                },
             },
             "y": {
                 "field": "y",
@@ -127,7 +137,8 @@ class Curves:
             *self._names([*paper, *measured], width, bottom, top),
         ]
         axis = one.get("axis", str)
-        return {"title": axis[:1].upper() + axis[1:], "width": width, "height": HEIGHT, "layer": layers}
+        title = f"{group}: {axis}" if group else axis[:1].upper() + axis[1:]
+        return {"title": title, "width": width, "height": HEIGHT, "layer": layers}
 
     def _summary(self, point: dict[str, Any], unit: str) -> dict[str, Any] | None:
         """Median and range over the seeds in which the thing happened."""
@@ -151,8 +162,18 @@ class Curves:
     def _names(self, rows: Rows, width: int, bottom: float, top: float) -> list[Specification]:
         """Write the name of each line where it ends."""
         ends = {row["s"]: row for row in sorted(rows, key=lambda row: float(row["x"]))}
-        wanted = [plot.Name(line, (row["y"] - bottom) / (top - bottom), row["c"]) for line, row in ends.items() if line]
+        wanted = [
+            plot.Name(_name(line), (row["y"] - bottom) / (top - bottom), row["c"]) for line, row in ends.items() if line
+        ]
         return plot.names(wanted, width, HEIGHT)
+
+
+def _group(line: str) -> str:
+    return line.partition(": ")[0] if ": " in line else ""
+
+
+def _name(line: str) -> str:
+    return line.partition(": ")[2] or line
 
 
 def _of_paper(rows: Rows, encoding: Specification) -> list[Specification]:
