@@ -18,7 +18,7 @@ from analysis.settings import NS
 
 Ints = NDArray[np.int64]
 
-# What makes a packet itself at both sides of the queue: routing changes none of these.
+# These fields identify a packet on both sides of the queue: routing changes none of them.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
 KNOWN: Final = ("flow", "time_ns", "left_ns", "dropped")
 SLICE_PKTS: Final = 300_000
@@ -26,7 +26,7 @@ SLICE_PKTS: Final = 300_000
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """Packets that passed a place."""
+    """Packets that passed a tap."""
 
     times_ns: Ints  # ascending
     total_bytes: Ints  # IP bytes of all packets before each, and of all: one number more than packets
@@ -55,13 +55,13 @@ def _crossing(bound_for: tuple[int, int]) -> pl.Expr:
 
 
 def left(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> Passed:
-    """Packets of whatever kind that left the bottleneck's queue."""
+    """Return all packets that left the bottleneck's queue."""
     out = packets.filter(_crossing(bound_for) & (pl.col("tap") == "bottleneck-out"))
     return _passed(out.select("time_ns", "ip_length").collect())
 
 
 def delivered(packets: pl.LazyFrame) -> dict[str, Passed]:
-    """Packets of each flow behind the bottleneck of its direction, ACKs apart; flows without any are left out."""
+    """Return the packets of each flow behind the bottleneck of its direction, without ACKs; idle flows are left out."""
     out = packets.filter((pl.col("tap") == "bottleneck-out") & pl.col("forward") & (pl.col("time_ns") >= 0))
     by_flow = out.select("flow", "time_ns", "ip_length").collect().partition_by("flow", as_dict=True, include_key=False)
     return {str(flow): _passed(of_flow) for (flow,), of_flow in by_flow.items()}
@@ -98,8 +98,8 @@ def passages(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> pl.DataFrame:
 
 
 def _matched(arrived: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
-    """Give each packet that arrived the instant at which it left; both tables are in the order of time."""
-    # a packet sent twice with one identity is told apart by its turn
+    """Add to each packet that arrived the instant at which it left; both tables are sorted by time."""
+    # packets with the same identity are matched in their order
     turn = pl.int_range(pl.len()).over(IDENTITY).alias("turn")
     gone = gone.with_columns(turn)
     return arrived.with_columns(turn).join(gone, on=[*IDENTITY, "turn"], how="left", maintain_order="left")

@@ -1,4 +1,4 @@
-"""JSON and YAML files that others wrote, read field by field with errors that a person can act on."""
+"""Reads JSON and YAML files field by field, with errors that a person can act on."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ _WORDS: dict[type, str] = {
 
 
 class Document:
-    """A mapping that knows its file and where in it it stands, to name both when something is wrong."""
+    """A mapping that knows its file and its place there, so that errors name both."""
 
     def __init__(self, path: Path, data: object, place: str = "") -> None:
         self.path = path
@@ -31,7 +31,7 @@ class Document:
         self.data: dict[str, Any] = data
 
     def error(self, field: str, found: object, allowed: str) -> BadInputError:
-        """Make the sentence: file, field, found, allowed."""
+        """Make an error that says file, field, what was found and what is allowed."""
         shown = "nothing" if found is None else repr(found)
         if len(shown) > 60:
             shown = shown[:57] + "..."
@@ -44,7 +44,7 @@ class Document:
     def get(self, field: str, kind: type[T]) -> T:
         """Get a field that must be there and of that kind; a float may be written as a whole number."""
         value = self.data.get(field)
-        # bool is a subclass of int, but true is no number
+        # bool is a subclass of int, but true is not a number
         good = isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)
         if not good and kind is float and isinstance(value, int) and not isinstance(value, bool):
             return cast(T, float(value))

@@ -1,4 +1,4 @@
-"""Writing results so that a reader never meets half a file."""
+"""Writes results so that no reader sees half a file."""
 
 import os
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a temporary sibling to write to; it takes the name `path` only when the block ends well."""
+    """Yield a temporary sibling to write to; it is renamed to `path` only if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # the suffix stays last: writers of images and tables look at it
+    # the suffix stays last, since writers of images and tables go by it
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
@@ -20,6 +20,6 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file at once."""
+    """Write a text file atomically."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

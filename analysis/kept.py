@@ -1,4 +1,4 @@
-"""What has been made of runs' tables, kept while there is room: what was not used for longest goes first."""
+"""A cache for what is made of the tables of runs; the least recently used goes first."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
@@ -7,26 +7,26 @@ import numpy as np
 import polars as pl
 
 MOST_BYTES: Final = 256_000_000
-_BYTES_OF_AN_ITEM: Final = 40  # of a list of numbers, its place there included
+_BYTES_OF_AN_ITEM: Final = 40  # of a list of numbers, with its slot in the list
 
 T = TypeVar("T")
 
 
 class Kept:
-    """Values by key; together they hold at most `most_bytes` of arrays and tables, or are one value."""
+    """Values by key. Together they hold at most `most_bytes` of arrays and tables, or there is only one."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._values: dict[Hashable, Any] = {}  # the least recently used first
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Give the value of a key, made now if it is not kept."""
+        """Return the value of a key, and make it if it is not cached."""
         if key in self._values:
             value: T = self._values.pop(key)
             self._values[key] = value
             return value
         value = self._values[key] = make()
-        # some values have grown since they came: all are measured again
+        # values may have grown since they were cached, so all are measured again
         sizes = {each: held_bytes(kept) for each, kept in self._values.items()}
         total = sum(sizes.values())
         for oldest in list(sizes)[:-1]:

@@ -1,4 +1,4 @@
-"""The runs of an experiment against its claims: metrics.csv (a tidy table) and verdicts.json (all the report needs)."""
+"""Measures an experiment: its runs and claims to metrics.csv (a tidy table) and verdicts.json (for the report)."""
 
 import csv
 import io
@@ -29,19 +29,19 @@ FORMAT: Final = 3
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
 
-# why a claim is not testable here, beside the reasons that its entry may give
+# reasons for not testable beside those that a claim's entry may give
 NOT_RUN: Final = "not run at this size"
 NOT_TESTED: Final = "tests not run"
 WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
 
 
 def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> Path:
-    """Evaluate a file of claims for every seed that ran; returns the folder with the results.
+    """Evaluate a claims file for every seed that ran; return the folder with the results.
 
-    Claims may look at other experiments' runs; they must be there by then. `kunit` is what `testbed kunit` wrote;
-    without that file the claims that a KUnit case decides are not testable.
+    Claims may use the runs of other experiments, which must exist already. `kunit` is the file that `testbed kunit`
+    writes; without it, claims that a KUnit case decides are not testable.
 
-    Raises BadInputError where a run of full size lacks a setting that the file asserts.
+    Raises BadInputError where a run of full size does not have a setting that the file asserts.
     """
     study = registry.load_study(claims.parent)
     experiment = registry.load(claims)
@@ -82,7 +82,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
 
 
 def _questions(experiment: Experiment, figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
-    """All expressions that are going to be asked of the runs, each with its cell."""
+    """Yield all expressions that will be evaluated, each with its cell."""
     for claim in experiment.claims:
         yield from ((one, claim.cell) for one in (claim.measure, claim.holds) if one)
     yield from ((one.holds, one.cell) for one in experiment.asserts)
@@ -91,7 +91,7 @@ def _questions(experiment: Experiment, figure: Document, ask: Question) -> Itera
 
 
 def _others(study: Study, experiment: Experiment) -> list[Experiment]:
-    """Read the other experiments of the study; the one at hand has been read."""
+    """Read the other experiments of the study."""
     return [registry.load(file) for file in registry.claims_files(study.file.parent) if file != experiment.file]
 
 
@@ -103,7 +103,7 @@ def _original(claim: Claim, where: Experiment) -> Claim:
 
 
 def _assert(one: Assertion, experiment: Experiment, ask: Question) -> dict[str, Any]:
-    """Check a setting of the paper in all seeds of full size; a quick run may be shorter."""
+    """Check a setting in all seeds, at full size only: a quick run may be shorter."""
     entry: dict[str, Any] = {"text": one.text, "source": one.source, "holds": one.holds, "checked": False}
     sizes = {run.settings.size for run in ask.runs.by_cell_and_seed(experiment.runs_of).values()}
     if sizes != {"full"}:
@@ -118,7 +118,7 @@ def _assert(one: Assertion, experiment: Experiment, ask: Question) -> dict[str, 
 def _judge(
     claim: Claim, experiment: Experiment, ask: Question, tests: Document | None, rows: list[tuple[object, ...]]
 ) -> dict[str, Any]:
-    """Give the entry of one claim in verdicts.json; adds what was measured to the tidy table."""
+    """Return the entry of one claim in verdicts.json, and add what was measured to the tidy table."""
     entry: dict[str, Any] = {**claim.data, "finding": claim.finding, "measured": None, "held": None, "unknown": {}}
     values, unknown = ask.numbers(claim.measure, claim.cell) if claim.measure else ({}, {})
     held, not_held = ask.truths(claim.holds, claim.cell) if claim.holds else ({}, {})
@@ -149,7 +149,7 @@ def _judge(
 
 
 def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any]:
-    """Name the seeds that a claim's verdict does without because their runs failed."""
+    """Name the seeds that are missing from a verdict because their runs failed."""
     missing = sorted({one.seed for one in failed} & entry["unknown"].keys())
     if missing and (entry["measured"] or entry["held"]):
         seeds = ", ".join(map(str, missing))
@@ -158,7 +158,7 @@ def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any
 
 
 def _not_testable(reason: str, why: str) -> dict[str, Any]:
-    """Give the verdict of a claim that nothing can be measured for, with one of the kinds of reasons."""
+    """Return the verdict of a claim that cannot be measured, with its kind of reason."""
     return _verdict(rules.not_testable(why)) | {"not_testable": {"reason": reason, "why": why}}
 
 
@@ -209,7 +209,7 @@ def _result(
         "paper": study.paper,
         "findings": study.findings,
         "conclusions": study.conclusions,
-        # the report names what has not been run, too
+        # the report also names what has not been run
         "experiments": [
             {"id": one.id, "title": one.title, "artefact": one.artefact}
             for one in sorted([experiment, *others.values()], key=lambda one: one.file)
@@ -235,7 +235,7 @@ def _date(file: Path) -> str:
 
 
 def _settings(runs: list[Run]) -> list[dict[str, Any]]:
-    """One line a cell: what the network and the flows were."""
+    """Describe the network and the flows of each cell."""
     by_cell: dict[str, Run] = {}
     for run in runs:
         by_cell.setdefault(run.settings.cell, run)
@@ -256,7 +256,7 @@ def _settings(runs: list[Run]) -> list[dict[str, Any]]:
 
 
 def _common(provenances: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Each field of the provenance with the different values that the runs have; one when all were made alike."""
+    """Collect the distinct values of each provenance field; one value when all runs were made alike."""
     values: dict[str, list[Any]] = defaultdict(list)
     for provenance in provenances:
         for name, value in provenance.items():

@@ -1,4 +1,4 @@
-"""The folder of a finished run: its settings, its counters, and its tables, read as far as a question needs them."""
+"""The folder of a finished run: settings, counters and tables, read only as far as a question needs."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ R = TypeVar("R", bound="RunFolder")
 
 
 def keep(make: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
-    """Keep what a method returns, by its arguments."""
+    """Cache what a method returns, by its arguments."""
 
     @wraps(make)
     def keeping(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +38,7 @@ def keep(make: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]
 class RunFolder:
     """The folder of a finished run.
 
-    What is made of its tables goes to `kept`, which many runs may share.
+    What is made of its tables is cached in `kept`, which runs may share.
     """
 
     def __init__(self, folder: Path, kept: Kept | None = None) -> None:
@@ -69,7 +69,7 @@ class RunFolder:
         return pl.scan_parquet(path)
 
     def packets(self, bytes_each: int) -> pl.LazyFrame:
-        """Scan all packets, for a question that needs `bytes_each` of memory for each of them."""
+        """Scan all packets, for a question that takes `bytes_each` of memory per packet."""
         packets = self.table("packets")
         count = packets.select(pl.len()).collect().item()
         if count * bytes_each > MOST_BYTES:
@@ -80,17 +80,17 @@ class RunFolder:
         return packets
 
     def captured(self, tap: str, bytes_each: int) -> pl.LazyFrame:
-        """Scan the packets of a run that was captured at a tap of the bottleneck; see `packets`."""
+        """Scan all packets, if the run was captured at this tap of the bottleneck; see `packets`."""
         if tap not in self.settings.captures:
             raise NotMeasuredError(f"this needs a capture {WHERE[tap]} the bottleneck ({tap})")
         return self.packets(bytes_each)
 
     def until(self, t1: float | None) -> float:
-        """Give the end of an interval, which is by default that of the run."""
+        """Return the end of an interval, by default that of the run."""
         return self.ends_s if t1 is None else t1
 
     def interval_ns(self, t0: float, t1: float | None) -> tuple[int, int]:
-        """Check an interval of the run; t1 is by default its end."""
+        """Check an interval of the run and return it; t1 is by default the end of the run."""
         t1 = self.until(t1)
         if not (math.isfinite(t0) and math.isfinite(t1)):
             raise NeverHappenedError
@@ -101,12 +101,12 @@ class RunFolder:
         return round(t0 * NS), round(t1 * NS)
 
     def nothing(self, what: str, t0: float, t1: float | None) -> NotMeasuredError:
-        """Make the error that says what was missing in an interval."""
+        """Make the error that says what an interval lacks."""
         return NotMeasuredError(f"{what} from {t0:g} s to {self.until(t1):g} s")
 
     @keep
     def traced(self, flow: str, column: str, factor: float) -> Series:
-        """Read what the controller of a flow reports, times a factor."""
+        """Read a column that the controller of a flow reports, times a factor."""
         reported = (pl.col("flow") == self.flow(flow).name) & pl.col(column).is_not_null()
         table = self.table("cwnd").filter(reported).select("time_ns", column).collect()
         if not len(table):

@@ -1,4 +1,4 @@
-"""A folder of runs: STUDY/EXPERIMENT/CELL/seed-N/, and failed-seed-N/ in place of those that failed."""
+"""A folder of runs: STUDY/EXPERIMENT/CELL/seed-N/, or failed-seed-N/ for a run that failed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ class Failure:
 
 
 class Runs:
-    """The runs under a folder. What is made of the tables of those that ended well shares one bounded memory."""
+    """The runs under a folder. They share one bounded cache for what is made of their tables."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -32,7 +32,7 @@ class Runs:
         self._experiments: dict[str, dict[tuple[str, int], Run]] = {}
 
     def by_cell_and_seed(self, experiment: str) -> dict[tuple[str, int], Run]:
-        """List the runs of an experiment that ended well; a folder without summary.json is no run."""
+        """List the runs of an experiment that succeeded; a folder without summary.json is not a run."""
         if experiment not in self._experiments:
             ended = sorted(self._folder.glob(f"*/{experiment}/*/seed-*/summary.json"))
             runs = [Run(summary.parent, self._kept) for summary in ended]
@@ -41,7 +41,7 @@ class Runs:
         return self._experiments[experiment]
 
     def failed(self, experiment: str) -> list[Failure]:
-        """List the runs of an experiment that failed, by cell and seed. What was interrupted has left nothing."""
+        """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
         found = [
             Failure(folder.parent.name, int(folder.name.removeprefix(FAILED)), _reason(folder))
             for folder in self._folder.glob(f"*/{experiment}/*/{FAILED}*")
@@ -49,7 +49,7 @@ class Runs:
         return sorted(found, key=lambda failure: (failure.cell, failure.seed))
 
     def get(self, experiment: str, cell: str, seed: int) -> Run:
-        """Give a run that ended well; NotMeasuredError says why there is none."""
+        """Return a run that succeeded; NotMeasuredError says why there is none."""
         run = self.by_cell_and_seed(experiment).get((cell, seed))
         if run is not None:
             return run

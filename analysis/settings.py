@@ -38,7 +38,7 @@ class Settings:
     cell_values: dict[str, Any]  # of the matrix and the case, by name
     seed: int
     title: str
-    size: str  # of the reproduction the run belongs to: full or quick
+    size: str  # full or quick
     rate_bps: int
     buffer_pkts: int
     forward_s: float
@@ -47,7 +47,7 @@ class Settings:
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
     changes_s: tuple[float, ...]  # instants of all changes of the path
     backward_changes: bool  # whether an event changes the delay of the reverse path
-    backward_rate_bps: int | None  # of the link back, None: it has no limit
+    backward_rate_bps: int | None  # of the reverse path; None: unlimited
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
     sample_s: float
@@ -56,11 +56,6 @@ class Settings:
     keep_captures: bool
     origin_ns: int
     provenance: dict[str, Any]
-
-    @property
-    def packet_s(self) -> float:
-        """Transmission time of a full packet at the initial rate of the bottleneck."""
-        return 8 * PACKET_BYTES / self.rate_bps
 
 
 def load(folder: Path) -> Settings:

@@ -24,7 +24,7 @@ def print_summary(results: Path, console: Console | None = None) -> None:
     table.add_column("experiment", no_wrap=True)
     table.add_column("claims", justify="right")
     for outcome in Outcome:
-        # heads on several lines: the table of all experiments fits 80 columns
+        # heads take several lines, so that the table fits 80 columns
         head = outcome.replace("reproduced", "repro-\nduced").replace(" ", "\n")
         table.add_column(head, justify="right", style=STYLES[outcome])
     table.add_column("wall\ntime", justify="right")

@@ -1,4 +1,4 @@
-"""Where the time of a reproduction went: virtual hours, wall time, what used the processors, and the most memory."""
+"""Reports where the time of a reproduction went: virtual hours, wall time, processors, and peak memory."""
 
 import csv
 import json
@@ -60,11 +60,11 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
 
 
 class Job(NamedTuple):
-    """What Snakemake's table beside a job's log says of it and the processes that it started."""
+    """One job and its processes, from the table that Snakemake writes beside its log."""
 
     name: str
     seconds: float
-    most_mb: float  # resident together, what they share counted once; 0 if it was too short to be looked at
+    most_mb: float  # peak resident memory, shared pages counted once; 0 if the job was too short to be sampled
 
     @property
     def rule(self) -> str:

@@ -1,7 +1,7 @@
 """Evaluates the expressions of claims, with nothing in reach but the vocabulary.
 
-simpleeval walks the syntax tree and knows no statements, imports or lambdas. It is given the few built-in functions
-below, and of runs, series and instants the attributes that `analysis.words` marks.
+simpleeval walks the syntax tree and supports no statements, imports or lambdas. Expressions may call the few built-in
+functions below, and use the attributes of runs, series and instants that `analysis.words` marks.
 """
 
 import ast
@@ -37,14 +37,15 @@ ALL_ATTRIBUTES: Final = frozenset(name for names in ATTRIBUTES.values() for name
 
 
 def problem(expression: str, defined: Collection[str]) -> str | None:
-    """Say what shows, without a run, to be wrong with an expression that may use words of the study's own."""
+    """Say what is wrong with an expression, as far as that shows without a run. It may use the words `defined`."""
     return syntax.problem(expression, KNOWN.union(defined), ALL_ATTRIBUTES)
 
 
 def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
-    """Value of an expression.
+    """Evaluate an expression.
 
-    Raises NotMeasuredError and NeverHappenedError from the data, BadInputError for an expression that makes no sense.
+    Raises NotMeasuredError and NeverHappenedError for what the data cannot tell, BadInputError for an expression that
+    makes no sense.
     """
 
     def name(node: ast.Name) -> Any:
@@ -64,14 +65,14 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         names=name,
         allowed_attrs=ATTRIBUTES,
     )
-    evaluator.functions = FUNCTIONS | vocabulary.functions  # the library's own would come on top of these
+    evaluator.functions = FUNCTIONS | vocabulary.functions  # setting them here replaces the library's own
     evaluator.ATTR_INDEX_FALLBACK = False
     try:
         return evaluator.eval(expression)
     except ZeroDivisionError as error:
         raise NotMeasuredError("division by zero") from error
     except IndexError as error:
-        # an expression speaks of the third loss where there were two
+        # the expression names the third loss of two, say
         raise NeverHappenedError from error
     except BadInputError:
         raise

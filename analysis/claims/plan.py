@@ -1,4 +1,4 @@
-"""What there is to measure: one line for each experiment. `workflows` asks for it before anything runs."""
+"""Lists what there is to measure, one line per experiment. `workflows` asks before anything runs."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,8 +15,8 @@ from scenarios.load import read
 class Planned(TypedDict):
     """One experiment.
 
-    `reads` are the files whose change makes it measured again; `runs_of` is the experiment that simulates for it, and
-    `needs` are all whose runs it looks at; `kunit` says whether a KUnit case decides one of its claims.
+    A change in one of the files `reads` means measuring it again. `runs_of` is the experiment that simulates for it,
+    `needs` are all experiments whose runs it uses, and `kunit` says whether a KUnit case decides one of its claims.
     """
 
     experiment: str
@@ -31,7 +31,7 @@ class Planned(TypedDict):
 def plan(folders: Iterable[Path]) -> list[Planned]:
     """List the experiments of the studies in these folders.
 
-    Raises BadInputError with every problem, a line for each.
+    Raises BadInputError with all problems, one per line.
     """
     found: list[str] = []
     studies: list[tuple[Study, list[Experiment]]] = []
@@ -75,7 +75,7 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
 
 
 def _problems(study: Study, experiments: list[Experiment], known: dict[str, Experiment]) -> Iterator[Problem]:
-    """Find what only shows when the files are seen together."""
+    """Find problems between files."""
     simulated = [one.id for one in known.values() if one.scenario]
     for experiment in experiments:
         document = experiment.document

@@ -1,4 +1,4 @@
-"""Asks the runs of an experiment for the value of an expression, seed by seed."""
+"""Evaluates expressions on the runs of an experiment, seed by seed."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -16,9 +16,9 @@ SINGLE: Final = "single"  # the cell of a scenario without a matrix
 
 
 class Question:
-    """The runs of one experiment, and those of others with the same seed, as expressions ask for them.
+    """Answers expressions from the runs of one experiment, and from other runs with the same seed.
 
-    `words` are the study's own names for expressions, see docs/claims.md.
+    `words` are the names that the claims file gives to expressions, see docs/claims.md.
     """
 
     def __init__(self, runs: Runs, experiment: str, words: Mapping[str, str]) -> None:
@@ -30,15 +30,15 @@ class Question:
         self._answers: dict[tuple[str, str | None, int], Any] = {}
         self._means: dict[tuple[str, str | None], float] = {}
         own = runs.by_cell_and_seed(experiment)
-        # those that failed are asked, too, and answer with the reason
+        # failed runs are asked, too: they answer with the reason
         self.seeds = sorted({seed for _, seed in own} | {failure.seed for failure in runs.failed(experiment)})
-        # an expression without a cell speaks of the only one, if there is only one
+        # an expression without a cell means the only one, if there is only one
         self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
 
     def ask_ahead(self, asked: Iterable[tuple[str, str | None]]) -> None:
-        """Evaluate expressions, each with its cell, seed by seed: runs of one seed at a time are in memory.
+        """Evaluate expressions, each with its cell, seed by seed, so that runs of one seed at a time are in memory.
 
-        Afterwards `numbers` and `truths` know the answers.
+        `numbers` and `truths` then answer from memory.
         """
         together = sorted(set(asked), key=lambda one: one[1] or "")
         for seed in self.seeds:
@@ -46,7 +46,7 @@ class Question:
                 self._answer(expression, cell, seed)
 
     def numbers(self, expression: str, cell: str | None) -> tuple[dict[int, float], dict[int, str]]:
-        """Ask for a number by seed (infinity: it never happened), and by seed the reason where there is none."""
+        """Return a number by seed (infinity: it never happened), and the reason for each seed without one."""
         values, unknown = self._ask(expression, cell, never=math.inf)
         for value in values.values():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -54,7 +54,7 @@ class Question:
         return {seed: float(value) for seed, value in values.items()}, unknown
 
     def truths(self, expression: str, cell: str | None) -> tuple[dict[int, bool], dict[int, str]]:
-        """Ask for a truth by seed, and by seed the reason where there is none."""
+        """Return true or false by seed, and the reason for each seed without an answer."""
         values, unknown = self._ask(expression, cell, never=False)
         for value in values.values():
             if not isinstance(value, bool):
@@ -62,9 +62,9 @@ class Question:
         return values, unknown
 
     def mean_over_seeds(self, expression: str, cell: str | None) -> float:
-        """Ask for the mean of a number over all seeds, for statements about means such as those of a table.
+        """Return the mean of a number over all seeds, for claims about means such as those of a table.
 
-        Raises NeverHappenedError if it never happened in one of them, NotMeasuredError if no seed tells it.
+        Raises NeverHappenedError if it never happened in one of them, NotMeasuredError if no seed has the number.
         """
         if (expression, cell) not in self._means:
             values, unknown = self.numbers(expression, cell)
@@ -77,14 +77,14 @@ class Question:
         return mean
 
     def series(self, expression: str, run: Run) -> Series:
-        """Ask one run for a series."""
+        """Evaluate an expression that gives a series, on one run."""
         value = expressions.evaluate(expression, self._vocabulary(run.settings.cell, run.settings.seed))
         if not isinstance(value, Series):
             raise self._wrong(expression, value, "a series")
         return value
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """List the cells that ran, with the values that their scenario's matrix gives them."""
+        """List the cells that ran, each with its values in the matrix of the scenario."""
         return {
             cell: run.settings.cell_values for (cell, _), run in self.runs.by_cell_and_seed(self.experiment).items()
         }
@@ -101,12 +101,14 @@ class Question:
         return values, unknown
 
     def _answer(self, expression: str, cell: str | None, seed: int) -> Any:
-        """Value of an expression, or why there is none, evaluated once."""
+        """Return the value of an expression, or the error that says why there is none. Each is evaluated once."""
         if (expression, cell, seed) not in self._answers:
             try:
                 answer = expressions.evaluate(expression, self._vocabulary(cell or self.own_cell, seed))
             except NotMeasuredError as error:
-                answer = NotMeasuredError(str(error))  # the one raised holds all that was read on the way
+                answer = NotMeasuredError(
+                    str(error)
+                )  # the original error would keep everything alive that its traceback refers to
             except NeverHappenedError:
                 answer = NeverHappenedError()
             self._answers[expression, cell, seed] = answer
@@ -117,7 +119,7 @@ class Question:
             return self.runs.get(experiment, cell, seed)
 
         if seed != self._seed:
-            # what the study's own words stand for can be long series
+            # the values of defined words can be long series
             self._vocabularies.clear()
             self._seed = seed
         if cell not in self._vocabularies:

@@ -1,4 +1,4 @@
-"""The claims of an experiment, `<name>.claims.yaml`, and the study that it belongs to, `study.yaml` beside it."""
+"""Reads the claims of an experiment, `<name>.claims.yaml`, and its study, `study.yaml` beside it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ from scenarios.schema import load_schema, problems
 
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
 DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
-DASH: Final = "-"  # a dash that the paper prints for none
+DASH: Final = "-"  # papers print a dash for zero
 
 
 @dataclass(frozen=True)
 class Claim:
     """One expected value or predicate, and how it is checked.
 
-    The verdict comes from `holds` or `kunit` where there is one, else from `measure` against what is printed. A claim
-    that says `same_as` has nothing else of its own. `data` is the entry as it is written, without defaults.
+    `holds` or `kunit` decides where given; otherwise `measure` is compared with the printed value. A claim with
+    `same_as` has no other fields. `data` is the entry as written, without defaults.
     """
 
     id: str
@@ -30,34 +30,34 @@ class Claim:
     metric: str
     unit: str | None
     printed: str | None
-    interval: str | tuple[str, str] | None  # the paper's own: plus and minus, or its ends
+    interval: str | tuple[str, str] | None  # as the paper prints it: a half width, or two ends
     approximate: bool
-    statistic: str  # of the seeds' numbers: mean, std or fraction-in-mode
-    paper_runs: int | None  # how many runs of the paper are behind what is printed
-    alternatives: tuple[str, ...]  # other readings of what is printed
+    statistic: str  # over the seeds: mean, std or fraction-in-mode
+    paper_runs: int | None  # how many runs the paper made for the number
+    alternatives: tuple[str, ...]  # other plausible readings of the scan
     cell: str | None
     measure: str | None
     holds: str | None
-    kunit: bool  # the KUnit case of the claim's name decides
-    not_testable: dict[str, str] | None  # its kind of reason, and why
+    kunit: bool  # the KUnit case with the claim's name decides
+    not_testable: dict[str, str] | None  # kind of reason, and explanation
     echo: bool
     same_as: str | None
     data: dict[str, Any]
 
     @property
     def value(self) -> float | None:
-        """The printed number; None where the paper prints none, or words."""
+        """The printed number; None where the paper prints words or nothing."""
         return None if self.printed is None else number(self.printed)
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The ends of the interval, where the paper leaves its value open between two."""
+        """The two ends, where the paper prints a range."""
         return (float(self.interval[0]), float(self.interval[1])) if isinstance(self.interval, tuple) else None
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A number beside the claims, such as one over another interval or one for a figure; it gets no verdict."""
+    """A number without a verdict, such as one over another interval or one for a figure."""
 
     metric: str
     unit: str
@@ -83,8 +83,8 @@ class Experiment:
     file: Path
     title: str
     artefact: str
-    scenario: Path | None  # beside the file, unless it looks at the runs of another
-    runs_of: str  # the experiment whose runs are looked at: itself, or one that simulates for several
+    scenario: Path | None  # beside the file; None where another experiment simulates
+    runs_of: str  # the experiment whose runs it uses: itself, or another
     words: dict[str, str]  # names for expressions that several claims use
     asserts: tuple[Assertion, ...]
     claims: tuple[Claim, ...]
@@ -94,11 +94,11 @@ class Experiment:
     document: Document
 
     def claim(self, name: str) -> Claim | None:
-        """Find a claim by its whole id."""
+        """Find a claim by its full id."""
         return next((claim for claim in self.claims if claim.id == name), None)
 
     def expressions(self) -> Iterator[str]:
-        """Give every expression that measuring this experiment evaluates."""
+        """Yield every expression that measuring this experiment evaluates."""
         yield from self.words.values()
         yield from (one.measure for one in self.also_measured)
         yield from (one.holds for one in self.asserts)
@@ -122,7 +122,7 @@ class Study:
 def load(file: Path) -> Experiment:
     """Read and check the claims of an experiment.
 
-    Raises BadInputError with every problem, a line for each.
+    Raises BadInputError with all problems, one per line.
     """
     document = _read(file, "claims")
     found = list(_problems(document))
@@ -167,18 +167,18 @@ def load_study(folder: Path) -> Study:
 
 
 def claims_files(folder: Path) -> list[Path]:
-    """List the files with claims in the folder of a study."""
+    """List the claims files in the folder of a study."""
     return sorted(folder.glob(f"*{CLAIMS}"))
 
 
 def shown_here(claim: Claim, original: Claim) -> Claim:
-    """Give the claim of another experiment as it is shown under an id of this one."""
+    """Return a claim of another experiment under an id of this one."""
     data = {**original.data, "id": claim.id, "same_as": original.id}
     return replace(original, id=claim.id, same_as=original.id, data=data)
 
 
 def number(printed: str) -> float | None:
-    """Give the number that is printed; a dash is none at all, words are no number."""
+    """Parse a printed number: a dash is 0, words are None."""
     try:
         return 0.0 if printed == DASH else float(printed)
     except ValueError:
@@ -197,7 +197,7 @@ def _read(file: Path, schema: str) -> Document:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    """Find what the schema cannot say."""
+    """Find problems that the schema cannot express."""
     data = document.data
     yield from _bad_expressions(document)
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The form of an expression, as far as it shows without a run."""
+"""Checks and takes apart expressions without a run."""
 
 import ast
 import difflib
@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 LONGEST: Final = 1000  # characters of an expression
-ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words that lead to other runs
+ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words for other runs
 
 
 def problem(expression: str, names: Collection[str], attributes: Collection[str]) -> str | None:
-    """Say what is wrong with an expression that may use these names, and these attributes of what they give."""
+    """Say what is wrong with an expression that may use these names and attributes; None if nothing is."""
     if len(expression) > LONGEST:
         return f"at most {LONGEST} characters"
     try:
@@ -39,21 +39,21 @@ def _unknown(expression: str, names: Collection[str], attributes: Collection[str
 def experiments(expression: str) -> Iterator[str]:
     """Name the experiments whose runs an expression asks for: `run("id", ...)`.
 
-    `mean_over_seeds` takes expressions as text, so texts are looked into, too.
+    `mean_over_seeds` takes an expression as a string, which is searched, too.
 
-    Raises SyntaxError or ValueError for what is not an expression, or does not name the experiment as a text.
+    Raises SyntaxError or ValueError for what is not an expression, or does not name the experiment by a string.
     """
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "run":
             if (name := _first_text(node)) is None:
-                raise ValueError("run() takes the id of an experiment as a text")
+                raise ValueError("run() takes the id of an experiment as a string")
             yield name
         elif (text := _over_seeds(node)) is not None:
             yield from experiments(text)
 
 
 def _over_seeds(node: ast.AST) -> str | None:
-    """Give the expression whose mean over the seeds a node asks for."""
+    """Return the expression inside a call of `mean_over_seeds`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "mean_over_seeds":
         return _first_text(node)
     return None
@@ -65,7 +65,7 @@ def _first_text(call: ast.Call) -> str | None:
 
 
 def is_about_means(expression: str, words: Mapping[str, str]) -> bool:
-    """Whether an expression speaks of means over the seeds, itself or through the words that it uses."""
+    """Say whether an expression is about means over the seeds, directly or through the words it uses."""
     names = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
     others = {name: text for name, text in words.items() if name not in names}
     return "mean_over_seeds" in names or any(is_about_means(words[name], others) for name in names & words.keys())

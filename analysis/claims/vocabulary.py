@@ -19,9 +19,9 @@ FindRun = Callable[[str, str], Run]  # (experiment, cell) -> the run with the se
 
 
 class Vocabulary:
-    """All words for one cell and seed: those of its own run, if it has one, the way to other runs, the study's own.
+    """All words for one cell and seed: those of its run, if it has one, those for other runs, and defined words.
 
-    `definitions` are the study's own words: expressions, each of which may use those before it.
+    `definitions` are the expressions that the claims file names; each may use those above it.
     """
 
     def __init__(self, own: Run | None, experiment: str, find: FindRun, definitions: Mapping[str, str]) -> None:
@@ -42,7 +42,7 @@ class Vocabulary:
         return getattr(self._own, name)
 
     def before(self, name: str) -> "Vocabulary":
-        """Give the vocabulary that the definition of a word may use."""
+        """Return the vocabulary that the definition of a word may use."""
         earlier = copy(self)
         earlier.definitions = dict(itertools.takewhile(lambda item: item[0] != name, self.definitions.items()))
         return earlier

@@ -1,4 +1,4 @@
-"""Whether two samples differ: an exact rank test, and what many tests at once allow to say."""
+"""Tests whether two samples differ: an exact rank test, and a correction for many tests at once."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ LEVEL: Final = 0.05
 
 
 def rank_test(one: Sequence[float], other: Sequence[float], level: float = 1.0) -> float | None:
-    """Give the two-sided p-value of the Mann-Whitney test, exact also with ties.
+    """Return the two-sided p-value of the Mann-Whitney test, exact even with ties.
 
     None without numbers, and where no way of dealing them has a p-value of at most `level`: nothing can be shown then.
 
@@ -23,7 +23,7 @@ def rank_test(one: Sequence[float], other: Sequence[float], level: float = 1.0) 
     _, group, count = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (2 * np.cumsum(count) - count + 1)[group]  # mid-ranks, doubled: whole numbers
     # ways[k][s]: choices of k numbers whose doubled ranks sum up to s
-    ways = np.zeros((len(one) + 1, int(ranks.sum()) + 1), object)  # Python's whole numbers: they become large
+    ways = np.zeros((len(one) + 1, int(ranks.sum()) + 1), object)  # Python integers, since they become large
     ways[0, 0] = 1
     for rank in map(int, ranks):
         ways[1:, rank:] += ways[:-1, :-rank].copy()
@@ -35,7 +35,7 @@ def rank_test(one: Sequence[float], other: Sequence[float], level: float = 1.0) 
 
 
 def smallest_p(one: int, other: int) -> float:
-    """Give the smallest p-value that samples of these sizes can have."""
+    """Return the smallest p-value that samples of these sizes can have."""
     p = rank_test(range(one), range(one, one + other))
     return 1.0 if p is None else p
 

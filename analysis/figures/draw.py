@@ -33,21 +33,21 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) 
             _draw(experiment, runs, out)
         page.write_viewer(out)
         return
-    # a fork would take the threads of the libraries along half
+    # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
         drawn = pool.map(partial(_draw, runs=runs, out=out), experiments)
         page.write_viewer(out)
         for _ in drawn:
-            pass  # what one of them raised is raised here
+            pass  # errors of the workers are raised here
 
 
 def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[str]:
-    """Those whose figure is missing, or older than what was measured or than `code`, which changes as programs do."""
+    """List those whose figure is missing, or older than its measurements or than `code`, which programs touch."""
     return [experiment for experiment in experiments if not _is_current(out / experiment, code)]
 
 
 def _is_current(folder: Path, code: Path | None) -> bool:
-    last = folder / CAPTION  # it is written after the others
+    last = folder / CAPTION  # it is written last
     sources = [folder / MEASURED, *([code] if code else [])]
     return last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
 

@@ -1,4 +1,4 @@
-"""The numbers that a declared figure shows, asked while the runs are at hand: verdicts.json carries them on."""
+"""Measures the numbers that a declared figure shows; verdicts.json hands them to the drawing."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
 
 
 def asked_by(figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
-    """All expressions that `numbers_of` asks, each with its cell."""
+    """Yield all expressions that `numbers_of` evaluates, each with its cell."""
     for one in figure.children("values"):
         if "claim" not in one.data:
             yield one.get("measure", str), one.maybe("cell", str)
@@ -49,7 +49,7 @@ class _Point(NamedTuple):
 
 
 def _points(figure: Document, plot: Document, ask: Question) -> Iterator[_Point]:
-    """What a plot asks of every cell that it shows."""
+    """Yield what a plot needs of every cell that it shows."""
     over = figure.get("over", str)
     labels = figure.maybe("labels", dict) or {}
     wanted = figure.maybe("only", dict) or {}

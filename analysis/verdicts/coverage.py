@@ -1,4 +1,4 @@
-"""How often the rules are right: synthetic claims whose truth is known, judged like the papers' claims.
+"""Measures how often the rules are right, on synthetic claims whose truth is known.
 
 `python -m analysis.verdicts.coverage` prints the table of docs/verdicts.md.
 """
@@ -15,15 +15,15 @@ from analysis.verdicts import rules
 from analysis.verdicts.expected import Expected
 from analysis.verdicts.rules import BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
 
-CLAIMS: Final = 1000  # synthetic claims a row
+CLAIMS: Final = 1000  # synthetic claims per row
 JUDGED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
 
-Draw = Callable[[np.random.Generator, int], list[float]]  # (generator, count) -> numbers of that many seeds
+Draw = Callable[[np.random.Generator, int], list[float]]  # (generator, count) -> one number per seed
 
 
 @dataclass(frozen=True)
 class Case:
-    """Claims of one kind and truth; `expected` None: a predicate, and `draw` gives 1 where it holds."""
+    """Claims of one kind and truth. Without `expected` it is a predicate, and `draw` gives 1 where it holds."""
 
     kind: str
     truth: str
@@ -36,12 +36,12 @@ def _normal(mean: float, std: float) -> Draw:
 
 
 def _skewed(mean: float, spread: float) -> Draw:
-    """Numbers whose logarithms are normal with that deviation."""
+    """Draw numbers whose logarithms are normal with that deviation."""
     return lambda random, count: list(mean * random.lognormal(-(spread**2) / 2, spread, count))
 
 
 def _losses(rate: float) -> Draw:
-    """Loss rates of runs of 50,000 packets, 300 s at 2 Mbit/s."""
+    """Draw loss rates of runs of 50,000 packets, 300 s at 2 Mbit/s."""
     return lambda random, count: list(random.poisson(50_000 * rate, count) / 50_000)
 
 
@@ -50,14 +50,14 @@ def _holds(fraction: float) -> Draw:
 
 
 def _modes(fraction: float) -> Draw:
-    """Two kinds of outcomes, 141 and 216; the first comes in that fraction of the seeds."""
+    """Draw outcomes of two kinds, 141 and 216; the first comes in that fraction of the seeds."""
     return lambda random, count: list(
         np.where(random.random(count) < fraction, 141.0, 216.0) + random.normal(0, 1, count)
     )
 
 
 def cases() -> Iterator[Case]:
-    """Give the rows of the table. What is true is on the paper's value, near between the bounds, false far outside."""
+    """Yield the rows of the table. True is on the paper's value, near between the bounds, false far outside."""
     index = Expected("0.65", "1", "jain")  # reproduced within 0.035, near within 0.085
     means = (("true", 0.65), ("just reproduced", 0.685), ("near", 0.71), ("just near", 0.735), ("false", 0.80))
     for truth, mean in means:
@@ -88,7 +88,7 @@ def cases() -> Iterator[Case]:
 
 
 def _judge(case: Case, numbers: list[float]) -> Verdict:
-    """Judge what some seeds have."""
+    """Judge the numbers of some seeds."""
     if case.expected is None:
         return rules.judge_predicate(int(sum(numbers)), len(numbers))
     return rules.judge_number(case.expected, dict(enumerate(numbers, 1)))
@@ -96,7 +96,7 @@ def _judge(case: Case, numbers: list[float]) -> Verdict:
 
 @dataclass(frozen=True)
 class Row:
-    """Verdicts of the claims of a case after the first seeds, and after as many as the rules then want."""
+    """Verdicts of the claims of a case after the first seeds, and after as many as the rules then ask for."""
 
     case: Case
     first: Counter[Outcome]

@@ -12,7 +12,7 @@ STATISTICS: Final[tuple[Statistic, ...]] = ("mean", "std", "fraction-in-mode")
 class Expected:
     """One printed number, or a range of them.
 
-    Numbers are the strings that the paper prints, since "0.10" is known to more than "0.1".
+    Numbers are strings as the paper prints them, since "0.10" says more than "0.1".
     """
 
     printed: str
@@ -22,17 +22,17 @@ class Expected:
     upper: str | None = None  # the upper end, where the text leaves a range open and `printed` is its lower end
     hedged: bool = False  # "about", "soon after"
     half_width: float | None = None  # of the paper's own 95 % interval, in `unit`
-    runs: int | None = None  # how many runs of the paper are behind the number
-    alternatives: tuple[str, ...] = ()  # other plausible readings of a print that is hard to read
+    runs: int | None = None  # how many runs the paper made for the number
+    alternatives: tuple[str, ...] = ()  # other plausible readings of a scan that is hard to read
 
     def readings(self) -> "list[Reading]":
-        """Give the printed value first, then its alternatives."""
+        """Return the printed value first, then its alternatives."""
         return [reading(self.printed, self.upper), *(reading(other) for other in self.alternatives)]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading of a print: a number, or a range from `low` to `high`; each end may be off by `rounding`."""
+    """One reading of the scan: a number, or a range from `low` to `high`; each end may be off by `rounding`."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""The headline: findings of a study, each an independent result that several claims stand for."""
+"""The headline: verdicts of findings, independent results that several claims may stand for."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from analysis.verdicts.rules import ORDER, Outcome
 
-DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from what the scenario was given
+DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
 
 
 def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Outcome]:
-    """Give the verdict of each finding of a study, from the entries of its claims in verdicts.json.
+    """Return the verdict of each finding of a study, from the entries of its claims in verdicts.json.
 
-    A finding stands only if all that is said about it does, so the worst of its claims decides; what cannot be tested
-    counts only where nothing else does. A claim without a `finding` is one by itself. A claim that the paper repeats
+    A finding stands only if all its claims do, so the worst of them decides; claims that are not testable count only
+    where no other claim does. A claim without a `finding` is a finding by itself. A claim that the paper repeats
     elsewhere (`same_as`) counts once.
     """
     worst: dict[str, Outcome] = {}

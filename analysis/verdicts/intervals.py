@@ -1,4 +1,4 @@
-"""95 % confidence intervals of what was measured over seeds, one for each kind of statistic.
+"""95 % confidence intervals over seeds, one for each kind of statistic.
 
 All are closed formulas. A bootstrap of three to twenty numbers resamples a sample that is too small to stand for its
 population (five numbers have 126 different resamples) and covers less than it says; it also needs random numbers.
@@ -29,7 +29,7 @@ def mean(values: Sequence[float]) -> Interval:
 def mean_of_rates(values: Sequence[float]) -> Interval:
     """Student's interval of the logarithm of a mean (delta method), for rates that differ by factors.
 
-    It stays above zero, and takes seeds without the event as the zeros that they are. No event at all is (0, 0).
+    It stays above zero, and seeds without the event count as zeros. No event at all gives (0, 0).
     """
     centre = fmean(values)
     if centre == 0:
@@ -47,14 +47,14 @@ def deviation(values: Sequence[float]) -> Interval:
     count, centre, std = len(values), fmean(values), standard_deviation(values)
     if std == 0:
         return 0.0, 0.0
-    # the deviation with n below, as kurtosis has it
+    # kurtosis uses the deviation with n in the denominator
     excess = fmean(((value - centre) / std) ** 4 for value in values) * (count / (count - 1)) ** 2 - 3
     low, high = deviation_factors(2 / (2 / (count - 1) + max(excess, 0.0) / count))
     return std * low, std * high
 
 
 def deviation_factors(degrees: float) -> Interval:
-    """Give the ends of the chi-square interval of a standard deviation, as factors of the deviation measured.
+    """Return the ends of the chi-square interval of a standard deviation, as factors of the measured one.
 
     The quantiles are Wilson and Hilferty's, good to one percent from five degrees of freedom on, too wide below.
     """
@@ -66,7 +66,7 @@ def deviation_factors(degrees: float) -> Interval:
 
 
 def fraction(count: int, of: int) -> Interval:
-    """Wilson's interval of a fraction, which is sound for few seeds and for all or none of them."""
+    """Wilson's interval of a fraction, which is sound for few seeds, and when all or none count."""
     z2 = NORMAL95**2
     centre = (count + z2 / 2) / (of + z2)
     half = NORMAL95 / (of + z2) * math.sqrt(count * (of - count) / of + z2 / 4)
@@ -74,7 +74,7 @@ def fraction(count: int, of: int) -> Interval:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the width of Student's interval of the mean; 0 for a single number, which has none."""
+    """Half the width of Student's interval of the mean; 0 for a single number."""
     count = len(values)
     return student95(count - 1) * standard_deviation(values) / math.sqrt(count) if count > 1 else 0.0
 

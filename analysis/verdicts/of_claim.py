@@ -1,4 +1,4 @@
-"""Claims of the registry, as the rules judge them."""
+"""Applies the rules to claims of the registry."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from analysis.verdicts.rules import Verdict
 def judge(
     claim: Claim, words: Mapping[str, str], values: Mapping[int, float], held: Mapping[int, bool]
 ) -> Verdict | None:
-    """Judge a claim by its numbers or truths by seed; None where there are none.
+    """Judge a claim by what each seed measured; None where no seed measured anything.
 
     `words` are those of the claim's experiment.
     """

@@ -1,4 +1,4 @@
-"""One verdict for one claim: a 95 % interval of what was measured against the zones that tolerances.yaml allows."""
+"""Judges a claim: a 95 % interval of what was measured against the zones that tolerances.yaml allows."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ BOUND: Final = 20
 BOUND_OF_FRACTIONS: Final = 50
 LOOKS: Final = (FIRST, 10, BOUND, BOUND_OF_FRACTIONS)
 
-# Bounds are closed, and equal to within less than one packet of the shortest run, so no rounding of floats decides.
+# Bounds are closed, with less than one packet of the shortest run as slack, so that no rounding of floats decides.
 EPSILON: Final = 1e-5
 
 
@@ -74,34 +74,34 @@ class _Possible:
 
 
 def _all_of(*parts: _Possible) -> _Possible:
-    """Join conditions that all have to be met: the worst of them counts."""
+    """Combine conditions that must all be met: the worst counts."""
     return _Possible(
         max((part.best for part in parts), key=ORDER.index), max((part.worst for part in parts), key=ORDER.index)
     )
 
 
 def _any_of(parts: list[_Possible]) -> _Possible:
-    """Join readings of which one is right, but nobody knows which: what any of them leaves possible is possible."""
+    """Combine readings of which an unknown one is right: what any of them leaves possible is possible."""
     return _Possible(
         min((part.best for part in parts), key=ORDER.index), max((part.worst for part in parts), key=ORDER.index)
     )
 
 
 def _either(*parts: _Possible) -> _Possible:
-    """Join conditions of which one has to be met: the best of them counts."""
+    """Combine conditions of which one must be met: the best counts."""
     return _Possible(
         min((part.best for part in parts), key=ORDER.index), min((part.worst for part in parts), key=ORDER.index)
     )
 
 
 def _at_best_near(part: _Possible) -> _Possible:
-    """Take a condition for near: only where it is fully met."""
+    """Turn a condition into one for near, which holds only where it is fully met."""
     met = {Outcome.REPRODUCED: Outcome.NEAR}
     return _Possible(met.get(part.best, Outcome.NOT_REPRODUCED), met.get(part.worst, Outcome.NOT_REPRODUCED))
 
 
 def _compare(interval: Interval, zones: Zones) -> _Possible:
-    """Say what is possible for a value in the interval."""
+    """Return the outcomes that are possible for a value in the interval."""
 
     def inside(zone: Interval) -> bool:
         return _at_most(zone[0], interval[0]) and _at_most(interval[1], zone[1])
@@ -121,9 +121,9 @@ def _at_most(low: float, high: float) -> bool:
 
 
 def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool = False) -> Verdict:
-    """Judge the numbers that the seeds have; infinity stands for an event that never happened.
+    """Judge one number per seed; infinity stands for an event that never happened.
 
-    `of_means`: the number is made of means over all seeds, so it is one number however many seeds give it.
+    `of_means`: the number is made of means over all seeds, so it is one number, repeated for each seed.
     """
     numbers = list(values.values())
     of_modes = expected.statistic == "fraction-in-mode"
@@ -223,7 +223,7 @@ def _points(expected: Expected) -> str:
 def _verdict(
     possible: _Possible, why: str, rule: str, reason: str, interval: Interval | None, seeds: int, alone: str
 ) -> Verdict:
-    """Make the verdict. A single value decides as it is; `alone` says why it has no interval."""
+    """Make the verdict. A single value decides by itself; `alone` says why it has no interval."""
     if seeds == 1:
         return Verdict(possible.outcome, f"{why}; {alone}", rule, reason)
     if possible.outcome == Outcome.UNDECIDED:
@@ -255,7 +255,7 @@ def _repeated(numbers: list[float], count: int) -> list[float]:
 def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
     """Judge a predicate by the fraction of the seeds in which it held.
 
-    `of_means`: it speaks of means over all seeds, so it is one statement however many seeds are asked.
+    `of_means`: it is about means over all seeds, so it is one statement, repeated for each seed.
     """
     if of_means:
         return _judge_fraction(held // seeds, 1, OF_MEANS)
@@ -302,5 +302,5 @@ def judge_case(name: str, outcome: str | None) -> Verdict:
 
 
 def not_testable(why: str) -> Verdict:
-    """Make the verdict of a claim that nothing can be measured for."""
+    """Make the verdict of a claim that cannot be measured."""
     return Verdict(Outcome.NOT_TESTABLE, why, "", "")

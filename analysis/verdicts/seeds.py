@@ -1,6 +1,6 @@
-"""Which cells get more seeds: those whose claims are undecided, as far as a budget of virtual time goes.
+"""Decides which cells get more seeds: those of undecided claims, within a budget of virtual time.
 
-A function of verdicts and plans alone, so every machine that measures the same decides the same.
+The decision depends on verdicts and plans alone, so it is the same on every machine that measures the same.
 """
 
 import ast
@@ -14,8 +14,8 @@ from analysis.verdicts.rules import Outcome
 
 Cell = tuple[str, str]  # (experiment that simulates it, cell)
 
-# Of the first batch's virtual time. A complete run takes an evening on a laptop; half as much again is what its owner
-# still waits for. It buys what is cheap: to halve every interval would take three times the first batch.
+# Part of the first batch's virtual time. Who waited for that on a laptop still waits for half as much again, which buys
+# what is cheap: halving every interval would take three times the first batch.
 BUDGET: Final = 0.5
 
 
@@ -29,11 +29,11 @@ class Batch:
 
 @dataclass
 class Asked:
-    """What is asked for.
+    """The decision.
 
-    `seeds` is how many a cell should have, only for cells that have fewer; `claims` need them. `beyond` are the claims
-    that the budget does not reach, with the virtual seconds that they would cost. `undecidable` are those that as many
-    seeds as are allowed are not expected to decide.
+    `seeds` has the number of seeds for each cell that needs more, and `claims` are the claims that need them. `beyond`
+    are the claims beyond the budget, with the virtual seconds that they would cost. `undecidable` are those that the
+    allowed number of seeds is not expected to decide.
     """
 
     seeds: dict[Cell, int] = dataclasses.field(default_factory=dict)
@@ -41,15 +41,15 @@ class Asked:
     beyond: dict[str, float] = dataclasses.field(default_factory=dict)
     undecidable: list[str] = dataclasses.field(default_factory=list)
     first_s: float = 0.0
-    spent_s: float = 0.0  # on seeds beyond the first batch that are there, or were asked for before
-    virtual_s: float = 0.0  # that is asked for now
+    spent_s: float = 0.0  # on seeds beyond the first batch, run or asked for before
+    virtual_s: float = 0.0  # of the seeds asked for now
 
 
 def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch], before: Mapping[Cell, int]) -> Asked:
     """Decide which cells get more seeds.
 
-    Claims that a known number of seeds is expected to decide come before those that have one seed only and tell nothing
-    about others; then the cheapest come first, whatever their verdicts are.
+    Claims that more seeds are expected to decide come before those with a single seed, which says nothing about other
+    seeds; among them the cheapest come first, whatever their verdicts are.
 
     Args:
         measured: the contents of the verdicts.json files of all experiments.
@@ -74,7 +74,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
     for result in results:
         for claim in result["claims"]:
             if "same_as" in claim:
-                continue  # it asks where it stands itself
+                continue  # the original asks
             if wanted := claim.get("seeds_wanted", 0):
                 cells = dict.fromkeys(_cells(claim, result, have), wanted)
                 alone = min((len(ran[cell]) for cell in cells), default=0) < 2
@@ -82,7 +82,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
             elif claim["verdict"] == Outcome.UNDECIDED:
                 asked.undecidable.append(claim["id"])
     for _, _, name, cells in sorted(waiting, key=lambda one: one[:3]):
-        virtual_s = cost_s(cells)  # less than at first where a cheaper claim has asked for the same seeds
+        virtual_s = cost_s(cells)  # a cheaper claim may have asked for some of these seeds
         if not virtual_s:
             continue
         if asked.spent_s + asked.virtual_s + virtual_s > BUDGET * asked.first_s:
@@ -97,7 +97,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
 
 
 def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
-    """Give the cells a claim looks at: its own and those its expressions name; all where they put a name together."""
+    """Return the cells of a claim: its own and those its expressions name; all where they compute a name."""
     own = result["experiment"]["runs_of"]
     asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
     words = result["experiment"].get("words") or {}
@@ -108,7 +108,7 @@ def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[C
 
 
 def _named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
-    """Give (experiment, cell) for each use of a run; None for a cell whose name is put together."""
+    """Yield (experiment, cell) for each use of a run; None for a cell whose name is computed."""
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.Name) and node.id in words:
             earlier = {name: text for name, text in words.items() if name != node.id}

@@ -1,4 +1,4 @@
-"""What a claim measured over its seeds: mean and spread."""
+"""Mean and spread over the seeds."""
 
 import math
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from analysis.verdicts.intervals import half_width, standard_deviation
 class Spread:
     """Numbers over seeds.
 
-    `never` counts the seeds in which the event in question did not happen; the rest holds for the other seeds and is
-    None when there are none. `ci95` is half the width of the 95 % interval of the mean (Student).
+    `never` counts the seeds in which the event did not happen; the other fields are about the remaining seeds, and None
+    if there are none. `ci95` is half the width of the 95 % interval of the mean (Student).
     """
 
     seeds: int
@@ -26,7 +26,7 @@ class Spread:
 
 
 def spread(values: Mapping[int, float]) -> Spread:
-    """Sum up numbers by seed; what is not finite never happened. Deviation and interval need two seeds."""
+    """Summarize numbers by seed; infinity never happened. Deviation and interval need two seeds."""
     finite = [value for value in values.values() if math.isfinite(value)]
     never = len(values) - len(finite)
     if not finite:

@@ -16,7 +16,7 @@ SCALES: Final = ("difference", "ratio")
 
 @dataclass(frozen=True)
 class Zones:
-    """Where a measured interval has to lie: in `reproduced`, or in `near` around it."""
+    """Where a measured interval must lie: within `reproduced`, or within `near` around it."""
 
     reproduced: Interval
     near: Interval
@@ -30,7 +30,7 @@ class Distance:
     relative: float
 
     def of(self, value: float) -> float:
-        """Give the distance from a value, in its unit."""
+        """Return the distance from a value, in its unit."""
         return max(self.absolute, self.relative * abs(value))
 
 
@@ -38,7 +38,7 @@ class Distance:
 class NumberRule:
     """How far numbers of one kind may be from the paper's, with the reason.
 
-    `is_ratio`: `relative` r allows a factor of 1 + r in both directions, so that a tenth is as far away as ten times.
+    `is_ratio`: a `relative` of r allows a factor of 1 + r in both directions, so a tenth is as far away as ten times.
     """
 
     name: str
@@ -58,7 +58,7 @@ class NumberRule:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """The whole file."""
+    """The contents of tolerances.yaml."""
 
     hedge: float
     numbers: tuple[NumberRule, ...]
@@ -66,11 +66,11 @@ class Tolerances:
     predicates_reason: str
 
     def rule(self, expected: Expected) -> NumberRule:
-        """Find the rule for a number: the first that fits; the last fits all."""
+        """Find the rule for a number: the first that fits. The last fits everything."""
         return next(rule for rule in self.numbers if rule.fits(expected))
 
     def zones(self, expected: Expected, reading: Reading) -> Zones:
-        """Give the zones around one reading of the scan, rounding included."""
+        """Return the zones around one reading of the scan, rounding included."""
         rule = self.rule(expected)
         hedge = self.hedge if expected.hedged else 1.0
         reproduced, near = (
@@ -85,7 +85,7 @@ def _zone(expected: Expected, reading: Reading, is_ratio: bool, hedge: float, di
         return reading.low - reading.rounding - margin, reading.high + reading.rounding + margin
     absolute = hedge * distance.absolute
     if reading.high == 0:
-        return -absolute, absolute  # no factor leads away from zero, and a rate printed as zero means no event at all
+        return -absolute, absolute  # no factor leads away from zero, and a printed zero means no event at all
     factor = 1 + hedge * distance.relative
     below, above = 1 / factor, factor
     if expected.statistic == "std" and expected.runs:

@@ -143,7 +143,7 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
         ({"measure": "queue_ms.meen(1, 2)"}, "unknown word 'meen' (did you mean mean?)"),
         ({"holds": "all([cell(n).shar('a') for n in ['b']])"}, "claims[0].holds: found"),
         ({"measure": "mean_over_seeds('jian()')"}, "unknown word 'jian'"),
-        ({"measure": "run(x).jain()"}, "run() takes the id of an experiment as a text"),
+        ({"measure": "run(x).jain()"}, "run() takes the id of an experiment as a string"),
         ({"measure": "1", "paper": "six"}, "claims[0].paper: found 'six'; allowed: a number to judge by, or `holds`"),
         ({"measure": "1", "paper": 1.5}, "claims[0].paper: found 1.5; allowed: text"),
         ({"measure": 1}, "claims[0].measure: found 1; allowed: text"),

@@ -82,9 +82,9 @@ def test_slices_of_time_change_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     packets += [Packet(0, 8.0, 9.5), Packet(1, 8.5, None), Packet(0, 9.9, None)]
     folder = write(tmp_path, Made(packets))
     write_columns(folder)
-    whole = Run(folder)._passages
+    whole = Run(folder).passages
     monkeypatch.setattr(bottleneck, "SLICE_PKTS", slice_pkts)
-    assert Run(folder)._passages.equals(whole)
+    assert Run(folder).passages.equals(whole)
     assert whole["dropped"].sum() == 8
     assert whole["left_ns"].null_count() == 8 + 2
 
