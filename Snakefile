@@ -5,6 +5,7 @@
 #   snakemake --cores all icccn      one study
 #   snakemake --cores all <id>       one experiment, by its id
 #   snakemake --cores all more-seeds everything, then which cells need more seeds; repeat until none does
+#   snakemake --cores all site       everything, and one folder of it for a web host
 #   snakemake --cores all archive    everything, and an archive of it for a repository
 from snakemake.utils import min_version, validate
 
@@ -41,6 +42,7 @@ include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with colu
 include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/report.smk"  # everything -> figures, pages, and a table at the end
+include: "workflows/rules/site.smk"  # everything -> a folder for a web host
 include: "workflows/rules/archive.smk"  # everything -> an RO-Crate
 include: "workflows/rules/reference.smk"  # compares results with those kept in the repository
 include: "workflows/rules/progress.smk"  # what is printed meanwhile

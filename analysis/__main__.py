@@ -101,6 +101,12 @@ def _report(options: argparse.Namespace) -> None:
     write_report(options.results, options.out, reference, [results_of(*one) for one in options.beside])
 
 
+def _site(options: argparse.Namespace) -> None:
+    from analysis.site import write_site
+
+    write_site(Path(__file__).resolve().parents[1], options.results, options.out)
+
+
 def _summary(options: argparse.Namespace) -> None:
     from analysis.summary import print_summary
 
@@ -164,6 +170,7 @@ _COMMANDS = {
     "measure": _measure,
     "figure": _figure,
     "report": _report,
+    "site": _site,
     "summary": _summary,
     "reference": _reference,
     "diff": _diff,
@@ -212,6 +219,10 @@ def _parser() -> argparse.ArgumentParser:
     other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="how many draw at a time")
+
+    site = commands.add_parser("site", help="report, documentation and comparisons as one static folder")
+    site.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    site.add_argument("--out", type=Path, required=True, help="folder for the site; what is there is replaced")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
     summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")

@@ -13,6 +13,7 @@ STAGES = {
     "measure": "analysis.measure",
     "figures": "analysis.figures",
     "report": "analysis.report",
+    "site": "analysis.site",
     "compare": "analysis.compare.scenario",
     "comparison": "analysis.compare.pages",
     "interop": "analysis.interop",

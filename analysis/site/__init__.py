@@ -1,0 +1,125 @@
+"""One static folder for any web host: report, documentation, comparisons, and a page that leads there."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analysis.errors import BadInputError
+from analysis.report import TEMPLATES, pages, render, write_shared
+
+OWN: Final = Path(__file__).with_name("templates")
+REPORT: Final = "report/index.html"
+SHIM: Final = "iframe-worker.js"
+# captures and columns stay at home; what pages show and link goes along
+LEFT_OUT: Final = ("*.parquet", "runs", "studies", "logs", ".made-for-*", ".snakemake")
+_LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the site: its page, its title, and what a reader finds there."""
+
+    page: str
+    title: str
+    says: str
+
+
+def write_site(project: Path, results: Path, out: Path) -> Path:
+    """Put everything below a folder of results, and the documentation of a checkout, into a folder; returns its index.
+
+    Raises BadInputError where there is no report, or the documentation cannot be made.
+    """
+    if not any((results / folder / REPORT).exists() for folder in ("", "quick")):
+        raise BadInputError(f"{results / REPORT}: missing; make it with: snakemake --cores all")
+    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        partial.chmod(0o755)
+        parts = [*_reports(results, partial), *_folders(results, partial), _documentation(project, partial)]
+        write_shared(partial)
+        render(pages(OWN, TEMPLATES), "site.html", partial / "index.html", {"parts": parts})
+        (partial / ".nojekyll").touch()  # GitHub Pages leaves out files that begin with _ otherwise
+        shutil.rmtree(out, ignore_errors=True)
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return out / "index.html"
+
+
+def _reports(results: Path, out: Path) -> list[Part]:
+    parts = []
+    known = (
+        ("", "report", "The report", "What came out, paper by paper, and the evidence"),
+        ("quick", "quick", "The quick report", "The same, each experiment at its smallest telling size"),
+    )
+    for folder, name, title, says in known:
+        made = results / folder / "report"
+        if not (made / "index.html").exists():
+            continue
+        _copy(made, out / name)
+        parts.append(Part(f"{name}/index.html", title, says))
+        more = (
+            ("explained.html", "LEDBAT in ten minutes", "What LEDBAT does, with live figures and packets of real runs"),
+            ("changes.html", "What changed", "Claims that differ from the last complete reproduction; also as a feed"),
+            ("machines.html", "Agreement across machines", "The same claims, measured elsewhere"),
+        )
+        parts += [Part(f"{name}/{page}", head, told) for page, head, told in more if (made / page).exists()]
+    return parts
+
+
+def _folders(results: Path, out: Path) -> list[Part]:
+    """Copy the pages of comparisons and of interoperation, a folder each."""
+    parts = []
+    for kind, title, says in (
+        ("compare", "Comparison", "Implementations beside each other, in the same scenarios"),
+        ("interop", "Interoperation", "Which implementations understand each other"),
+    ):
+        for index in sorted(results.glob(f"{kind}/*/index.html")):
+            _copy(index.parent, out / kind / index.parent.name)
+            parts.append(Part(f"{kind}/{index.parent.name}/index.html", f"{title}: {index.parent.name}", says))
+    return parts
+
+
+def _copy(folder: Path, out: Path) -> None:
+    shutil.copytree(folder, out, ignore=shutil.ignore_patterns(*LEFT_OUT))
+
+
+def _documentation(project: Path, out: Path) -> Part:
+    """Build the documentation, the README as its first page; links that leave docs/ are only text there."""
+    with tempfile.TemporaryDirectory() as temporary:
+        staged = Path(temporary) / "docs"
+        shutil.copytree(project / "docs", staged)
+        (staged / "index.md").write_text((project / "README.md").read_text(encoding="utf-8").replace("](docs/", "]("))
+        for page in staged.glob("*.md"):
+            page.write_text(_LINK.sub(_inside(staged), page.read_text(encoding="utf-8")), encoding="utf-8")
+        (staged / "javascripts").mkdir()
+        shutil.copyfile(OWN / SHIM, staged / "javascripts" / SHIM)
+        shutil.copyfile(project / "mkdocs.yml", staged.parent / "mkdocs.yml")
+        command = [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--quiet",
+            "--strict",
+            "--site-dir",
+            str(out.resolve() / "docs"),
+        ]
+        done = subprocess.run(command, cwd=staged.parent, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BadInputError(f"{project / 'docs'}: {done.stderr.strip() or done.stdout.strip()}")
+    return Part(
+        "docs/index.html", "Documentation", "How to run it, add to it and read it; with a search that works offline"
+    )
+
+
+def _inside(staged: Path) -> Callable[[re.Match[str]], str]:
+    def text(link: re.Match[str]) -> str:
+        return link[0] if (staged / link[2]).is_file() else link[1]
+
+    return text

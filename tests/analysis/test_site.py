@@ -1,0 +1,84 @@
+"""The static site: its parts, its links, and the documentation's search from a disk."""
+
+from __future__ import annotations
+
+import html.parser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis import kept_results
+from tests.analysis.browser import chromium, opened, serious
+
+SOMEWHERE_ELSE = ("http:", "https:", "data:", "mailto:", "javascript:", "#")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("results")
+    kept_results.write(results, "aina")
+    report = ["report", "--results", str(results), "--reference", str(kept_results.REFERENCE)]
+    assert main([*report, "--out", str(results / "report")]) == 0
+    compared = results / "compare/tcp-cubic-tcp-ledbat"
+    (compared / "runs").mkdir(parents=True)
+    (compared / "index.html").write_text("<!doctype html><title>compared</title>")
+    (compared / "runs/large.parquet").write_text("")
+    assert main(["site", "--results", str(results), "--out", str(results / "site")]) == 0
+    return results / "site"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+class Links(html.parser.HTMLParser):
+    """Collects what a page points to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {value for name, value in attrs if name in ("src", "href") and value}
+
+
+def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
+    pages = [page for page in site.rglob("*.html") if page.name != "404.html"]
+    assert len(pages) > 25
+    dead = {
+        f"{page.relative_to(site)}: {link}"
+        for page in pages
+        for link in Links(page.read_text()).found
+        if not link.startswith(SOMEWHERE_ELSE) and not (page.parent / link.partition("#")[0]).exists()
+    }
+    assert dead == set()
+
+
+def test_captures_stay_at_home(site: Path) -> None:
+    assert (site / "compare/tcp-cubic-tcp-ledbat/index.html").exists()
+    assert list(site.rglob("*.parquet")) == []
+
+
+def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:
+    page = opened(browser, site / "index.html")
+    parts = page.locator(".parts b").all_inner_texts()
+    assert parts == ["The report", "What changed", "Comparison: tcp-cubic-tcp-ledbat", "Documentation"]
+    assert serious(page) == []
+    assert page.said == []
+
+
+def test_the_documentation_is_searched_without_a_network(site: Path, browser: Any) -> None:
+    page = opened(browser, site / "docs/index.html")
+    page.locator("input.md-search__input").press_sequentially("tolerances")
+    assert "erdict" in page.locator(".md-search-result__link").first.inner_text()
+
+
+def test_without_a_report_there_is_no_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["site", "--results", str(tmp_path), "--out", str(tmp_path / "site")]) == 2
+    assert "report/index.html: missing" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

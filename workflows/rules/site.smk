@@ -1,0 +1,16 @@
+# Everything that can be published, as one static folder for any web host: the report, the documentation, and what has been
+# compared by then.
+rule site:
+    input:
+        report_of("all", config["size"]),
+        code("site"),
+        "mkdocs.yml",
+        sorted(map(str, Path("docs").rglob("*.*"))),
+    output:
+        directory(f"{config['folders']['results']}/site"),
+    log:
+        f"{config['folders']['results']}/logs/site.log",
+    params:
+        results=config["folders"]["results"],
+    shell:
+        "python -m analysis site --results {params.results} --out {output:q} > {log:q} 2>&1 || failed {log:q}"
