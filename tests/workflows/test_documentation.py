@@ -109,3 +109,17 @@ def test_the_readme_names_files_and_experiments_that_exist() -> None:
         assert (ROOT / file).exists(), file
     known = {cell["experiment"] for cell in plan(scenario_files(ROOT / "workflows/studies/icccn"), "full")}
     assert set(re.findall(r"icccn-fig[\w-]+(?![\w.-])", text)) - known == set()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    files = (README, *(ROOT / "docs").glob("*.md"), *ROOT.glob("images/*/README.md"))
+    pages = {page: re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE) for page in files}
+    wrong = []
+    for page, text in pages.items():
+        for link, heading in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([\w-]+))?\)", text):
+            file = (page.parent / link).resolve() if link else page
+            headings = re.findall(r"^#+ (.*)$", pages.get(file, ""), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+            if not file.exists() or (heading and heading not in anchors):
+                wrong.append(f"{page.name}: {link}#{heading}")
+    assert wrong == []
