@@ -60,20 +60,23 @@ def colour(protocol: str, place: int = 0) -> str:
 
 
 def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
-    """Give each flow its role, by its name."""
-    ordered = sorted(flows, key=lambda flow: flow.start_s)  # flows that start together keep their order
+    """Give each flow its role, by its name.
+
+    Flows of one protocol and direction are told apart by their names, or by their numbers where names end with one.
+    """
     kinds = {flow.name: (protocol(flow.implementation), flow.backward) for flow in flows}
     several, same = Counter(kinds.values()), Counter(name for name, _ in kinds.values())
     seen: Counter[str] = Counter()
-    beside: Counter[tuple[str, bool]] = Counter()
     roles = {}
-    for flow in ordered:
+    # those that start together keep their order
+    for flow in sorted(flows, key=lambda flow: flow.start_s):
         name, backward = kinds[flow.name]
+        label = f"{name}, reverse" if backward and same[name] > 1 else name
+        if several[name, backward] > 1:
+            number = re.search(r"\d+$", flow.name)
+            label += f" {number[0]}" if number else f", {flow.name}"
+        roles[flow.name] = Role(label, colour(name, seen[name]))
         seen[name] += 1
-        beside[name, backward] += 1
-        number = f" {beside[name, backward]}" if several[name, backward] > 1 else ""
-        path = ", reverse" if backward and same[name] > 1 else ""
-        roles[flow.name] = Role(f"{name}{number}{path}", colour(name, seen[name] - 1))
     return roles
 
 

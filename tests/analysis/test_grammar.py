@@ -126,9 +126,11 @@ def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_be
     assert beside["a"] == roles.Role("TCP", T[0])
 
 
-def test_late_comers_are_numbered_by_their_starts() -> None:
+def test_late_comers_have_the_colours_that_follow() -> None:
     found = roles.of_flows([flow("late", "tcp-ledbat-ld", 15), flow("early", "tcp-ledbat-ld")])
-    assert found == {"early": roles.Role("LEDBAT 1", L[0]), "late": roles.Role("LEDBAT 2", L[1])}
+    assert found == {"early": roles.Role("LEDBAT, early", L[0]), "late": roles.Role("LEDBAT, late", L[1])}
+    found = roles.of_flows([flow("f1", "tcp-ledbat-ld"), flow("f2", "tcp-ledbat-ld", 15)])
+    assert [role.label for role in found.values()] == ["LEDBAT 1", "LEDBAT 2"]
     ways = roles.of_flows([flow("to", "tcp-reno"), flow("back", "tcp-reno", 9, backward=True)])
     assert ways == {"to": roles.Role("TCP", T[0]), "back": roles.Role("TCP, reverse", T[1])}
 
