@@ -77,7 +77,10 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
             f"Left undecided, since more seeds like those measured would not help: {len(asked.undecidable)} claims."
         )
     if asked.beyond:
-        named = ", ".join(f"{name} ({cost_s / HOUR_S:.1f} h)" for name, cost_s in sorted(asked.beyond.items()))
-        lines.append(f"Beyond what is allowed: {named}.")
+        costs: dict[str, list[float]] = {}
+        for name, cost_s in sorted(asked.beyond.items()):
+            costs.setdefault(name.rpartition("/")[0], []).append(cost_s / HOUR_S)
+        named = ", ".join(f"{len(each)} of {name} (up to {max(each):.1f} h each)" for name, each in costs.items())
+        lines.append(f"Claims beyond what is allowed: {named}.")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
