@@ -13,7 +13,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
-from analysis.report import changes, machines, overview, words
+from analysis.report import changes, machines, overview, prose, words
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.explained import explained
@@ -121,7 +121,7 @@ def pages(*templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= words.FILTERS | {"ordered": overview.ordered, "page": page_of}
+    environment.filters |= words.FILTERS | {"ordered": overview.ordered, "page": page_of, "marked": prose.marked}
     environment.globals |= {
         "outcomes": list(Outcome),
         "states": STATES,
@@ -156,6 +156,7 @@ def _page(experiment: Result, beside: Sequence[Beside]) -> dict[str, Any]:
         "experiment": experiment,
         "entry": experiment.data["experiment"],
         "cards": cards(experiment.claims, beside),
+        "values": prose.values_of([experiment]),
         "table": table(experiment.data["figure"], experiment.claims),
         "caption": (experiment.folder / CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, page_of
+from analysis.report.prose import values_of
 from analysis.report.results import NOT_RUN, STATES, Result, state_of
 from analysis.report.words import paper_value, plural, said
 from analysis.verdicts.findings import verdicts_of_findings
@@ -65,6 +66,7 @@ class StudyView:
     tiles: list[Tile]
     findings: list[Finding]
     experiments: list[Result]
+    values: set[float]  # that stand behind its conclusions
 
 
 def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:
@@ -94,6 +96,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         tiles=[_tile(one, reference) for one in experiments],
         findings=[_finding(finding, experiments, found, there) for finding in found],
         experiments=experiments,
+        values=values_of(experiments),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.words import measured_value, number, paper_value
+from analysis.report.words import measured_value, number, paper_value, power_of_ten
 
 WIDTH: Final = 320
 HEIGHT: Final = 50
@@ -35,7 +35,7 @@ class _Scale:
         """Give a few round values with their labels, which all have the same digits."""
         if self.is_log:
             powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
-            return [(10.0**power, number(10.0**power)) for power in powers][:: max(1, len(powers) // 4)]
+            return [(10.0**power, power_of_ten(power)) for power in powers][:: max(1, len(powers) // 4)]
         step = 10 ** math.floor(math.log10((self.high - self.low) / 2))
         for factor in (1, 2, 5, 10):
             first, last = math.ceil(self.low / (step * factor)), math.floor(self.high / (step * factor))

@@ -32,7 +32,7 @@ def number(value: float | None, digits: int = DIGITS) -> str:
         return "never"
     size = abs(value)
     if size >= 1e7 or float(f"{size:.{digits}g}") < 1e-3:
-        mantissa, _, exponent = f"{size:.{max(digits - 2, 0)}e}".partition("e")
+        mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
         text = mantissa + _times_ten(int(exponent))
     elif value == int(value):
         text = f"{size:,.0f}"
@@ -105,6 +105,11 @@ def _with_half(mean: float, half: float) -> str:
     decimals = min(decimals, most)
     rounded = [f"{round(value, decimals):,.{max(decimals, 0)}f}" for value in (size, half)]
     return (MINUS if mean < 0 else "") + " ± ".join(rounded)
+
+
+def power_of_ten(power: int) -> str:
+    """Give a power of ten as an axis has it: 0.01, 1, 100, and beyond that with an exponent."""
+    return f"{10.0**power:g}" if abs(power) <= 2 else f"10{str(power).translate(_SUPERSCRIPT)}"
 
 
 def _times_ten(power: int) -> str:

@@ -1,0 +1,87 @@
+"""Numbers in text by people, compared with the data behind it: what no data shows is marked on the page."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from markupsafe import Markup, escape
+
+from analysis.report.results import Result
+
+_NUMBER: Final = re.compile(r"(?<![\w.,/-])\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?![\w/])")
+# names of claims, figures, sections and cells are no numbers
+_NAME: Final = re.compile(
+    r"(?:Figs?|sec|eq|par|Table|RFC)\.? ?\(?[\dIVX][\w.()-]*(?: (?:to|and) [\d.]+)?|\be\d\d+\b|`[^`]*`"
+)
+# the same quantity in percent, in ms or kbit/s
+_FACTORS: Final = (1.0, 100.0, 0.01, 1000.0, 0.001)
+_BY_HAND: Final = Markup('<u class="by-hand" title="written by hand; no number of these results shows it">{}</u>')
+# as small whole numbers count things ("two of the 3 seeds")
+_COUNTS: Final = 10
+
+
+def numbers(text: str) -> Iterator[re.Match[str]]:
+    """Find the numbers of a text that say how much; small whole ones count things, and are left out."""
+    names = [found.span() for found in _NAME.finditer(text)]
+    for found in _NUMBER.finditer(text):
+        is_named = any(start <= found.start() < end for start, end in names)
+        is_count = found[0].isdigit() and int(found[0]) <= _COUNTS
+        if not is_named and not is_count:
+            yield found
+
+
+def is_behind(printed: str, values: Iterable[float]) -> bool:
+    """Whether a value rounds to the printed digits, in the unit printed or in percent, thousands or thousandths."""
+    number = Decimal(printed.replace(",", ""))
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)  # noqa: S101 (only infinity and nan have letters there)
+    half, wanted = float(Decimal(5).scaleb(exponent - 1)) * (1 + 1e-9), float(number)
+    return any(abs(factor * value - wanted) <= half for value in values for factor in _FACTORS)
+
+
+def values_of(experiments: Iterable[Result]) -> set[float]:
+    """Collect the numbers that stand behind text about experiments: the paper's, those measured, the settings."""
+    return {value for one in experiments for value in leaves(_facts(one)) if math.isfinite(value)}
+
+
+def marked(text: str, values: set[float]) -> Markup:
+    """Mark the numbers of a text that nothing measured here shows; what stands between backticks becomes code."""
+    parts, done = [], 0
+    for found in numbers(text):
+        if not is_behind(found[0], values):
+            parts += [_plain(text[done : found.start()]), _BY_HAND.format(found[0])]
+            done = found.end()
+    return Markup("").join([*parts, _plain(text[done:])])
+
+
+def _plain(text: str) -> Markup:
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 (escaped before)
+
+
+def _facts(experiment: Result) -> list[Any]:
+    data = experiment.data
+    claims = [
+        {name: value for name, value in claim.items() if name not in ("cause", "why", "rule_reason")}
+        for claim in experiment.claims
+    ]
+    names = ("experiment", "also_measured", "settings", "asserted", "figure")
+    return [claims, *(data.get(name) for name in names), len(data.get("runs", []))]
+
+
+def leaves(data: Any) -> Iterator[float]:
+    """Find every number in nested data, those inside of text and the lengths of lists among them."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            yield from leaves(str(name))
+            yield from leaves(value)
+    elif isinstance(data, list | tuple):
+        yield float(len(data))
+        for value in data:
+            yield from leaves(value)
+    elif isinstance(data, str):
+        for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?", data):
+            yield float(found.replace(",", ""))
+    elif isinstance(data, int | float) and not isinstance(data, bool):
+        yield float(data)

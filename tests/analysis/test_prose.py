@@ -1,0 +1,76 @@
+"""Numbers in text by people: those of the studies against the data behind them, and how a page marks others."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.claims import registry
+from analysis.report import prose
+from analysis.report.results import Result, collect
+from tests.analysis import kept_results
+
+STUDIES = sorted(one.name for one in kept_results.STUDIES.iterdir())
+# worked out in the text itself
+ARITHMETIC = {"295": "98 % of 300 s"}
+
+
+@pytest.fixture(scope="module")
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    root = tmp_path_factory.mktemp("kept")
+    kept_results.write(root)
+    return collect(root)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_numbers_of_findings_are_printed_by_the_paper(study: str) -> None:
+    folder = kept_results.STUDIES / study
+    experiments = [registry.load(file) for file in registry.claims_files(folder)]
+    wrong = []
+    for finding, sentence in registry.load_study(folder).findings.items():
+        known: set[float] = set()
+        for one in experiments:
+            claims = [{**claim.data, "cause": None} for claim in one.claims if claim.finding == finding]
+            known |= set(prose.leaves([claims, one.data["title"]])) if claims else set()
+        wrong += [f"{finding}: {one[0]}" for one in prose.numbers(sentence) if not prose.is_behind(one[0], known)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, experiments: list[Result]) -> None:
+    own = [one for one in experiments if one.study == study]
+    known = prose.values_of(own)
+    not_recorded = [one.id for one in own if one.folder is None]
+    wrong = []
+    for sentences in registry.load_study(kept_results.STUDIES / study).conclusions.values():
+        for sentence in sentences:
+            if any(one in sentence for one in not_recorded):
+                continue  # nothing to compare with until the next reference set
+            printed = [one[0] for one in prose.numbers(sentence) if one[0] not in ARITHMETIC]
+            wrong += [f"{one} in: {sentence}" for one in printed if not prose.is_behind(one, known)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is 0.65, 17,520 bytes or 6.5e-4 in Fig. 2(a), e05 and sec. 4", ["0.65", "17,520", "6.5e-4"]),
+        ("two of 3 seeds, `base_history: 12`, RFC 6817", []),
+        ("15 % at 2.0 s.", ["15", "2.0"]),
+    ],
+)
+def test_numbers_are_those_that_say_how_much(text: str, found: list[str]) -> None:
+    assert [one[0] for one in prose.numbers(text)] == found
+
+
+def test_what_no_result_shows_is_marked() -> None:
+    text = prose.marked("<b> 0.65 and 0.66, 12 % and `13`", {0.6512, 0.12})
+    assert '">0.66</u>' in text
+    assert text.count("<u ") == 1
+    assert "&lt;b&gt;" in text and "<code>13</code>" in text
+
+
+def test_a_number_is_compared_with_its_digits() -> None:
+    assert prose.is_behind("0.65", {0.6549})
+    assert not prose.is_behind("0.65", {0.656})
+    assert prose.is_behind("12", {0.1249})  # percent
+    assert not prose.is_behind("1,260", {1271.0})
