@@ -71,7 +71,12 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
             shutil.copyfile(TEMPLATES / LIVE, temporary)
         render(environment, "explained.html", out / "explained.html", common | {"data": live})
     write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
-    values = {"total": overview.totals(views), "crosscheck": _crosscheck(results), "explained": live is not None}
+    values = {
+        "total": overview.totals(views),
+        "why_not": overview.why_not(views),
+        "crosscheck": _crosscheck(results),
+        "explained": live is not None,
+    }
     render(environment, "index.html", out / "index.html", common | values)
     if reference:
         found = changes.changes(shown, reference)

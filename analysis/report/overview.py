@@ -62,7 +62,9 @@ class StudyView:
     conclusions: dict[str, list[str]]
     headline: str
     tail: str
-    counts: Counter[str]
+    counts: Counter[str]  # of findings, by state
+    claims: Counter[str]  # of claims that count, by state
+    why_not: Counter[str]  # of claims that are not testable, by the kind of reason
     tiles: list[Tile]
     findings: list[Finding]
     experiments: list[Result]
@@ -93,6 +95,8 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         headline=headline,
         tail=tail,
         counts=counts,
+        claims=Counter(state_of(claim) for claim in claims if _counts(claim)),
+        why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
         tiles=[_tile(one, reference) for one in experiments],
         findings=[_finding(finding, experiments, found, there) for finding in found],
         experiments=experiments,
@@ -120,6 +124,14 @@ def _states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None)
         if claim["id"] in reference.claims
     ]
     return {finding: str(verdict) for finding, verdict in verdicts_of_findings(moved).items()}
+
+
+def _counts(claim: Mapping[str, Any]) -> bool:
+    return claim.get("role") != "echo" and "same_as" not in claim
+
+
+def _is_not_testable(claim: Mapping[str, Any]) -> bool:
+    return _counts(claim) and claim["verdict"] == Outcome.NOT_TESTABLE and "not_testable" in claim
 
 
 def _finding_of(claim: Mapping[str, Any]) -> str:
@@ -184,7 +196,7 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
 
 def _numbers(claim: Mapping[str, Any]) -> str:
     measured, paper = said(claim), paper_value(claim)
-    if paper and measured:
+    if paper and measured and not claim.get("held"):
         return f"paper {paper}, measured {measured}"
     return measured or str(claim.get("why", ""))
 
@@ -213,6 +225,14 @@ def label_of(artefact: str) -> str:
     """Shorten the name of a figure or table for a tile: "Fig. 2(a); text sec. IV.A" is "Fig. 2(a)"."""
     first = artefact.partition(";")[0].removeprefix("text ").strip()
     return re.sub(r" \((?:Scenario \d+|panel unknown)\)$", "", first)
+
+
+def why_not(views: Iterable[StudyView]) -> list[tuple[str, int]]:
+    """Count the claims of all studies that are not testable by the kind of reason, the most frequent first."""
+    total: Counter[str] = Counter()
+    for view in views:
+        total.update(view.why_not)
+    return total.most_common()
 
 
 def totals(views: Iterable[StudyView]) -> Counter[str]:
