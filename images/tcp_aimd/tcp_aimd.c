@@ -7,9 +7,9 @@
  * (section III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read
  * for a first connection.
  *
- * reno_restart, tahoe: slow start as section IV.C describes it for both protocols. After a loss the threshold is half the
- * window, and slow start begins again from the smallest window; after a loss in slow start, or after every loss. Lost
- * packets are repaired as in NewReno.
+ * reno_restart, tahoe: slow start as section IV.C describes it for both protocols. After a loss in slow start, or after
+ * every loss, the threshold is half the window, and slow start begins again from the smallest window. Lost packets are
+ * repaired as in NewReno.
  */
 #include <linux/module.h>
 #include <net/tcp.h>

@@ -27,7 +27,8 @@ static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 /*
  * Slow start as ICCCN 2010 section IV.C has it: on a loss the threshold is half the window, and slow start begins
  * again from the smallest window. A recovery takes the window to what ledbat_ssthresh() says, which then is the
- * smallest window, and ledbat_repair() opens it; at its end, or after a timeout, the threshold becomes half the old window.
+ * smallest window, and ledbat_repair() opens it. At its end, or after a timeout, the threshold becomes half the old
+ * window.
  */
 static void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
