@@ -2,24 +2,24 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from analysis.errors import BadInputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 done, 2 bad input."""
+    """Run one command; 0 done, 1 a budget of a gate is broken, 2 bad input."""
     options = _parser().parse_args(arguments)
     try:
-        _COMMANDS[options.command](options)
+        return _COMMANDS[options.command](options) or 0
     except BadInputError as error:
         print(f"analysis: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"analysis: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
-    return 0
 
 
 # Each command imports what it needs: a command that draws nothing should not wait for the figure library.
@@ -163,7 +163,19 @@ def _interop(options: argparse.Namespace) -> None:
     print(write(options.results))
 
 
-_COMMANDS = {
+def _gate(options: argparse.Namespace) -> int:
+    import json
+
+    from analysis.gate import budgets, judge
+
+    asked = budgets.load(options.budgets)
+    if options.results is None:
+        print(json.dumps(budgets.plain(asked)))
+        return 0
+    return judge.write(asked, options.results, options.client, options.history)
+
+
+_COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
     "columns": _columns,
     "observe": _observe,
@@ -179,6 +191,7 @@ _COMMANDS = {
     "compare": _compare,
     "comparison": _comparison,
     "interop": _interop,
+    "gate": _gate,
 }
 
 
@@ -256,6 +269,12 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("experiment", metavar="EXPERIMENT_ID")
     compare.add_argument("--scenario", type=Path, required=True, help="its file, with what is compared in its matrix")
     _runs_and_out(compare)
+
+    gate = commands.add_parser("gate", help="runs against budgets: JSON, JUnit's XML, Markdown; 1 when one is broken")
+    gate.add_argument("budgets", metavar="BUDGETS", type=Path, help="the file; without --results it is only read")
+    gate.add_argument("--results", type=Path, help="the folder of a `testbed gate`")
+    gate.add_argument("--client", help="the implementation that was run")
+    gate.add_argument("--history", type=Path, help="a file that a line of JSON is appended to")
 
     interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
     interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")

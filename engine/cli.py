@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from engine import backends, check, doctor, exec_missing, exec_script, interrupt, kunit
+from engine import backends, check, doctor, exec_missing, exec_script, gate, interrupt, kunit
 from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
@@ -108,6 +108,13 @@ def _parser() -> argparse.ArgumentParser:
     meeting.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
     meeting.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
     meeting.set_defaults(action=_interop)
+
+    guarding = commands.add_parser("gate", help="whether an implementation stays within budgets, for CI")
+    guarding.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: workflows/gate's")
+    guarding.add_argument("--client", help="the implementation; default: the one that the budgets name")
+    guarding.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
+    guarding.add_argument("--history", type=Path, metavar="FILE", help="append a line of JSON with what was measured")
+    guarding.set_defaults(action=_gate, kept="finished runs are kept")
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
@@ -216,6 +223,10 @@ def _compare(options: argparse.Namespace) -> NoReturn:
 
 def _interop(options: argparse.Namespace) -> NoReturn:
     interop(options.implementation, options.case, options.into)
+
+
+def _gate(options: argparse.Namespace) -> int:
+    return gate.main(options.budgets, options.client, options.into, options.history)
 
 
 def _archive(options: argparse.Namespace) -> int:

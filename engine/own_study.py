@@ -37,10 +37,15 @@ def write(study: Path, texts: dict[Path, str]) -> None:
             file.write_text(text)
 
 
-def become_pipeline(snakefile: Path, name: str, folder: Path) -> NoReturn:
-    """Go on as Snakemake, whose configuration `name` is the folder."""
+def pipeline(snakefile: Path, name: str, folder: Path) -> list[str]:
+    """Return the call of Snakemake, for the project's folder; its configuration `name` is the folder."""
     # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
     order = f"{name}= {json.dumps(str(folder), ensure_ascii=False)} "
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
+    return [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
+
+
+def become_pipeline(snakefile: Path, name: str, folder: Path) -> NoReturn:
+    """Go on as Snakemake."""
+    command = pipeline(snakefile, name, folder)
     os.chdir(ROOT)
     os.execv(command[0], command)  # noqa: S606 (signals and the exit status are the pipeline's)

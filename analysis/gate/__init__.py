@@ -1,0 +1,1 @@
+"""Budgets: bounds on what runs of an implementation show, for continuous integration."""

@@ -1,0 +1,105 @@
+"""A file of budgets, checked before anything runs."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims import expressions
+from analysis.compare.metrics import METRICS, PHASES
+from analysis.errors import BadInputError
+from scenarios import load as yaml_file
+from scenarios import schema
+from scenarios.errors import Problem, ScenarioError
+
+OPERATORS: Final[dict[type[ast.cmpop], tuple[str, Callable[[float, float], bool]]]] = {
+    ast.Lt: ("<", lambda measured, bound: measured < bound),
+    ast.LtE: ("<=", lambda measured, bound: measured <= bound),
+    ast.Gt: (">", lambda measured, bound: measured > bound),
+    ast.GtE: (">=", lambda measured, bound: measured >= bound),
+}
+NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`measured` and `bound` are expressions; `cell` is None where every point of the scenario counts."""
+
+    name: str
+    scenario: str
+    cell: str | None
+    measured: str
+    sign: str
+    bound: str
+    holds: Callable[[float, float], bool]
+
+    @property
+    def most(self) -> bool:
+        """Whether it bounds a number from above, so that the largest is the worst."""
+        return self.sign.startswith("<")
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """A whole file."""
+
+    client: str | None
+    seeds: int
+    budgets: list[Budget]
+
+
+def load(path: Path) -> Budgets:
+    """Read and check a file. Raises BadInputError that names line and field of everything that is wrong."""
+    rules = schema.load_schema("budgets")
+    try:
+        document = yaml_file.read(path)
+        if wrong := schema.problems(document, rules):
+            raise ScenarioError(wrong)
+        data = schema.with_defaults(document.data, rules, rules)
+        found: list[Budget] = []
+        problems: list[Problem] = []
+        for index, one in enumerate(data["budgets"]):
+            if one["name"] in [budget.name for budget in found]:
+                path_of_name = ("budgets", index, "name")
+                problems.append(document.problem(path_of_name, f"found {one['name']!r} again", "another name"))
+            try:
+                found.append(_budget(one))
+            except ValueError as error:
+                allowed = "an expression in the words of docs/claims.md and docs/gate.md, one of < <= > >=, and a bound"
+                problems.append(document.problem(("budgets", index, "holds"), str(error), allowed))
+        if problems:
+            raise ScenarioError(problems)
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+    return Budgets(data.get("client"), data["seeds"], found)
+
+
+def plain(asked: Budgets) -> dict[str, Any]:
+    """Give what whoever runs the scenarios has to know."""
+    return {
+        "client": asked.client,
+        "seeds": asked.seeds,
+        "scenarios": list(dict.fromkeys(budget.scenario for budget in asked.budgets)),
+    }
+
+
+def _budget(one: dict[str, Any]) -> Budget:
+    text = one["holds"]
+    if wrong := expressions.problem(text, NUMBERS.keys()):
+        raise ValueError(wrong)
+    whole = ast.parse(text.strip(), mode="eval").body
+    if not isinstance(whole, ast.Compare) or len(whole.ops) != 1 or type(whole.ops[0]) not in OPERATORS:
+        raise ValueError(f"found {text!r}, which compares nothing")
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
+            _check_number(node.func.id, node.args)
+    sign, holds = OPERATORS[type(whole.ops[0])]
+    measured, bound = ast.unparse(whole.left), ast.unparse(whole.comparators[0])
+    return Budget(one["name"], one["scenario"], one.get("cell"), measured, sign, bound, holds)
+
+
+def _check_number(phase: str, arguments: list[ast.expr]) -> None:
+    names = NUMBERS[phase]
+    if len(arguments) != 1 or not isinstance(arguments[0], ast.Constant) or arguments[0].value not in names:
+        raise ValueError(f"found {phase}({', '.join(map(ast.unparse, arguments))}), not one of {', '.join(names)}")

@@ -1,0 +1,187 @@
+"""Runs against budgets: gate.json, gate.md for a pull request, junit.xml, and a line of history."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from analysis.claims.expressions import evaluate
+from analysis.claims.vocabulary import Vocabulary
+from analysis.compare.metrics import METRICS, PHASES
+from analysis.documents import read_yaml
+from analysis.errors import BadInputError
+from analysis.files import write_text
+from analysis.gate.budgets import Budget, Budgets
+from analysis.run import Run
+from analysis.runs import Runs
+from analysis.series import NeverHappenedError, NotMeasuredError
+
+FORMAT: Final = 1
+STUDY: Final = "gate"
+PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"
+SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
+CELL_OF_CLIENT: Final = "client="  # what `filled` scenarios have in every cell
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A budget in one cell: its worst seed, or the reason why one of them tells nothing."""
+
+    name: str
+    scenario: str
+    cell: str
+    result: str
+    measured: float | None  # None: never, or not known
+    bound: float | None
+    says: str
+    run: str
+    wall_s: float
+
+
+def write(asked: Budgets, results: Path, client: str, history: Path | None) -> int:
+    """Judge all budgets, write what was found; returns 0, 1 when one is broken, 2 when one cannot be judged."""
+    runs = Runs(results / "runs")
+    outcomes: list[Outcome] = []
+    versions: dict[str, str] = {}
+    for budget in asked.budgets:
+        experiment = read_yaml(results / "studies" / STUDY / f"{Path(budget.scenario).stem}.yaml").get(
+            "experiment", str
+        )
+        outcomes += _outcomes(budget, experiment, runs, results)
+        for run in runs.by_cell_and_seed(experiment).values():
+            versions |= run.summary.maybe("versions", dict) or {}
+    document = {
+        "format": FORMAT,
+        "client": client,
+        "version": versions.get(client),
+        "seeds": asked.seeds,
+        "outcomes": [asdict(one) for one in outcomes],
+    }
+    write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(results / "gate.md", _markdown(document, outcomes))
+    write_text(results / "junit.xml", _junit(client, outcomes))
+    if history is not None:
+        _remember(history, document, outcomes)
+    for one in outcomes:
+        print(f"{one.result:8} {one.name} ({_where(one)}): {one.says}")
+    found = {one.result for one in outcomes}
+    return 1 if BROKEN in found else 2 if UNKNOWN in found else 0
+
+
+def _outcomes(budget: Budget, experiment: str, runs: Runs, results: Path) -> list[Outcome]:
+    """One for each cell that the budget speaks of."""
+    by_cell: dict[str, list[Run]] = {}
+    for (cell, _), run in runs.by_cell_and_seed(experiment).items():
+        by_cell.setdefault(cell, []).append(run)
+    failures = {failure.cell: failure.why for failure in runs.failed(experiment)}
+    cells = {cell: _point(cell) for cell in sorted(by_cell.keys() | failures)}
+    chosen = [cell for cell, point in cells.items() if budget.cell in (None, point)]
+    if not chosen:
+        raise BadInputError(
+            f"budget {budget.name!r}: cell: found {budget.cell!r}, allowed is one of {', '.join(cells.values())}"
+        )
+    return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
+
+
+def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:
+    def made(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> Outcome:
+        folder = "" if run is None else str(run.folder.relative_to(results))
+        wall_s = sum(one.summary.maybe("wall_s", float) or 0.0 for one in of_cell)
+        return Outcome(budget.name, budget.scenario, _point(cell), result, measured, bound, says, folder, wall_s)
+
+    if failure is not None:
+        return made(UNKNOWN, None, None, f"a run failed: {failure}", None)
+    worst: tuple[float, float, Run] | None = None
+    for run in of_cell:
+        try:
+            measured, bound = (_number(expression, run) for expression in (budget.measured, budget.bound))
+        except NotMeasuredError as error:
+            return made(UNKNOWN, None, None, str(error), run)
+        if worst is None or (measured - bound > worst[0] - worst[1]) == budget.most:
+            worst = measured, bound, run
+    assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
+    measured, bound, run = worst
+    result = PASSED if budget.holds(measured, bound) else BROKEN
+    shown = "never" if math.isinf(measured) else f"{measured:.6g}"
+    says = f"{budget.measured} = {shown}, budget {budget.sign} {bound:.6g}"
+    finite = None if math.isinf(measured) else measured
+    return made(result, finite, bound if math.isfinite(bound) else None, says, run)
+
+
+def _number(expression: str, run: Run) -> float:
+    """Value of an expression in a run; infinity for what never happened."""
+    vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, {})
+    vocabulary.functions |= {phase: _metrics(phase, run) for phase in PHASES}
+    try:
+        value = evaluate(expression, vocabulary)
+    except NeverHappenedError:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInputError(f"expression {expression!r}: found {value!r}, allowed is a number")
+    return float(value)
+
+
+def _metrics(phase: str, run: Run) -> Callable[[str], float]:
+    named = {metric.name: metric.measure for metric in METRICS if metric.phase == phase}
+    return lambda name: named[name](run)
+
+
+def _point(cell: str) -> str:
+    """A cell without the name of the client, which all have."""
+    return ",".join(part for part in cell.split(",") if not part.startswith(CELL_OF_CLIENT)) or "single"
+
+
+def _where(one: Outcome) -> str:
+    return one.scenario if one.cell == "single" else f"{one.scenario}, {one.cell}"
+
+
+def _markdown(document: dict[str, Any], outcomes: list[Outcome]) -> str:
+    """A table for a pull request: what is broken comes first."""
+    version = f" ({document['version']})" if document["version"] else ""
+    counts = ", ".join(
+        f"{sum(one.result == result for one in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
+    )
+    lines = [
+        f"### Gate of {document['client']}{version}: {counts}",
+        "",
+        "| | budget | where | measured |",
+        "|---|---|---|---|",
+    ]
+    order = (BROKEN, UNKNOWN, PASSED)
+    for one in sorted(outcomes, key=lambda one: order.index(one.result)):
+        cells = (SIGNS[one.result], one.name, _where(one), one.says)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    lines += ["", "Runs in virtual time repeat byte for byte: the same client gives the same numbers again."]
+    return "\n".join(lines) + "\n"
+
+
+def _junit(client: str, outcomes: list[Outcome]) -> str:
+    counts = {"tests": len(outcomes), "failures": 0, "errors": 0}
+    suite = ElementTree.Element("testsuite", name=f"testbed gate {client}")
+    for one in outcomes:
+        case = ElementTree.SubElement(suite, "testcase", name=one.name, classname=_where(one), time=f"{one.wall_s:.3f}")
+        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(one.result)
+        if kind:
+            counts[f"{kind}s"] += 1
+            ElementTree.SubElement(case, kind, message=one.says).text = one.run
+    suite.attrib |= {name: str(count) for name, count in counts.items()}
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _remember(history: Path, document: dict[str, Any], outcomes: list[Outcome]) -> None:
+    """Append a line: when, which version, and each number."""
+    line = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "client": document["client"],
+        "version": document["version"],
+        "broken": [one.name for one in outcomes if one.result == BROKEN],
+        "measured": {f"{one.name}, {_where(one)}": one.measured for one in outcomes},
+    }
+    history.parent.mkdir(parents=True, exist_ok=True)
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")

@@ -1,0 +1,76 @@
+"""Carries out `testbed gate`: runs an implementation in the scenarios that its budgets name, and has them judged."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine import own_study
+from engine.compare import filled, panel
+from engine.errors import EngineError
+from engine.own_study import ROOT
+from scenarios import implementations
+from scenarios.errors import choices
+
+STUDY = "gate"
+SNAKEFILE = ROOT / "workflows" / "gate" / "Snakefile"
+DEFAULT = ROOT / "workflows" / "gate" / "budgets.yaml"
+UNKNOWN = 2
+
+
+def main(file: Path, client: str | None, into: Path, history: Path | None) -> int:
+    """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged.
+
+    Everything is kept in the folder `into`/<the client>; runs that nothing has changed for are not repeated.
+
+    Raises:
+        EngineError, ScenarioError: something is wrong with the order, before anything runs.
+    """
+    asked = _asked(file)
+    name = client or asked["client"]
+    known = implementations.known()
+    if name not in known:
+        found = f"unknown implementation {name!r}" if name else f"{file} names no client, and there is no --client"
+        raise EngineError(f"{found}; allowed: {choices(sorted(known), name or '')}")
+    if "sender" not in known[name]["roles"]:
+        raise EngineError(f"{name} cannot send; allowed: an implementation with role sender")
+    folder = own_study.folder_of(into, name)
+    study = ROOT / folder / "studies" / STUDY
+    files = [_find(scenario, file) for scenario in asked["scenarios"]]
+    own_study.write(study, {study / one.name: filled(one, [name], asked["seeds"]) for one in files})
+    if subprocess.run(own_study.pipeline(SNAKEFILE, "gate", folder), cwd=ROOT, check=False).returncode:
+        return UNKNOWN
+    words = [str(file), "--results", str(ROOT / folder), "--client", name]
+    words += ["--history", str(history)] if history else []
+    return subprocess.run([*_ANALYSIS, *words], check=False).returncode
+
+
+_ANALYSIS = [sys.executable, "-m", "analysis", "gate"]
+
+
+def _asked(file: Path) -> dict[str, Any]:
+    """What the budgets need to be run, as the analysis reads them.
+
+    Raises:
+        EngineError: it refuses them, for the reasons that it gives.
+    """
+    done = subprocess.run([*_ANALYSIS, str(file)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EngineError(done.stderr.strip().removeprefix("analysis: "))
+    asked: dict[str, Any] = json.loads(done.stdout)
+    return asked
+
+
+def _find(scenario: str, budgets: Path) -> Path:
+    """Find a scenario of the panel by its name, any other by its path from the budgets' folder.
+
+    Raises:
+        EngineError: there is none.
+    """
+    known = {file.stem: file for file in panel()}
+    found = known.get(scenario, budgets.parent / scenario)
+    if not found.is_file():
+        allowed = f"{choices(sorted(known), scenario)}, or a file"
+        raise EngineError(f"{budgets}: scenario: found {scenario!r}, no file; allowed: {allowed}")
+    return found
