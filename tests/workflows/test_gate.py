@@ -1,0 +1,157 @@
+"""`testbed gate`: budgets that are wrong, how runs are judged, and one real gate as docs/gate.md shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from analysis.__main__ import main as analyse
+from analysis.capture.columns import write_columns
+from analysis.errors import BadInputError
+from analysis.gate import budgets
+from engine import gate
+from engine.cli import main
+from engine.compare import panel
+from tests.analysis.synthetic import plain, write
+from tests.workflows.test_documentation import table
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "gate.md").read_text()
+SCENARIO = """\
+experiment: made-by-hand
+title: A short race
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 10mbit, buffer: 40p}
+matrix: {client: [tcp-ledbat]}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: client, implementation: "${client}", from: s1, to: d1}
+  - {name: tcp, implementation: tcp-cubic, from: s2, to: d2, start: 2s}
+duration: 9s
+"""
+
+
+def budget(name: str, holds: str, **more: str) -> dict[str, str]:
+    return {"name": name, "scenario": "race.yaml", "holds": holds, **more}
+
+
+def put(folder: Path, *wanted: dict[str, str]) -> Path:
+    """A file of budgets, and the scenario that they speak of."""
+    (folder / "race.yaml").write_text(SCENARIO)
+    path = folder / "budgets.yaml"
+    path.write_text(yaml.safe_dump({"budgets": list(wanted)}))
+    return path
+
+
+def test_every_field_is_on_the_page() -> None:
+    head = "| field | value | default | meaning |\n|---|---|---|---|\n"
+    assert f"<!-- fields of budgets -->\n{head}{table('budgets')}\n<!-- end" in PAGE
+
+
+def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "budgets.yaml").write_text(shown[0])
+    for file in (tmp_path / "budgets.yaml", gate.DEFAULT):
+        asked = budgets.load(file)
+        assert {one.scenario for one in asked.budgets} <= {scenario.stem for scenario in panel()}
+    assert [next(iter(yaml.safe_load(text))) for text in shown[1:]] == ["name", "gate"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (budget("a", "queue_ms.mean()"), "budgets[0].holds: found 'queue_ms.mean()', which compares nothing"),
+        (budget("a", "qeue_ms.mean() < 1"), "unknown word 'qeue_ms' (did you mean queue_ms?)"),
+        (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
+        (budget("a", "1 < queue_ms.mean() < 2"), "which compares nothing"),
+        ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
+    ],
+)
+def test_what_is_wrong_with_budgets(wanted: dict[str, str], message: str, tmp_path: Path, capsys: Any) -> None:
+    file = put(tmp_path, wanted)
+    with pytest.raises(BadInputError) as error:
+        budgets.load(file)
+    assert str(error.value).startswith(f"{file}:")
+    assert message in str(error.value)
+    assert main(["gate", str(file), "--client", "tcp-ledbat", "--into", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--client", "tcp-ledbta"], "unknown implementation 'tcp-ledbta'; allowed: "),
+        ([], "names no client, and there is no --client; allowed: "),
+    ],
+)
+def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
+    file = put(tmp_path, budget("a", "queue_ms.mean() < 1"))
+    assert main(["gate", str(file), *words, "--into", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A finished run that was made by hand: two flows of which every packet waits 3 ms."""
+    made = plain()
+    made.flows, made.cell = ("client", "tcp"), "client=tcp-ledbat"
+    write_columns(write(tmp_path / "results" / "runs", made))
+    study = tmp_path / "results" / "studies" / "gate"
+    study.mkdir(parents=True)
+    (study / "race.yaml").write_text(SCENARIO)
+    return tmp_path / "results"
+
+
+@pytest.mark.parametrize(
+    ("holds", "result", "measured", "status"),
+    [
+        ('shared("throughput") < 7', "passed", pytest.approx(6, rel=0.01), 0),
+        ('shared("throughput") > 7', "broken", pytest.approx(6, rel=0.01), 1),
+        ('drops("client").count() <= 3', "passed", 3, 0),
+        ('drops("tcp").first(6) < 9', "broken", None, 1),  # it never happens
+        ('shared("time to yield") < 9', "unknown", None, 2),  # both start together
+        ("base_delay_ms('nobody').mean() < 9", None, None, 2),
+    ],
+)
+def test_how_runs_are_judged(
+    results: Path, tmp_path: Path, holds: str, result: str | None, measured: Any, status: int
+) -> None:
+    file = put(tmp_path, budget("it", holds))
+    history = tmp_path / "kept" / "history.jsonl"
+    words = ["gate", str(file), "--results", str(results), "--client", "tcp-ledbat", "--history", str(history)]
+    assert [analyse(words), analyse(words)] == [status, status]
+    if result is None:
+        assert not (results / "gate.json").exists()
+        return
+    [outcome] = json.loads((results / "gate.json").read_text())["outcomes"]
+    assert (outcome["result"], outcome["measured"], outcome["cell"]) == (result, measured, "single")
+    suite = ElementTree.parse(results / "junit.xml").getroot()  # noqa: S314 (written here)
+    counts = ("1", "1" if result == "broken" else "0", "1" if result == "unknown" else "0")
+    assert tuple(suite.attrib[name] for name in ("tests", "failures", "errors")) == counts
+    assert f"1 {result}" in (results / "gate.md").read_text()
+    assert [json.loads(line)["client"] for line in history.read_text().splitlines()] == ["tcp-ledbat"] * 2
+
+
+def test_a_real_gate(tmp_path: Path) -> None:
+    file = put(
+        tmp_path,
+        budget("fills the link", "utilization(1, 9) > 0.9"),
+        budget("gives way", 'shared("share") < 1'),
+    )
+    command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {
+        one["name"]: one["result"] for one in json.loads((tmp_path / "tcp-cubic/gate.json").read_text())["outcomes"]
+    }
+    assert found == {"fills the link": "passed", "gives way": "broken"}
+    assert "broken   gives way (race.yaml): " in done.stdout
