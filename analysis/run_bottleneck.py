@@ -1,6 +1,6 @@
 """What the bottleneck tells of a run: throughput and the queue.
 
-The queue is the FIFO of the bottleneck at router r1 and counts waiting packets; throughput and utilization count the
+The queue is that of the bottleneck at router r1 and counts waiting packets; throughput and utilization count the
 bytes of IP packets that leave it. A reverse path with a limit has a queue of its own.
 """
 
@@ -194,6 +194,22 @@ class BottleneckWords(RunFolder):
         if not len(offered):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float
+
+    @word
+    def marks(self) -> int:
+        """Packets that the bottleneck's queue marked with Congestion Experienced, in the whole run."""
+        return self._counted("marked_pkts")
+
+    @word
+    def early_drops(self) -> int:
+        """Packets that the bottleneck's queue dropped although it had room, in the whole run."""
+        return self._counted("dropped_pkts") - self._counted("overflowed_pkts")
+
+    def _counted(self, what: str) -> int:
+        counted = self.summary.child("counters").child("queues").child("bottleneck").maybe(what, int)
+        if counted is None:
+            raise NotMeasuredError(f"the queue of the bottleneck counts no {what}")
+        return counted
 
     def _active(self, flow: Flow, t0: float, t1: float) -> bool:
         completed_ns = (self.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")

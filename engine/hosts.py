@@ -23,6 +23,13 @@ _PACING_SYSCTLS: dict[str, dict[str, str]] = {
     "window": {"net/ipv4/tcp_pacing_ca_ratio": "100", "net/ipv4/tcp_pacing_ss_ratio": "100"},
 }
 
+# What both ends do about Explicit Congestion Notification. The kernel's TCP accepts it and by itself never asks for it.
+_ECN_SYSCTLS: dict[str, dict[str, str]] = {
+    "off": {},
+    "on": {"net/ipv4/tcp_ecn": "1"},
+    "accecn": {"net/ipv4/tcp_ecn": "3"},
+}
+
 
 def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the `hosts` of run.json: for each host the options of its route, its sysctls, and whether it offloads."""
@@ -61,6 +68,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     hosts = {host: None for flow in run["flows"] for host in (flow["from"], flow["to"])}
     limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
     common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
+    common |= _ECN_SYSCTLS[run["tcp"].get("ecn", "off")]
     sysctls = {host: dict(common) for host in hosts}
     for flow in run["flows"]:
         for side, host, timestamps in _sides(flow):

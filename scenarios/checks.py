@@ -13,6 +13,7 @@ from scenarios.load import Document
 from scenarios.units import parse
 from topologies import by_name
 from topologies.description import Network, TopologyError
+from topologies.queues import DUALPI2_PKTS, QUEUES
 from topologies.shaping import Bottleneck
 
 MOST_RATE_ERROR = 0.0001
@@ -31,6 +32,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
         return [document.problem(error.path, error.found, error.allowed)]
     return [
         *_rate_problems(document, filled),
+        *_queue_problems(document, filled),
         *_capture_problems(document, filled, network),
         *_flow_problems(document, filled, network, known, end_ns),
         *_clock_problems(document, filled, known),
@@ -41,10 +43,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
 
 def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
     """Find rates that the limiter cannot keep, and buffers too small for the probe to keep a fast link busy."""
-    places: list[tuple[FieldPath, dict[str, Any]]] = [
-        ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
-    ]
-    places += [(("more_bottlenecks", index), link) for index, link in enumerate(filled.get("more_bottlenecks", []))]
+    places = _links(filled)
     places += [(("events", index), event) for index, event in enumerate(filled["events"]) if "rate" in event]
     for path, link in places:
         buffer_pkts = parse(link["buffer"], "packets") if "buffer" in link else None
@@ -58,6 +57,35 @@ def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
             found = f"found {link['buffer']!r}, less than {_LEAST_BUFFER_US} us of {link['rate']}"
             allowed = f"{math.ceil(_LEAST_BUFFER_US * limiter.rate_bps / 12e9)}p or more"
             yield document.problem((*path, "buffer"), found, allowed)
+
+
+def _links(filled: dict[str, Any]) -> list[tuple[FieldPath, dict[str, Any]]]:
+    links: list[tuple[FieldPath, dict[str, Any]]] = [
+        ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
+    ]
+    return links + [
+        (("more_bottlenecks", index), link) for index, link in enumerate(filled.get("more_bottlenecks", []))
+    ]
+
+
+def _queue_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
+    """Find parameters that a queueing discipline does not have, or not these values."""
+    for path, link in _links(filled):
+        queue, params = link.get("queue", "fifo"), link.get("params", {})
+        parameters = QUEUES[queue].parameters if queue in QUEUES else {}
+        known = {name.rpartition("_")[0] or name: one.default for name, one in parameters.items()}
+        for name in sorted(params.keys() - known.keys()):
+            yield document.problem((*path, "params", name), f"no parameter of {queue}", choices(list(known), name))
+        for name in [name for name, default in known.items() if default is None and name not in params]:
+            yield document.problem((*path, "params", name), "missing", f"a value, which {queue} needs")
+        if queue == "dualpi2" and parse(link["buffer"], "packets") != DUALPI2_PKTS:
+            found = f"found {link['buffer']!r}"
+            yield document.problem((*path, "buffer"), found, f"{DUALPI2_PKTS}p, to which the kernel sets dualpi2")
+        if {"min", "max"} <= params.keys() & known.keys():
+            low, high, most = (parse(value, "packets") for value in (params["min"], params["max"], link["buffer"]))
+            if not low < high < most:
+                found = f"found min {params['min']!r}, max {params['max']!r}, buffer {link['buffer']!r}"
+                yield document.problem((*path, "params"), found, "min below max, and max below buffer")
 
 
 def _capture_problems(document: Document, filled: dict[str, Any], network: Network) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
 from topologies import by_name
+from topologies.queues import QUEUES
 
 MOST_VALUES = 1_000_000
 """In all cells of a scenario together; checking so many takes about a minute."""
@@ -167,6 +168,10 @@ def _cell(
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
     data.setdefault("delay_b", None)
+    for link in (data["bottleneck"], data["backward_bottleneck"], *data.get("more_bottlenecks", ())):
+        if link and link.get("queue", "fifo") != "fifo":
+            defaults = {name: one.default for name, one in QUEUES[link["queue"]].parameters.items()}
+            link["params"] = defaults | link.get("params", {})
     data["tcp"].setdefault("receiver_timestamps", data["tcp"]["timestamps"])
     jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
     for flow in data["flows"]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from topologies.description import End, Network, Path, Queue, Tap
 from topologies.pairs import DESTINATIONS, SOURCES, Drawing, router_ends
-from topologies.shaping import Bottleneck, Propagation
+from topologies.shaping import Bottleneck, Propagation, bottleneck
 
 FIELDS = ("backward_bottleneck",)
 """The fields of a scenario that this topology has and not every other."""
@@ -46,7 +46,7 @@ def start(scenario: Mapping[str, Any]) -> tuple[Drawing, tuple[End, End]]:
 def limits(scenario: Mapping[str, Any]) -> tuple[Bottleneck, Bottleneck | None]:
     """Return the limits of the link between the routers, forward and backward."""
     backward = scenario.get("backward_bottleneck")
-    return Bottleneck(**scenario["bottleneck"]), Bottleneck(**backward) if backward else None
+    return bottleneck(scenario["bottleneck"]), bottleneck(backward) if backward else None
 
 
 def finish(

@@ -19,7 +19,7 @@ from typing import Any
 
 from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
 from topologies.pairs import DESTINATIONS, Drawing, router_ends
-from topologies.shaping import Bottleneck, Propagation
+from topologies.shaping import Propagation, bottleneck
 
 FIELDS = ("more_bottlenecks", "spans")
 """See `topologies.dumbbell.FIELDS`."""
@@ -33,7 +33,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     Raises:
         TopologyError: the spans are not one for each pair, or name a bottleneck that is not there.
     """
-    limits = [Bottleneck(**limit) for limit in (scenario["bottleneck"], *(scenario.get("more_bottlenecks") or ()))]
+    limits = [bottleneck(limit) for limit in (scenario["bottleneck"], *(scenario.get("more_bottlenecks") or ()))]
     spans = _spans(scenario, len(limits))
     drawing = Drawing([clock["host"] for clock in scenario.get("clocks", ())])
     network = drawing.network

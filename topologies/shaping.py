@@ -9,7 +9,7 @@ import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from topologies.batch import entered
 
@@ -33,7 +33,7 @@ LATENESS_NS = 1000
 """How late HTB can wake up in virtual time: two steps of 256 ns, because the clock is read when a timer is set and when
 it ends, and 500 ns, the shortest timer."""
 
-FIFO_HANDLE = "10"
+QUEUE_HANDLE = "10"
 """Major number of the qdisc that holds the waiting packets of a `Bottleneck`."""
 
 _ETHERNET_HEADER_BYTES = 14
@@ -62,6 +62,8 @@ class Bottleneck:
     CHANGEABLE: ClassVar = ("rate", "buffer")
     """Fields that an event may change in place, without their units."""
     ASKED: ClassVar = ((CLASS, 0x10001), (QDISC, 0x100000))  # 1:1 and 10:
+    COUNTS: ClassVar[tuple[str, ...]] = ()
+    """What the queue counts of its own, besides packets sent and dropped."""
 
     def add(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that put it on `interface`."""
@@ -69,12 +71,13 @@ class Bottleneck:
         return [
             f"qdisc add dev {interface} root handle 1: stab overhead {overhead_bytes} htb default 1",
             f"class add dev {interface} {self._htb_class()}",
-            f"qdisc add dev {interface} parent 1:1 {self._fifo()}",
+            f"qdisc add dev {interface} parent 1:1 handle {QUEUE_HANDLE}: {self.queue_words()}",
         ]
 
     def change(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that turn another `Bottleneck` on `interface` into this one, in place."""
-        return [f"class change dev {interface} {self._htb_class()}", f"qdisc change dev {interface} {self._fifo()}"]
+        change = f"qdisc change dev {interface} handle {QUEUE_HANDLE}: {self.queue_words()}"
+        return [f"class change dev {interface} {self._htb_class()}", change]
 
     def values(self) -> Parts:
         """Return what the kernel must answer to `ASKED` when this is in force."""
@@ -105,8 +108,9 @@ class Bottleneck:
         bucket = 1 if self.rate_bps <= _BYTE_SUFFICES_BPS else math.ceil(self.rate_bps * LATENESS_NS / 8e9)
         return f"parent 1: classid 1:1 htb rate {self.htb_rate_bps}bit burst {bucket}b cburst {bucket}b quantum 1514"
 
-    def _fifo(self) -> str:
-        return f"handle {FIFO_HANDLE}: pfifo limit {self.buffer_pkts}"
+    def queue_words(self) -> str:
+        """Return what ``tc`` calls the queueing discipline, with its settings."""
+        return f"pfifo limit {self.buffer_pkts}"
 
 
 @dataclass(frozen=True)
@@ -145,9 +149,18 @@ class Propagation:
 Shaping = Bottleneck | Propagation
 
 
-def shaping(values: Mapping[str, int]) -> Shaping:
+def bottleneck(values: Mapping[str, Any]) -> Bottleneck:
+    """Return the bottleneck that has these fields."""
+    if values.get("queue", "fifo") == "fifo":
+        return Bottleneck(values["rate_bps"], values["buffer_pkts"], values.get("overhead_bytes", 0))
+    from topologies import queues  # late: only runs that use it load it in the guest
+
+    return queues.ManagedBottleneck(**values)
+
+
+def shaping(values: Mapping[str, Any]) -> Shaping:
     """Return the shaping that has these fields."""
-    return Bottleneck(**values) if "rate_bps" in values else Propagation(**values)
+    return bottleneck(values) if "rate_bps" in values else Propagation(**values)
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
@@ -156,8 +169,9 @@ def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ..
     This starts no process. It closes its socket at once and never opens a second one beside it, for which the kernel
     would draw a random number that other draws would then lack.
 
-    `asked` are pairs of `QDISC` or `CLASS` and a handle; HTB's classes, pfifo and netem are understood. For netem the
-    answer includes `lost_pkts`, the packets that it has dropped so far.
+    `asked` are pairs of `QDISC` or `CLASS` and a handle; HTB's classes, netem, pfifo and the queueing disciplines of
+    `topologies.queues` are understood. For netem the answer includes `lost_pkts`, the packets that it has dropped so
+    far, for queues what their `COUNTS` name.
 
     Raises:
         OSError: there is no such qdisc or class.
@@ -179,10 +193,10 @@ def _parts(answer: bytes, interface: str) -> Parts:
     message = answer[_HEADER.size : length]
     if answered == _ERROR:
         raise OSError(-struct.unpack_from("=i", message)[0], f"a qdisc of {interface} cannot be read")
-    attributes = _attributes(message[_TC_MESSAGE.size :])
+    attributes = attributes_of(message[_TC_MESSAGE.size :])
     kind, options = attributes[_KIND].rstrip(b"\0"), attributes[_OPTIONS]
     if kind == b"htb":
-        inner = _attributes(options)
+        inner = attributes_of(options)
         (bytes_ps,) = struct.unpack_from("=I", inner[_HTB_PARAMETERS], 8)
         if _HTB_RATE64 in inner:
             (bytes_ps,) = struct.unpack("=Q", inner[_HTB_RATE64])
@@ -191,9 +205,9 @@ def _parts(answer: bytes, interface: str) -> Parts:
         return {"buffer_pkts": struct.unpack_from("=I", options)[0]}
     if kind == b"netem":
         _, limit_pkts, loss, *_ = struct.unpack_from("=6I", options)
-        inner = _attributes(options[_NETEM_BYTES:])
+        inner = attributes_of(options[_NETEM_BYTES:])
         delay_ns, jitter_ns = (struct.unpack("=q", inner[what])[0] for what in (_NETEM_LATENCY, _NETEM_JITTER))
-        statistics = _attributes(attributes[_STATISTICS])
+        statistics = attributes_of(attributes[_STATISTICS])
         return {
             "delay_ns": delay_ns,
             "jitter_ns": jitter_ns,
@@ -201,10 +215,13 @@ def _parts(answer: bytes, interface: str) -> Parts:
             "limit_pkts": limit_pkts,
             "lost_pkts": struct.unpack_from("=5I", statistics[_QUEUE_STATISTICS])[2],
         }
-    raise OSError(0, f"{interface} has a qdisc {kind.decode()}, which is not the project's")
+    from topologies import queues  # late: only runs that use it load it in the guest
+
+    return queues.read(kind.decode(), attributes_of(attributes[_STATISTICS]), options)
 
 
-def _attributes(data: bytes) -> dict[int, bytes]:
+def attributes_of(data: bytes) -> dict[int, bytes]:
+    """Return the values of netlink attributes by their kind."""
     found, at = {}, 0
     while at + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, at)

@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 from engine.guest.clock import now_ns
-from topologies.shaping import FIFO_HANDLE
+from topologies.shaping import QUEUE_HANDLE
 
 
 class SamplerError(Exception):
@@ -34,7 +34,10 @@ def stop(samplers: list[int], results: str) -> None:
 
 
 def read(net: Any, queues: dict[str, Any], results: str) -> dict[str, dict[str, int]]:
-    """Return the counters of every queue now, by the bottleneck's name and the column of the trace."""
+    """Return the counters of every queue now, by the bottleneck's name and the column of the trace.
+
+    A queueing discipline other than a FIFO adds its own (its `COUNTS`).
+    """
     path = "/tmp/queue.csv"  # noqa: S108  the guest's own
     counters = {}
     for name, queue in queues.items():
@@ -43,6 +46,9 @@ def read(net: Any, queues: dict[str, Any], results: str) -> dict[str, dict[str, 
         with open(path) as file:
             names, values = (line.strip().split(",") for line in file)
         counters[name] = dict(zip(names, (int(value) for value in values), strict=True))
+        interface = net[queue["node"]].nameToIntf[queue["interface"]]
+        if own := interface.egress.COUNTS:
+            counters[name] |= {what: count for what, count in interface.read_shaping().items() if what in own}
     return counters
 
 
@@ -62,6 +68,6 @@ def _wait(process: int, results: str) -> None:
 
 def _spawn(net: Any, queue: dict[str, Any], path: str, instants: tuple[int, int, int, int], results: str) -> int:
     """Start a sampler; `instants` are its first and last sample, its period and the zero of its times (ns)."""
-    words = ["/opt/tools/queue", queue["interface"], FIFO_HANDLE, *map(str, instants)]
+    words = ["/opt/tools/queue", queue["interface"], QUEUE_HANDLE, *map(str, instants)]
     with open(path, "w") as output, open(f"{results}/logs/queue.err", "a") as errors:
         return int(net[queue["node"]].spawn(words, output.fileno(), errors.fileno()))

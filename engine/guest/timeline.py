@@ -20,6 +20,7 @@ RULE_NS = 20_000_000
 """How long a rule of Open vSwitch takes to be in force: it revises cached decisions at most every 5 ms."""
 
 _TRAIN_PKTS = 20
+_SHORT_WAIT_NS = 4_000_000  # CAKE may drop a packet at once that waits longer than its target of 5 ms
 _LEAST_TRAIN_NS = 4_000_000  # much more than the clock's steps of 256 ns and the limiter's bucket
 
 
@@ -29,8 +30,13 @@ def packet_ns(bottleneck: dict[str, Any], size_bytes: int = PACKET_BYTES) -> flo
 
 
 def train_pkts(bottleneck: dict[str, Any]) -> int:
-    """Return how many packets measure a capacity: one that passes and those that may wait, more on a fast link."""
+    """Return how many packets measure a capacity: one that passes and those that may wait, more on a fast link.
+
+    A queue that drops early gets as many as leave in a time that none minds.
+    """
     fitting = min(_TRAIN_PKTS, bottleneck["buffer_pkts"] + 1)
+    if "queue" in bottleneck:
+        fitting = min(fitting, max(2, math.ceil(_SHORT_WAIT_NS / packet_ns(bottleneck))))
     return int(max(fitting, math.ceil(_LEAST_TRAIN_NS / packet_ns(bottleneck)) + 1))
 
 

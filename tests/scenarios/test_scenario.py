@@ -340,6 +340,31 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ),
         ({"bottleneck": "{rate: 11gbit, buffer: 99p}"}, "", "rate: found '11gbit', too large; allowed: 10gbit or less"),
         ({"bottleneck": "{rate: 10gbit, buffer: 4p}"}, "", "buffer: found '4p', less than 5 us of 10gbit; allowed: 5p"),
+        (
+            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codl}"},
+            "",
+            ":4: bottleneck.queue: found 'codl'; allowed: fifo, red",
+        ),
+        (
+            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codel, params: {min: 3p}}"},
+            "",
+            ":4: bottleneck.params.min: no parameter of codel; allowed: target, interval, ecn",
+        ),
+        (
+            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: red, params: {min: 3p}}"},
+            "",
+            ":4: bottleneck.params.max: missing; allowed: a value, which red needs",
+        ),
+        (
+            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: red, params: {min: 3p, max: 9p}}"},
+            "",
+            ":4: bottleneck.params: found min '3p', max '9p', buffer '9p'; allowed: min below max, and max below",
+        ),
+        (
+            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: dualpi2}"},
+            "",
+            ":4: bottleneck.buffer: found '9p'; allowed: 10000p, to which the kernel sets dualpi2",
+        ),
         ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell, two-path"),
         ({"topology": TWO_PATH}, "", "delay_b: missing; allowed: the delay of path b, which topology two-path has"),
         ({}, DELAY_B, ":10: delay_b: found with topology dumbbell; allowed: topology two-path"),

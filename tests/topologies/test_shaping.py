@@ -2,6 +2,7 @@
 
 import pytest
 
+from topologies.queues import QUEUES, ManagedBottleneck
 from topologies.shaping import Bottleneck, Propagation
 
 
@@ -47,3 +48,26 @@ def test_whole_nanoseconds_are_exact_enough() -> None:
         assert abs(Bottleneck(rate_bps, 40).rate_error) < 0.0001
     assert Bottleneck(1007, 40).rate_error == pytest.approx(-0.007, rel=0.01)
     assert Bottleneck(7 * 10**9, 40).rate_error == pytest.approx(0.000167, rel=0.01)
+
+
+def test_every_queue_sits_below_the_same_limiter() -> None:
+    limiter = Bottleneck(10_000_000, 40).add("r1-r2")[:2]
+    for name, kind in QUEUES.items():
+        params = {parameter: one.default or 5 for parameter, one in kind.parameters.items()}
+        *above, queue = ManagedBottleneck(10_000_000, 40, 0, name, params).add("r1-r2")
+        assert above == limiter
+        assert f"handle 10: {kind.kernel_name}" in queue
+
+
+def test_parameters_are_compared_as_the_kernel_rounds_them() -> None:
+    params = {"target_ns": 5_000_000, "interval_ns": 100_000_000, "ecn": True}
+    codel = ManagedBottleneck(10_000_000, 40, 0, "codel", params)
+    assert codel.add("r1-r2")[2].endswith("codel limit 40 target 5000us interval 100000us ecn")
+    assert codel.values()["target_ns"] == 4999
+
+
+def test_red_gets_its_packets_as_bytes_of_the_link() -> None:
+    params = {"min_pkts": 10, "max_pkts": 30, "probability_ppm": 20_000, "ecn": False}
+    red = ManagedBottleneck(10_000_000, 100, 38, "red", params)
+    assert "limit 153800 min 15380 max 46140 avpkt 1538 burst 17 probability 0.02" in red.add("r1-r2")[2]
+    assert red.values()["max_bytes"] == 46140

@@ -1,0 +1,88 @@
+"""Queueing disciplines do on packets what they are for, and the summary counts it."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
+
+SETTLED_NS = 4_000_000_000
+ONE_CUBIC = """\
+experiment: queues
+title: One CUBIC flow behind each queueing discipline
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 200p}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: tcp, implementation: tcp-cubic, from: s1, to: d1}
+duration: 12s
+captures: []
+cases:
+  fifo: {}
+  red: {bottleneck: {queue: red, params: {min: 10p, max: 30p, ecn: true}}, tcp: {ecn: on}}
+  codel: {bottleneck: {queue: codel}}
+  codel-ecn: {bottleneck: {queue: codel, params: {ecn: true}}, tcp: {ecn: on}}
+  fq-codel: {bottleneck: {queue: fq_codel}, tcp: {ecn: accecn}}
+  pie: {bottleneck: {queue: pie}}
+  fq-pie: {bottleneck: {queue: fq_pie}}
+  cake: {bottleneck: {queue: cake}, tcp: {ecn: on}}
+  dualpi2: {bottleneck: {queue: dualpi2, buffer: 10000p}}
+  fq: {bottleneck: {queue: fq}}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], float]]:
+    """By case: what the queue counted, and its mean in ms once the flow has settled."""
+    folder = tmp_path_factory.mktemp("queues")
+    file = folder / "trial" / "queues.yaml"
+    file.parent.mkdir()
+    file.write_text(ONE_CUBIC)
+    found = {}
+    for cell in expand(file, "full"):
+        execute(cell, 1, folder)
+        found[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
+    return found
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], float]:
+    with (folder / "traces" / "queue.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if int(row["time_ns"]) >= SETTLED_NS]
+    waiting_ms = 8e3 * float(np.mean([int(row["backlog_bytes"]) for row in rows])) / 10e6
+    return json.loads((folder / "summary.json").read_text())["counters"]["queues"]["bottleneck"], waiting_ms
+
+
+@pytest.mark.parametrize(
+    ("case", "target_ms"),
+    [("codel", 5), ("codel-ecn", 5), ("fq-codel", 5), ("cake", 5), ("pie", 15), ("fq-pie", 15), ("dualpi2", 15)],
+)
+def test_a_standing_queue_is_kept_near_the_target(runs: Any, case: str, target_ms: float) -> None:
+    """The FIFO's is several times as long."""
+    _, waiting_ms = runs[case]
+    assert target_ms / 3 < waiting_ms < 1.5 * target_ms
+    assert runs["fifo"][1] > 3 * waiting_ms
+
+
+@pytest.mark.parametrize("case", ["red", "codel-ecn", "fq-codel", "cake"])
+def test_with_ecn_packets_are_marked_instead_of_dropped(runs: Any, case: str) -> None:
+    counted, _ = runs[case]
+    assert counted["marked_pkts"] > 5
+    assert counted["dropped_pkts"] == 0
+
+
+@pytest.mark.parametrize("case", ["codel", "pie", "fq-pie", "dualpi2"])
+def test_without_ecn_packets_are_dropped_early(runs: Any, case: str) -> None:
+    counted, _ = runs[case]
+    assert counted["dropped_pkts"] > 5
+    assert (counted["marked_pkts"], counted["overflowed_pkts"]) == (0, 0)
+
+
+def test_red_marks_early_enough_to_stay_below_its_upper_threshold(runs: Any) -> None:
+    counted, waiting_ms = runs["red"]
+    assert waiting_ms / 1.2 < 30
+    assert (counted["dropped_pkts"], counted["overflowed_pkts"]) == (0, 0)
