@@ -20,11 +20,11 @@ rule report:
     threads: 2
     params:
         experiments=experiments_of_target,
-        reference=REFERENCE,
+        reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],
         beside=[f"--beside={name}={place}" for name, place in config["beside"].items()],
     shell:
         "python -m analysis report --draw {params.experiments} --newer-than {input.figures:q} --processes {threads} "
-        "--reference {params.reference} {params.beside:q} --results {wildcards.results} --out {wildcards.results}/report > {log:q} 2>&1 || failed {log:q}"
+        "{params.reference} {params.beside:q} --results {wildcards.results} --out {wildcards.results}/report > {log:q} 2>&1 || failed {log:q}"
 
 
 onsuccess:

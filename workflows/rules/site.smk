@@ -10,7 +10,5 @@ rule site:
         directory(f"{config['folders']['results']}/site"),
     log:
         f"{config['folders']['results']}/logs/site.log",
-    params:
-        results=config["folders"]["results"],
     shell:
-        "python -m analysis site --results {params.results} --out {output:q} > {log:q} 2>&1 || failed {log:q}"
+        "python -m analysis site --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1 || failed {log:q}"
