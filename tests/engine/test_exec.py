@@ -77,7 +77,7 @@ def test_a_script_has_its_folder_arguments_input_output_and_exit_status(mine: Pa
     assert other.stdout != done.stdout
 
 
-@pytest.mark.parametrize("name", ["multilink", "intfoptions", "natnet", "vlanhost", "cpu"])
+@pytest.mark.parametrize("name", ["multilink", "intfoptions", "natnet", "vlanhost", "simpleperf"])
 def test_examples_of_mininet_run_unmodified(name: str, tmp_path: Path) -> None:
     script = images.load(index.LAB).rootfs / "usr/share/doc/mininet/examples" / f"{name}.py"
     done = execute(str(script), folder=tmp_path)
