@@ -90,16 +90,16 @@ from mininet.net import Mininet
 from mininet.topo import SingleSwitchTopo
 
 start = time.time()
-while time.time() < start + 2:
+while time.time() < start + 0.5:
     pass
 print(f"{time.time() - start:.3f}")
 
 net = Mininet(SingleSwitchTopo(2))
 net.start()
 start = time.monotonic()
-wait = "import time; end = time.time() + 3\\nwhile time.time() < end: pass"
+wait = "import time; end = time.time() + 1\\nwhile time.time() < end: pass"
 worker = net["h1"].popen(["python3", "-c", wait])
-net["h2"].cmd("sleep 1")  # others get on meanwhile
+net["h2"].cmd("sleep 0.5")  # others get on meanwhile
 print(worker.poll())
 while worker.poll() is None and time.monotonic() < start + 10:
     pass
@@ -112,7 +112,7 @@ def test_waiting_by_reading_the_clock_takes_the_time_it_should(tmp_path: Path) -
     (tmp_path / "spin.py").write_text(SPINNING)
     done = execute("spin.py", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["2.000", "None", "3.1"]
+    assert done.stdout.splitlines() == ["0.500", "None", "1.0"]
 
 
 LAB = """\
@@ -201,7 +201,7 @@ def test_python_packages_are_added(tmp_path: Path) -> None:
 def test_packages_that_cannot_be_had_are_named(tmp_path: Path, header: str, told: str) -> None:
     (tmp_path / "plain.py").write_text(header)
     done = execute("plain.py", folder=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert told in done.stderr
     assert not (tmp_path / "results").exists()
 
