@@ -165,7 +165,7 @@ class Network:
     def _path_changes(self, event: Mapping[str, Any]) -> Iterator[Plain]:
         for direction, places in self.delays.items():
             values = {
-                name.replace(f"{direction}_", f"{what}_"): value
+                name.replace(direction, what): value
                 for what in Propagation.CHANGEABLE
                 for name, value in event.get(what, {}).items()
                 if name.startswith(direction)

@@ -13,7 +13,6 @@ import struct
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mininet.link import Intf, Link
@@ -23,7 +22,7 @@ from mininet.topo import Topo
 from mininet.util import errRun
 
 from topologies.batch import Batch, entered
-from topologies.shaping import Parts, Shaping, read, shaping
+from topologies.shaping import Parts, Shaping, changed, read, shaping
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
@@ -361,6 +360,6 @@ class BatchMininet(Mininet):  # type: ignore[misc]
                 node.add_rules(change["rules"])
             else:
                 interface = node.nameToIntf[change["interface"]]
-                interface.reshape(replace(interface.egress, **change["set"]))
+                interface.reshape(changed(interface.egress, change["set"]))
                 reshaped.append(interface)
         return reshaped

@@ -8,7 +8,7 @@ import math
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from topologies.batch import entered
@@ -24,7 +24,7 @@ _HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=Bxxx
 _KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
 # linux/pkt_sched.h
 _HTB_PARAMETERS, _HTB_RATE64 = 1, 6
-_NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER = 24, 10, 11
+_NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER, _NETEM_LOSS, _NETEM_RATE = 24, 10, 11, 5, 6
 _ALL = 2**32 - 1
 
 _ANSWER_BYTES = 1 << 16
@@ -124,7 +124,7 @@ class Propagation:
     # packets under way, not a buffer: so large that it never drops
     _LIMIT_PKTS = 1_000_000
 
-    CHANGEABLE: ClassVar = ("delay", "jitter", "loss")
+    CHANGEABLE: ClassVar = ("delay", "jitter", "distribution", "keep_order", "burst", "loss")
     ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
 
     def add(self, interface: str) -> list[str]:
@@ -161,6 +161,15 @@ def bottleneck(values: Mapping[str, Any]) -> Bottleneck:
 def shaping(values: Mapping[str, Any]) -> Shaping:
     """Return the shaping that has these fields."""
     return bottleneck(values) if "rate_bps" in values else Propagation(**values)
+
+
+def changed(now: Any, values: Mapping[str, Any]) -> Any:
+    """Return a shaping with other values of some fields, which a plain link may lack."""
+    if set(values) <= vars(now).keys():
+        return replace(now, **values)
+    from topologies import impairments  # late: see `bottleneck`
+
+    return impairments.ImpairedLink(**{**vars(now), **values})
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
@@ -208,7 +217,13 @@ def _parts(answer: bytes, interface: str) -> Parts:
         inner = attributes_of(options[_NETEM_BYTES:])
         delay_ns, jitter_ns = (struct.unpack("=q", inner[what])[0] for what in (_NETEM_LATENCY, _NETEM_JITTER))
         statistics = attributes_of(attributes[_STATISTICS])
+        more: Parts = {}
+        if _NETEM_LOSS in inner or any(inner[_NETEM_RATE]):
+            from topologies import impairments  # late: see `bottleneck`
+
+            more = impairments.read(inner)
         return {
+            **more,
             "delay_ns": delay_ns,
             "jitter_ns": jitter_ns,
             "loss_ppm": round(loss * 1e6 / _ALL),

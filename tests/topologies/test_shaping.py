@@ -2,6 +2,7 @@
 
 import pytest
 
+from topologies.impairments import ImpairedLink
 from topologies.queues import QUEUES, ManagedBottleneck
 from topologies.shaping import Bottleneck, Propagation
 
@@ -32,6 +33,14 @@ def test_jitter_and_loss_are_said_only_where_there_are_any() -> None:
     (line,) = Propagation(20_000_000, jitter_ns=5_000_000, loss_ppm=10_000).change("r2-d1")
     assert "delay 20000000ns 5000000ns" in line
     assert "loss 1.0000%" in line
+
+
+def test_bursts_have_the_losses_that_independent_losses_have() -> None:
+    bursts = ImpairedLink(20_000_000, loss_ppm=50_000, burst_pkts=8)
+    assert bursts.change("r2-d1")[0].endswith("loss gemodel 0.6579% 12.5000%")
+    begins, ends = (bursts.values()[f"burst_{what}_ppm"] for what in ("begins", "ends"))
+    assert begins / (begins + ends) == pytest.approx(0.05, rel=0.001)
+    assert bursts.values()["loss_ppm"] == 0
 
 
 def test_buckets_hold_what_the_link_carries_while_the_limiter_is_late() -> None:

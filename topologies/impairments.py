@@ -1,0 +1,62 @@
+"""What a link can do to packets besides delaying them evenly and losing them one by one."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from topologies.shaping import Parts, Propagation, attributes_of
+
+_LOSS, _RATE, _GILBERT = 5, 6, 2  # linux/pkt_sched.h
+_ALL = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class ImpairedLink(Propagation):
+    """A link whose jitter and losses have a form.
+
+    Jitter is uniform, plus or minus, unless netem has a table of the `distribution`, of which it is the standard
+    deviation then. It may reorder, as on a path of parallel queues, unless packets `keep_order`, as on one whose queue
+    grows and shrinks. netem's correlation of jitter is left out: netem takes a remainder of the correlated number, of
+    which nothing is left then.
+
+    With `burst_pkts` losses come in bursts of so many packets on average (Gilbert's model); `loss_ppm` stays the share
+    of all.
+    """
+
+    distribution: str = "uniform"
+    keep_order: bool = False
+    burst_pkts: int = 0
+
+    # with a rate netem sends packets in their order; at this one a full packet takes 12 ns
+    _IN_ORDER_BPS = 10**12
+
+    def values(self) -> Parts:
+        """Return what the kernel must answer to `ASKED` when this is in force."""
+        begins, ends = self._bursts()
+        bursts = {"loss_ppm": 0, "burst_begins_ppm": begins, "burst_ends_ppm": ends} if ends else {}
+        order = {"keep_order": 1} if self.keep_order else {}
+        return {**super().values(), **order, **bursts}
+
+    def _bursts(self) -> tuple[int, int]:
+        """Return how likely a packet begins and ends a burst of losses, in ppm (0: there are no bursts)."""
+        if not (self.burst_pkts and self.loss_ppm):
+            return 0, 0
+        ends = 1 / self.burst_pkts
+        return round(1e6 * ends * self.loss_ppm / (1e6 - self.loss_ppm)), round(1e6 * ends)
+
+    def _netem(self) -> str:
+        jitter = f" {self.jitter_ns}ns" if self.jitter_ns else ""
+        if jitter and self.distribution != "uniform":
+            jitter += f" distribution {self.distribution}"
+        loss = f" loss {self.loss_ppm / 10_000:.4f}%" if self.loss_ppm else ""
+        if begins_and_ends := [ppm for ppm in self._bursts() if ppm]:
+            loss = " loss gemodel" + "".join(f" {ppm / 10_000:.4f}%" for ppm in begins_and_ends)
+        order = f" rate {self._IN_ORDER_BPS}bit" if self.keep_order else ""
+        return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}{order}"
+
+
+def read(options: Mapping[int, bytes]) -> Parts:
+    """Return from netem's attributes whether it keeps the order, and its bursts of losses."""
+    bursts = attributes_of(options.get(_LOSS, b"")).get(_GILBERT, bytes(8))
+    begins, ends = (round(part * 1e6 / _ALL) for part in struct.unpack_from("=2I", bursts))
+    return {"keep_order": int(any(options[_RATE])), "burst_begins_ppm": begins, "burst_ends_ppm": ends}
