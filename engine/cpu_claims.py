@@ -9,6 +9,7 @@ share names. There a process takes the CPU that is idlest when it starts its fir
 """
 
 import errno
+import hashlib
 import math
 import os
 import random
@@ -33,6 +34,7 @@ _MOST_WAITING = 4096
 _LOOK_S = 0.02  # two ticks of /proc/stat
 _MOST_TOLD = 4
 _LONGEST_COMMAND = 60
+_LONGEST_NAME = 64
 
 _had: int | None = None  # the CPU of this process's last guest
 
@@ -175,6 +177,9 @@ def _wait_for_memory(groups: list[quota.Group], memory_mib: int) -> None:
 
 
 def _address(name: str) -> str:
+    """Return the name of an abstract socket, which has 107 bytes at most; a control group's may be longer."""
+    if len(name) > _LONGEST_NAME:
+        name = hashlib.sha256(name.encode()).hexdigest()
     return f"\0{_NAMES}/{name}"
 
 

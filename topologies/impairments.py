@@ -16,8 +16,7 @@ class ImpairedLink(Propagation):
 
     Jitter is uniform, plus or minus, unless netem has a table of the `distribution`, of which it is the standard
     deviation then. It may reorder, as on a path of parallel queues, unless packets `keep_order`, as on one whose queue
-    grows and shrinks. netem's correlation of jitter is left out: netem takes a remainder of the correlated number, of
-    which nothing is left then.
+    grows and shrinks. netem's correlation of jitter is left out: a trial with 80 % showed none on packets.
 
     With `burst_pkts` losses come in bursts of so many packets on average (Gilbert's model); `loss_ppm` stays the share
     of all.

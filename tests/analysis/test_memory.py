@@ -28,15 +28,21 @@ print(json.dumps([ask.numbers(one, None)[0] for one in sys.argv[2:]]))
 """
 
 
+# what a process has used counts from before it executes its program, when it still is pytest
+WAIT_FOR = """\
+import os, sys
+process = os.posix_spawn(sys.executable, [sys.executable, *sys.argv[1:]], os.environ)
+_, status, usage = os.wait4(process, 0)
+print(usage.ru_maxrss, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 def most_mb(*arguments: str | Path) -> tuple[float, str]:
     """Run Python; return the peak of its memory, and what it printed."""
-    with subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss / 1024, said
+    command = [sys.executable, "-c", WAIT_FOR, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stderr.split()[-1]) / 1024, done.stdout
 
 
 def long_capture(number: int, delay_ns: int) -> bytes:

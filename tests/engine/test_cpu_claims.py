@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from functools import partial
@@ -29,9 +30,9 @@ with cpu_claims.free_cpu() as cpu:
 
 
 @pytest.fixture(autouse=True)
-def own_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def own_names(monkeypatch: pytest.MonkeyPatch) -> str:
     """Do not wait for anything else that runs on this host."""
-    monkeypatch.setattr(cpu_claims, "_NAMES", f"ledbat-testbed-{tmp_path}")
+    monkeypatch.setattr(cpu_claims, "_NAMES", f"testbed-{uuid.uuid4().hex[:8]}")
     return cpu_claims._NAMES
 
 

@@ -194,7 +194,7 @@ def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path
 
 
 def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("topologies/shaping.py", "return Bottleneck(**values) if", "return Bottleneck(9_900_000, 40) if")
+    sabotage("topologies/shaping.py", 'return Bottleneck(values["rate_bps"],', "return Bottleneck(9_900_000,")
     with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
         execute(cell, 1, tmp_path)
 
