@@ -1,7 +1,6 @@
 """Bounded memory: the analysis needs no more for longer captures, nor for more runs."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
