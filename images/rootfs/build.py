@@ -122,7 +122,6 @@ def install_debian(
             f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
             "--variant=minbase",
             *([f"--include={','.join(lock.wanted)}"] if lock.wanted else []),
-            "--dpkgopt=force-unsafe-io",  # the store writes all of it to the disk in the end
             *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
             *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in KEPT),
             *(f"--customize-hook={hook}" for hook in hooks),
