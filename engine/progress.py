@@ -5,6 +5,8 @@ it. One that keeps making calls that never block makes it creep, by the price of
 never idles. A link of 10 Gbit/s is slow in wall time as well, but such a guest idles between packets. So time that
 passes slower than `CREEP` for a minute is suspicious, and whether the guest ever idles decides.
 
+A guest that has to share its CPU with others may seem to do so. It is judged once it has had enough CPU time.
+
 Before the zero of its scenario a guest with many hosts hardly idles, as it starts program after program. There each new
 program counts as progress.
 
@@ -23,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.usage import processes, state
+from engine.usage import cpu_s, processes, state
 
 STANDSTILL_S = 60.0
 """Wall seconds over which virtual time must pass; those of a stopped guest (SIGSTOP) do not count."""
@@ -31,6 +33,7 @@ STANDSTILL_S = 60.0
 CREEP = 0.5
 """Virtual seconds per wall second; with a program that polls, 0.02 to 0.3 of them pass."""
 
+_LEAST_CPU = 0.5  # of STANDSTILL_S: a guest that never idles takes a whole CPU, unless it has to share it
 _LONGEST_LOOK_S = 1.0  # looks further apart do not count: this process, or the machine, was stopped
 _ASK_EACH = 1 / 80  # of STANDSTILL_S, in its second half: 40 answers
 _FEWEST_TIMES = 3  # if there were fewer, this process hardly ran
@@ -83,6 +86,8 @@ class Progress:
     def _begin(self, sign_ns: int | None, at: Instant) -> None:
         self._sign_ns, self._began = sign_ns, at
         self._watched_s = 0.0
+        self._cpu_s = cpu_s(self._top)
+        self._computes = False
         self._asked_s = 0.0
         self._asked_first: Instant | None = None
         self._times_asked = 0
@@ -111,6 +116,8 @@ class Progress:
         if self._watched_s <= STANDSTILL_S:
             return None
         wrong = self._judged(passed_s, at, sign_ns)
+        if wrong and self._computes and cpu_s(self._top) - self._cpu_s < _LEAST_CPU * STANDSTILL_S:
+            return None  # others have the CPU: it may get on, and is watched until it has had enough of it
         self._begin(sign_ns, at)
         return wrong
 
@@ -143,6 +150,7 @@ class Progress:
             return f"{none}: all its programs wait for something that never comes"
         if busy.total() < len(answers):
             return None
+        self._computes = True
         name = busy.most_common(1)[0][0]
         if stands_still:
             return f"{none}: {name} computes without ever sleeping, so virtual time stands still"

@@ -184,6 +184,15 @@ def state(process: int) -> str:
     return _read(f"/proc/{process}/stat").rpartition(b")")[2][1:2].decode()
 
 
+def cpu_s(top: int) -> float:
+    """Return the CPU time of process `top` and all below it, those that have ended included, in s."""
+    ticks = 0
+    for process in processes(top):
+        fields = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
+        ticks += sum(map(int, fields[11:15]))  # of its own and of its children that have ended; see proc(5)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _listed(folder: str) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208

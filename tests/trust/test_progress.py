@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engine import images, progress, usage, watch
+from engine import cpu_claims, images, progress, usage, watch
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
@@ -53,11 +55,31 @@ def test_a_program_that_computes_before_zero_is_named_with_the_stage(
         execute(cell, 1, tmp_path)
 
 
+def test_a_guest_that_has_to_share_its_cpu_goes_on(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It computes for half a second of CPU time, which takes it longer than a guest may stand still."""
+    monkeypatch.setattr(progress, "STANDSTILL_S", 3.0)
+    monkeypatch.setattr(progress, "_LEAST_CPU", 3.0)  # this machine may be slow
+    cpu = min(os.sched_getaffinity(0))
+    monkeypatch.setattr(cpu_claims, "_best_first", lambda: [cpu])
+    sabotage("engine/guest/agent.py", PROBE, f"    sum(range(3 * 10**7))\n{PROBE}")
+    words = ["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"]
+    # sessions of their own: the kernel may share the CPU among sessions, not among processes
+    others = [subprocess.Popen(words, start_new_session=True) for _ in range(15)]
+    try:
+        assert execute(cell, 1, tmp_path)["wall_s"] > progress.STANDSTILL_S
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def test_a_guest_that_starts_many_programs_before_zero_goes_on(
     cell: Cell, tmp_path: Path, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a loaded machine with many hosts: no time passes, nothing idles, and yet it gets on."""
-    monkeypatch.setattr(progress, "STANDSTILL_S", 3.0)
+    monkeypatch.setattr(progress, "STANDSTILL_S", 1.0)
     monkeypatch.setattr(progress, "CREEP", 1e9)
     words = ["python3", "-I", "-S", "-c", "sum(range(10**6))"]
     sabotage("engine/guest/agent.py", PROBE, f"    for _ in range(100): subprocess.run({words}, check=True)\n{PROBE}")
@@ -158,6 +180,7 @@ def test_the_guests_clock_is_read_from_outside(cell: Cell, tmp_path: Path, monke
         return seen[-1]
 
     monkeypatch.setattr(progress.Progress, "_instant", noted)
+    monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # the whole run takes half a second
     execute(cell, 1, tmp_path)
     told = [at for at in seen if at.now_ns and at.idle_ns]
     assert told, seen
