@@ -40,7 +40,7 @@ reproduce: host images  ## everything: set-up, all runs, the report
 quick: host images  ## the same with each experiment at its smallest telling size
 	$(BIN)/snakemake --cores all quick
 
-test: host images  ## all tests, a process per processor; a file's tests stay together
+test: host debug-images lab-images  ## all tests, a process per processor; a file's tests stay together
 	$(BIN)/pytest --numprocesses logical --dist loadfile
 
 test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
