@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from images import locked
 from images.cache import Store, digest_of, file_digest
 from images.errors import ImageError
@@ -57,7 +59,13 @@ def with_debian(store: Store, say: Say, names: Sequence[str]) -> tuple[RootFileS
 
 
 def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPackages:
-    """Return wheels for the lab's Python, installed. ImageError, with pip's words, when there are none."""
+    """Return wheels for the lab's Python, installed. ImageError, with pip's words, when there are none.
+
+    Requirements are names and versions only. At an address or a path may lie a source, and pip would run what it says
+    on this host, outside of any wall.
+    """
+    for requirement in requirements:
+        _check_plain(requirement)
 
     def make(folder: Path) -> None:
         say(f"lab: installing {', '.join(requirements)} for Python {_PYTHON}")
@@ -78,6 +86,15 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
     inputs = {"python": sorted(requirements), "version": _PYTHON, "recipe": file_digest(Path(__file__))}
     entry = store.ensure(KIND, digest_of(inputs), make)
     return PythonPackages(entry / "packages", json.loads((entry / "versions.json").read_text()))
+
+
+def _check_plain(requirement: str) -> None:
+    try:
+        plain = Requirement(requirement).url is None
+    except InvalidRequirement:
+        plain = False
+    if not plain:
+        raise ImageError(f"found the Python package {requirement!r}; allowed: a name, or one with versions (flask>=3)")
 
 
 def _version(installed: dict[str, Any]) -> dict[str, str]:

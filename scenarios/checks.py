@@ -37,6 +37,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
         *_flow_problems(document, filled, network, known, end_ns),
         *_clock_problems(document, filled, known),
         *_event_problems(document, filled, network, end_ns),
+        *_form_problems(document, filled),
         *_drawn_event_problems(document, filled, network, end_ns),
     ]
 
@@ -184,6 +185,23 @@ def _instant_problems(
         yield document.problem(
             (*path, field), f"found {event[field]!r}, not before the end", f"an instant before {end}"
         )
+
+
+# Fields of events on a path that say of what form another one is, and do nothing without it
+_FORMS = {"distribution": "jitter", "keep_order": "jitter", "burst": "loss"}
+
+
+def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
+    """Find forms of jitter or losses in a direction that no event gives jitter or losses."""
+    events = filled["events"]
+    for index, event in enumerate(events):
+        for form, of in _FORMS.items():
+            for direction in event.get(form, {}):
+                if not any(direction in other.get(of, {}) for other in events if other["on"] == event["on"]):
+                    found = f"has no effect: no event sets {of} {direction} on {event['on']}"
+                    yield document.problem(
+                        ("events", index, form, direction), found, f"beside {of}: {{{direction}: ...}}"
+                    )
 
 
 def _event_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:

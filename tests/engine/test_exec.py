@@ -196,6 +196,7 @@ def test_python_packages_are_added(tmp_path: Path) -> None:
         ("# /// script\n# dependencies = 'numpy'\n# ///\n", "`dependencies` in its header is 'numpy'"),
         ("# /// script\n# dependencies = [\n# ///\n", "is not TOML"),
         ("# /// script\n# dependencies = ['no-such-package-anywhere-0']\n# ///\n", "pip has no wheels of no-such"),
+        ("# /// script\n# dependencies = ['./source']\n# ///\n", "found the Python package './source'; allowed:"),
     ],
 )
 def test_packages_that_cannot_be_had_are_named(tmp_path: Path, header: str, told: str) -> None:
@@ -204,6 +205,19 @@ def test_packages_that_cannot_be_had_are_named(tmp_path: Path, header: str, told
     assert done.returncode == 2
     assert told in done.stderr
     assert not (tmp_path / "results").exists()
+
+
+def test_a_script_cannot_have_a_source_run_on_the_host(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "setup.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\nfrom setuptools import setup\nsetup(name='source', version='1')\n"
+    )
+    (tmp_path / "plain.py").write_text(f"# /// script\n# dependencies = ['source @ file://{source}']\n# ///\n")
+    done = execute("plain.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "allowed: a name, or one with versions" in done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -> None:

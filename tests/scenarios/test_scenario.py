@@ -405,6 +405,16 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ),
         ({}, "backward_bottleneck: {rate: 1mbit}\n", ":10: backward_bottleneck.buffer: missing; allowed: packets"),
         ({}, "events: [{at: 1s, on: bottleneck, loss: {forward: 1%}}]\n", "events[0].loss: no field of bottleneck"),
+        (
+            {},
+            "events: [{at: 1s, on: path, loss: {forward: 1%}, burst: {backward: 4p}}]\n",
+            "events[0].burst.backward: has no effect: no event sets loss backward on path",
+        ),
+        (
+            {},
+            "events: [{at: 1s, on: path, keep_order: {forward: true}}]\n",
+            "events[0].keep_order.forward: has no effect: no event sets jitter forward on path",
+        ),
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
         ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),
