@@ -96,6 +96,7 @@ def main() -> int:
 def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
     """Build what boots, of one of `index.KINDS`, into the store, and return its index."""
     found: dict[str, dict[str, object]] = {}
+    listed = index.path(store.root, kind)
     inside = BuildRoot(store, say)
     folder, digest = guest_tools.build(store, say, inside)
     found["tools"] = {"path": str(folder), "digest": digest}
@@ -113,7 +114,7 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         path, digest = module.build(store, say, inside, name, built)
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    return index.write(store, kind, found)
+    return index.write(store, listed, found)
 
 
 def prune(store: Store) -> None:

@@ -50,9 +50,11 @@ def read(index: Path) -> dict[str, Any]:
     return listed
 
 
-def write(store: Store, name: str, about: dict[str, Any]) -> Path:
-    """Write what was built; paths below the store's root become relative to it. Returns the index."""
-    index = path(store.root, name)
+def write(store: Store, index: Path, about: dict[str, Any]) -> Path:
+    """Write what was built; paths below the store's root become relative to it. Returns the index.
+
+    Ask `path` for the index before building: sources that change meanwhile then have another one, with nothing in it.
+    """
     index.parent.mkdir(parents=True, exist_ok=True)
     entries = sorted(str(entry) for entry in store.asked_for)
     text = json.dumps(_relative({**about, ENTRIES: entries}, f"{store.root}/"), indent=2) + "\n"

@@ -56,6 +56,7 @@ def build(store: Store, say: Say, name: str) -> Path:
     Raises ImageError if the program is unknown or a step of its build fails.
     """
     check_names([name])
+    listed = index.path(store.root, name)
     description = implementations.known()[name]
     folders = _folders(name)
     log = store.root / "logs" / f"{name}.log"
@@ -80,7 +81,7 @@ def build(store: Store, say: Say, name: str) -> Path:
         if (files / "install").exists():
             raise ImageError(f"{name}: `install` is for a root from Debian; what it does belongs into the image")
         entry |= roots.from_image(store, say, name, root, archive)
-    return index.write(store, name, entry)
+    return index.write(store, listed, entry)
 
 
 def _folders(name: str) -> list[Path]:

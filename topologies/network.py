@@ -250,13 +250,17 @@ class BatchSwitch(BatchNode, OVSSwitch):  # type: ignore[misc]
         return super().batchStartup(switches, run)
 
 
-def start_switch_daemons() -> None:
-    """Start Open vSwitch, as a service manager does elsewhere.
+_DAEMONS_NS = 12_000_000_000
+"""When Open vSwitch starts (CLOCK_MONOTONIC): it looks for CPUs only once 10 s have passed. Started earlier, it runs no
+handler thread and drops every packet that misses its cache."""
 
-    ovs-vswitchd looks for CPUs only once the monotonic clock has passed 10 s. Started earlier, it runs no handler
-    thread and drops every packet that misses its cache.
-    """
-    time.sleep(max(0.0, 12 - time.monotonic()))
+
+def start_switch_daemons() -> None:
+    """Start Open vSwitch, as a service manager does elsewhere."""
+    timer = os.timerfd_create(time.CLOCK_MONOTONIC)
+    os.timerfd_settime_ns(timer, flags=os.TFD_TIMER_ABSTIME, initial=_DAEMONS_NS)
+    os.read(timer, 8)
+    os.close(timer)
     for command in _OVS_START:
         subprocess.run(command, check=True)
 

@@ -30,8 +30,7 @@ _ALL = 2**32 - 1
 _ANSWER_BYTES = 1 << 16
 
 LATENESS_NS = 1000
-"""How late HTB can wake up in virtual time: two steps of 256 ns, because the clock is read when a timer is set and when
-it ends, and 500 ns, the shortest timer."""
+"""How late HTB can wake up in virtual time, with room: the guest's shortest timer is 500 ns."""
 
 QUEUE_HANDLE = "10"
 """Major number of the qdisc that holds the waiting packets of a `Bottleneck`."""

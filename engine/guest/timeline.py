@@ -21,7 +21,7 @@ RULE_NS = 20_000_000
 
 _TRAIN_PKTS = 20
 _SHORT_WAIT_NS = 4_000_000  # CAKE may drop a packet at once that waits longer than its target of 5 ms
-_LEAST_TRAIN_NS = 4_000_000  # much more than the clock's steps of 256 ns and the limiter's bucket
+_LEAST_TRAIN_NS = 4_000_000  # much more than a system call of 256 ns and the limiter's bucket
 
 
 def packet_ns(bottleneck: dict[str, Any], size_bytes: int = PACKET_BYTES) -> float:

@@ -17,12 +17,13 @@ def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     try:
         store = Store(default_root())
+        listed = index.path(store.root, index.STOCK)
         tool_folder, _ = guest_tools.build(store, print, BuildRoot(store, print))
         built = build(store, print, rootfs.build(store, print), tool_folder)
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    index.write(store, index.STOCK, built)
+    index.write(store, listed, built)
     index.register(store.root)
     return 0
 

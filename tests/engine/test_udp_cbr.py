@@ -35,7 +35,7 @@ def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tm
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
         (pl.col("tap") == "bottleneck-in") & (pl.col("flow") == "call")
     )
-    # to a reading of the guest's clock, 256 ns: whoever wakes at the same instant takes its turn
+    # to a system call, 256 ns: whoever wakes at the same instant takes its turn
     assert (packets["time_ns"].diff().drop_nulls() - 20_000_000).abs().max() <= 256
     assert packets["ip_length"].unique().to_list() == [200]
     assert pl.read_parquet(folder / "columns" / "utp.parquet").is_empty()

@@ -47,7 +47,7 @@ def built(root: Path, name: str, what: str) -> Path:
     """Let a checkout build something; its entry in the store."""
     store = Store(root, lambda said: None)
     entry = store.ensure("kernels", what, lambda folder: (folder / "linux").write_text(what) and None)
-    index.write(store, name, {"kernel": {"path": str(entry / "linux"), "digest": what}})
+    index.write(store, index.path(root, name), {"kernel": {"path": str(entry / "linux"), "digest": what}})
     index.register(root)
     return entry
 
