@@ -69,7 +69,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     rules = schema.load_schema("scenario")
     _check_variation(load.document(scenario, root), rules)
     if size == "quick":
-        root = _merged(root, _child(root, "quick"))
+        root = _at_quick(root)
         _check_variation(load.document(scenario, root), rules)
     known = implementations.known()
     cells, wrong = [], list[Problem]()
@@ -221,12 +221,18 @@ def _check_variation(document: Document, rules: schema.Schema) -> None:
     parts[("quick",)] = document.data.get("quick", {})
     allowed_in_case = [name for name in fields if name != "matrix"]
     for path, part in parts.items():
-        allowed = fields if path == ("quick",) else allowed_in_case
+        allowed = [*fields, "cases"] if path == ("quick",) else allowed_in_case
         wrong += [
             document.problem((*path, name), "no field that may differ here", choices(allowed, name))
             for name in part
             if name not in allowed
         ]
+    cases = list(document.data.get("cases", {}))
+    wrong += [
+        document.problem(("quick", "cases", index), f"found {name!r}", choices(cases, name))
+        for index, name in enumerate(parts[("quick",)].get("cases", []))
+        if name not in cases
+    ]
     if wrong:
         raise ScenarioError(wrong)
     _check_count(document)
@@ -284,6 +290,21 @@ def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
     """Return the mapping under `name`, empty if there is none."""
     found = next((value for key, value in mapping.value if key.value == name), None)
     return found or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
+
+
+def _at_quick(root: yaml.MappingNode) -> Any:
+    """Apply the part `quick`, whose `cases` lists those that remain."""
+    changes = {key.value: (key, value) for key, value in _child(root, "quick").value}
+    if "cases" in changes:
+        cases = _child(root, "cases")
+        key, names = changes["cases"]
+        wanted = {name.value for name in names.value}
+        left = [pair for pair in cases.value if pair[0].value in wanted]
+        root = yaml.MappingNode(
+            root.tag, [pair for pair in root.value if pair[0].value != "cases"], root.start_mark, root.end_mark
+        )
+        changes["cases"] = (key, yaml.MappingNode(cases.tag, left, cases.start_mark, cases.end_mark))
+    return _merged(root, yaml.MappingNode(root.tag, list(changes.values()), root.start_mark, root.end_mark))
 
 
 def _merged(base: yaml.Node, changes: yaml.Node) -> Any:

@@ -320,6 +320,12 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
     assert resolve(quick, 1)["delay"] == {"forward_ns": 1_000_000, "backward_ns": 5_000_000}
 
 
+def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
+    file = scenario("cases: {a: {}, b: {duration: 9s}, c: {}}\nquick: {cases: [c, b], duration: 5s}\n")
+    assert [cell.name for cell in expand(file, "full")] == ["case=a", "case=b", "case=c"]
+    assert [(cell.name, cell.virtual_s) for cell in expand(file, "quick")] == [("case=b", 9), ("case=c", 5)]
+
+
 @pytest.mark.parametrize(
     ("replaced", "extra", "message"),
     [
@@ -451,6 +457,9 @@ def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
         ({}, "cases: {a: {experiment: b}}\n", ":10: cases.a.experiment: no field that may differ here"),
         ({}, "cases:\n  a: {}\n  b: {duration: 1}\n", ":12: duration: found 1, a number without a unit"),
         ({}, "quick: {durations: 1s}\n", "quick.durations: no field that may differ here"),
+        ({}, "cases: {a: {}, b: {}}\nquick: {cases: [a, c]}\n", ":11: quick.cases[1]: found 'c'; allowed: a, b"),
+        ({}, "quick: {cases: [a]}\n", ":10: quick.cases[0]: found 'a'; allowed: "),
+        ({}, "cases: {a: {}}\nquick: {cases: {a: {}}}\n", ":11: quick.cases: found fields; allowed: a list"),
         ({}, "seeds: {full: 0}\n", ":10: seeds.full: found 0; allowed: 1 or more"),
         ({}, "title: again\n", ":10: title: named again (first on line 2)"),
         ({"flows": "[]"}, "", "no YAML"),
