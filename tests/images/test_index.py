@@ -67,6 +67,14 @@ def test_what_boots_in_qemu_depends_on_what_replaces_programs_there(store: Store
         images.stock()
 
 
+def test_what_changes_during_a_build_is_not_listed_as_built(store: Store, work_in: Checkout) -> None:
+    folder = work_in("mine")
+    listed = index.path(store.root, index.BOOT)
+    (folder / "images/tcp_ledbat/main.c").write_text("another\n")
+    assert index.write(store, listed, {}).exists()
+    assert not index.path(store.root, index.BOOT).exists()
+
+
 def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Checkout) -> None:
     folder = work_in("mine")
     built(store.root, index.BOOT, "kernel")
