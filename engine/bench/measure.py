@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from engine.bench import ns3
+from engine.bench import beside, growth, ns3
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
@@ -33,7 +33,11 @@ _UTP_REPEATS = 40
 
 
 def main(into: Path) -> int:
-    """Measure everything, print it as a table and write it to `into` as JSON, a key per figure."""
+    """Measure everything, print it as a table and write it to `into` as JSON, a key per figure.
+
+    What was there before is compared: each figure that became slower is named.
+    """
+    before: dict[str, float] = json.loads(into.read_text()) if into.exists() else {}
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:
         folder = Path(name)
@@ -65,16 +69,23 @@ def main(into: Path) -> int:
             _say("the same flow in ns-3")
             program = ns3.build(folder)
             alone_s, captured_s = ns3.wall_s(program, delayed.virtual_s)
+            figures[beside.NS3] = alone_s
             figures["times_faster_than_ns3"] = alone_s / figures["run_wall_s_uncaptured"]
             figures["times_faster_than_ns3_captured"] = captured_s / figures["run_wall_s_delayed_acks"]
             _say("the steady state of RFC 6817 in both")
             figures |= _steady_state(program, folder)
         else:
             _say("ns-3 is not compared: libns3-dev is not installed")
+        _say("how costs grow")
+        costs = list(growth.measure(folder))
     _print(figures)
+    _print_growth(costs)
+    _tell_slower(before, figures)
     into.parent.mkdir(parents=True, exist_ok=True)
     into.write_text(json.dumps(figures, indent=1) + "\n")
-    print(f"written to {into}")
+    picture = into.with_name(f"{into.stem}-growth.svg")
+    growth.draw(costs, picture)
+    print(f"written to {into} and {picture}")
     return 0
 
 
@@ -93,6 +104,7 @@ _MEANINGS = {
     "utp_packets_per_cpu_s": ("captures of uTP to columns on disk", "packets/CPU s"),
     "columns_most_mb": ("the most memory that it takes, whatever the length of the captures", "MB"),
     "two_guests_slowdown": ("two guests on two CPUs, each against one alone", "times"),
+    beside.NS3: ("ns-3 takes for the flow of 600 s; ratios to it may be compared between machines", "s"),
     "times_faster_than_ns3": ("ns-3's TcpLedbat on the same dumbbell takes", "times as long"),
     "times_faster_than_ns3_captured": ("with captures it takes", "times as long"),
     "steady_queue_pkts": ("one RFC 6817 flow at its target of 100 ms (83.3 packets), mean queue", "packets"),
@@ -108,6 +120,20 @@ def _print(figures: dict[str, float]) -> None:
         what, unit = _MEANINGS[key]
         table.add_row(what, f"{value:,.0f}" if value >= 100 else f"{value:.2f}", unit)
     Console().print(table)
+
+
+def _print_growth(costs: list[growth.Cost]) -> None:
+    table = Table("what grows", "to", "wall time [s]", "each [ms]")
+    for cost in costs:
+        table.add_row(cost.what, f"{cost.size:,.0f}", f"{cost.seconds:.2f}", f"{1000 * cost.each_s:,.2f}")
+    Console().print(table)
+
+
+def _tell_slower(before: dict[str, float], now: dict[str, float]) -> None:
+    if before and beside.NS3 not in before.keys() & now.keys():
+        print("not compared with the figures before: one of them has no time of ns-3")
+    for key, factor in beside.slower(before, now, {key: unit for key, (_, unit) in _MEANINGS.items()}).items():
+        print(f"slower than before, in ns-3's time: {_MEANINGS[key][0]}, by {factor - 1:.0%}")
 
 
 def _say(what: str) -> None:

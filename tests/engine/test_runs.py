@@ -1,6 +1,7 @@
 """What a run does, and how it fails: with one sentence, and never with half a folder under its final name."""
 
 import csv
+import dataclasses
 import itertools
 import json
 import re
@@ -108,6 +109,11 @@ def test_flows_with_bytes_end_when_delivered_and_the_run_with_the_last(scenario:
     # the last ACK is what completes a flow
     rows = list(_rows(run_folder(tmp_path, cell, 1), "cwnd-tcp.csv"))
     assert flows["tcp"]["completed_ns"] - 20_000_000 < rows[-1] <= flows["tcp"]["completed_ns"]
+
+
+def test_a_run_without_flows_is_what_its_network_costs(cell: Cell, tmp_path: Path) -> None:
+    empty = dataclasses.replace(cell, settings={**cell.settings, "flows": []})
+    assert execute(empty, 1, tmp_path)["flows"] == {}
 
 
 def test_a_flow_that_is_not_done_in_time_is_named(
