@@ -34,5 +34,6 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
 def most_ns(run: dict[str, Any], what: str, direction: str) -> int:
     """Return the longest `delay` or `jitter` of a direction over all paths; 0 without any, as where nothing is sent."""
     name = f"{direction}_ns"
-    first = [path[name] for path in run["network"]["paths"]] if what == "delay" else []
-    return max([0, *first, *(event.get(what, {}).get(name, 0) for event in run["events"])])
+    first: list[int] = [path[name] for path in run["network"]["paths"]] if what == "delay" else []
+    later: list[int] = [event.get(what, {}).get(name, 0) for event in run["events"]]
+    return max([*first, *later], default=0)

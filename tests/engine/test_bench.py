@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from engine.bench import growth
 from engine.bench.beside import slower
 
@@ -11,7 +13,7 @@ UNITS = {"run_s": "s", "speed": "virtual s/s", "payload": "Mbit/s", "ns3_s": "s"
 def test_slower_is_told_in_the_time_that_ns3_takes() -> None:
     before = {"ns3_s": 10.0, "run_s": 1.0, "speed": 100.0, "payload": 9.0}
     slow_day = {"ns3_s": 30.0, "run_s": 3.2, "speed": 20.0, "payload": 1.0}
-    assert slower(before, slow_day, UNITS) == {"speed": 100 / 20 / 3}
+    assert slower(before, slow_day, UNITS) == pytest.approx({"speed": 100 / 20 / 3})
     assert slower(before, {**before, "run_s": 1.2}, UNITS) == {"run_s": 1.2}
 
 
