@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bulk TCP endpoint with few system calls per megabyte; in a guest each costs several times the work of a packet.
+ * Bulk TCP endpoint with few system calls per megabyte: in a guest, a call costs several times as much as a packet.
  *
  *   bulk receive PORT BUFFER_BYTES
- *       accepts one connection, discards, prints the bytes received; SIGTERM ends it. With BUFFER_BYTES 0 the kernel
- *       sizes its buffer as tcp_rmem says
+ *       accepts one connection, discards the data and prints how many bytes came; SIGTERM ends it. With BUFFER_BYTES 0
+ *       the kernel sizes the buffer by tcp_rmem
  *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
  *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
  *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
@@ -32,7 +32,7 @@
 /* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
 #define LOW_WATER_BYTES (256 << 10)
 
-/* What tcp_ledbat answers to TCP_CC_INFO, as in images/tcp_ledbat/main.c; others never begin with zero. */
+/* tcp_ledbat's answer to TCP_CC_INFO (images/tcp_ledbat/main.c); no other answer begins with zero. */
 struct ledbat_info {
 	uint32_t zero;
 	uint32_t base_delay_us;
@@ -71,7 +71,7 @@ static void sleep_until(long long at_ns)
 
 static volatile sig_atomic_t ended;
 
-/* without SA_RESTART, so that a waiting receiver returns */
+/* installed without SA_RESTART, so that a waiting call returns */
 static void end_receiver(int signal_number)
 {
 	(void)signal_number;
@@ -99,7 +99,7 @@ static int receive(int port, int buffer)
 	connection = accept(listener, NULL, NULL);
 	if (connection < 0 && !ended)
 		die("accept");
-	/* a mark above the buffer would enlarge it */
+	/* a low-water mark above the buffer would enlarge the buffer */
 	if (buffer && !ended && setsockopt(connection, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)))
 		die("low-water mark");
 	/* MSG_TRUNC on TCP: discard in the kernel, nothing is copied */
@@ -165,7 +165,7 @@ static void *sample_until_stop(void *argument)
 static int flow_socket;
 static volatile sig_atomic_t connected;
 
-/* end the flow now with a reset, so that nothing left in the send buffer follows */
+/* end the flow at once with a reset: nothing that is left in the send buffer is sent */
 static void stop_flow(int signal_number)
 {
 	static const char never[] = "bulk: never connected\n";

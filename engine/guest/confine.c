@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * Last step before a guest's kernel, on the host and inside the sandbox: limits and a system call filter that hold for
- * the kernel, for every process of the guest, and for whatever code root in the guest makes them run.
+ * Starts a guest's kernel, on the host and inside the sandbox, under resource limits and a system call filter. These
+ * bind the kernel, every process of the guest, and any code that root in the guest makes them run.
  *
  *   confine MEMORY FILE PROCESSES PROGRAM [ARGUMENT...]
  *
  * MEMORY: bytes of address space a process may have; FILE: bytes a file may grow to; PROCESSES: how many the sandbox's
  * user may have (counted per user namespace; the kernel exempts the host's own root).
  *
- * The filter allows what User-Mode Linux calls: its memory, its stub processes, its clock, files of hostfs. Namespaces
- * cannot be made, a terminal's input cannot be forged. Everything else fails with EPERM and does not kill: in seccomp
- * mode UML traps the guest's own calls with a filter of the same processes, and of two filters' answers the kernel
- * takes "trap" before "fail".
+ * The filter allows the system calls of User-Mode Linux: for its memory, its stub processes, its clock, and files of
+ * hostfs. It refuses new namespaces and forged terminal input. Every other call fails with EPERM and does not kill the
+ * process: in seccomp mode UML traps the guest's own calls with a filter on the same processes, and of two filters'
+ * answers the kernel prefers "trap" to "errno".
  *
- * The only sockets are connected pairs of streams. A filter cannot read an address, and a read-only mount does not
- * stop connect(): so there is neither socket() nor connect(), and no pair of datagrams, whose ends may send to any
- * address. sendmsg() on a stream takes none.
+ * The only sockets are connected pairs of stream sockets. A filter cannot read an address, and a read-only mount does
+ * not stop connect(). So socket() and connect() are refused, and so are pairs of datagram sockets, whose ends may send
+ * to any address. sendmsg() on a stream socket takes no address.
  *
- * Nor does a read-only mount stop who writes into a named pipe. Landlock does, where the host's kernel has it: files are
- * opened for writing in the run folder, and below /dev, and nowhere else.
+ * A read-only mount does not stop writes into a named pipe either. Landlock does, where the host's kernel has it: files
+ * can be opened for writing only in the run folder and below /dev.
  *
- * What a watch could not see is refused as well: memory that processes share without a file, but for the few pages
- * with which UML tries out its host, and a process that hides its open files (PR_SET_DUMPABLE).
+ * The filter also refuses what engine.watch could not see: memory that processes share without a file, except for the
+ * few pages with which UML probes its host, and processes that hide their open files (PR_SET_DUMPABLE).
  *
- * As the sandbox's first process it stays and collects orphans; its end is the end of every process inside.
+ * As the sandbox's first process it stays and reaps orphans; when it ends, every process inside ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +54,7 @@
 #define X32_CALLS 0x40000000
 #define SHARED_BYTES (16 << 10)
 
-/* frequent ones first: the kernel remembers answers that need no argument, older ones walk the list */
+/* frequent calls first: newer kernels cache answers that need no argument, older ones walk the list */
 static const int allowed[] = {
 	/* stub processes and signals */
 	SYS_futex, SYS_rt_sigreturn, SYS_munmap, SYS_sendmsg, SYS_recvmsg, SYS_close, SYS_mprotect, SYS_wait4,
@@ -88,7 +88,7 @@ static const int allowed[] = {
 
 #define JUMP_IF_EQUAL(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-/* of an argument's 64 bits; LOAD() has the lower ones */
+/* the upper half of a 64-bit argument; LOAD() reads the lower half */
 #define LOAD_HIGH(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + 4)
 #define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, (what))
 #define FAIL(number) ANSWER(SECCOMP_RET_ERRNO | (number))
@@ -103,7 +103,7 @@ static const struct sock_filter by_argument[] = {
 	FAIL(EPERM),
 	JUMP_IF_EQUAL(SYS_mmap, 0, 9),
 	LOAD(args[3]),
-	/* MAP_SHARED_VALIDATE has the bit of MAP_SHARED */
+	/* MAP_SHARED_VALIDATE includes the bit of MAP_SHARED */
 	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_ANONYMOUS | MAP_SHARED),
 	JUMP_IF_EQUAL(MAP_ANONYMOUS | MAP_SHARED, 0, 4),
 	LOAD_HIGH(args[1]),
@@ -130,7 +130,7 @@ static const struct sock_filter by_argument[] = {
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1),
 	FAIL(EPERM),
 	ALLOW,
-	/* its flags are in memory, where a filter cannot look; callers fall back to clone */
+	/* the flags of clone3 are in memory, which a filter cannot read; callers fall back to clone */
 	JUMP_IF_EQUAL(SYS_clone3, 0, 1),
 	FAIL(ENOSYS),
 	JUMP_IF_EQUAL(SYS_ioctl, 0, 5),
@@ -152,7 +152,7 @@ static void limit(int what, const char *bytes)
 	const rlim_t value = strtoull(bytes, NULL, 10);
 	struct rlimit both;
 
-	/* never above what the host allows already */
+	/* never above the host's own limit */
 	if (getrlimit(what, &both))
 		fail("getrlimit");
 	if (both.rlim_max > value)
@@ -163,7 +163,7 @@ static void limit(int what, const char *bytes)
 		fail("setrlimit");
 }
 
-/* When memory runs out on the host, guests are the first to go. */
+/* If the host runs out of memory, it kills guests first. */
 static void die_first(void)
 {
 	const int file = open("/proc/self/oom_score_adj", O_WRONLY);
@@ -187,16 +187,16 @@ static void open_for_writing_below(int rules, const char *folder)
 
 static void write_nowhere_else(void)
 {
-	/* who does not handle the second may not move a file from one folder to another, not even inside the run folder */
+	/* a ruleset without REFER lets no file move from one folder to another, not even inside the run folder */
 	const struct landlock_ruleset_attr handled = {
 		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER,
 	};
 	int rules;
 
-	/* without namespaces, folders have other names, and none of the user's is shown */
+	/* without namespaces the run folder has another path, and none of the user's own folders is visible */
 	if (access(RUN_FOLDER, F_OK))
 		return;
-	/* Linux 5.19 */
+	/* REFER came with version 2, in Linux 5.19 */
 	if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
 		return;
 	rules = syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 	limit(RLIMIT_FSIZE, argv[2]);
 	limit(RLIMIT_NPROC, argv[3]);
 	limit(RLIMIT_CORE, "0");
-	signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of the write, not the end of the kernel */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails instead of ending the kernel */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("no new privileges");
 	write_nowhere_else();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starts a program under test in a root of its own, on the host of the topology that it is called on.
+ * Starts a program under test in its own root file system, on the topology's host where this is called.
  *
  *   enter ROOT FILES LOGDIR START_NS PROGRAM [ARGUMENT...]
  *
- * ROOT and FILES are folders of the machine outside the guest. The program sees ROOT as / (under an overlay in memory),
- * FILES as /opt/implementation, LOGDIR of the guest as /logs, an empty /tmp, and of the rest of the guest only devices.
- * It is started at START_NS (CLOCK_REALTIME; 0: at once) in place of this one: same process, same descriptors.
+ * ROOT and FILES are folders outside the guest. The program sees ROOT as / (under an overlay in memory), FILES as
+ * /opt/implementation, the guest's LOGDIR as /logs, an empty /tmp, and nothing else of the guest but its devices. At
+ * START_NS (CLOCK_REALTIME; 0: at once) it replaces this program, in the same process and with the same descriptors.
  *
- * Exit status of its own: 1, with one line on stderr.
+ * If this program fails: exit status 1, with one line on stderr.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +42,7 @@ static void attach(const char *source, const char *on, const char *type, unsigne
 
 static void make_root(const char *root, const char *files, const char *logs)
 {
-	/* mounts of this program's own, which no one else sees */
+	/* private mounts, which no other process sees */
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		die("unshare", "mounts");
 	attach("tmpfs", "/mnt", "tmpfs", 0, "mode=755");

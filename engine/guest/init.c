@@ -99,7 +99,7 @@ int main(void)
 	mount_or_fail("hostfs", "opt/modules", MS_RDONLY, required("TESTBED_MODULES"));
 	mount_or_fail("hostfs", "opt/testbed", MS_RDONLY, required("TESTBED_CODE"));
 	mount_or_fail("hostfs", "results", 0, required("TESTBED_RUN"));
-	/* move the mount before chroot, so that whoever enters this mount namespace (mnexec -a) gets the same root */
+	/* move the mount before chroot: processes that enter this mount namespace (mnexec -a) get the same root */
 	if (mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
 		fail("switch root to", "/mnt/root");
 
@@ -109,7 +109,7 @@ int main(void)
 	if (agent == 0)
 		run_agent(program);
 
-	/* every orphan of the guest ends here; only the agent's end matters */
+	/* reap every orphan of the guest; only the agent's end matters */
 	while (waitpid(-1, &status, 0) != agent)
 		;
 	if (!WIFEXITED(status) || WEXITSTATUS(status))

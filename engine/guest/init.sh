@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# First program of a guest with a distribution's kernel, whose root is its initial RAM disk: what init.c is elsewhere.
-# The run folder /results lies in memory; at the end it goes as a tar to the first disk, which is used for nothing else.
+# First program of a guest with a distribution's kernel, whose root is its initial RAM disk; the counterpart of init.c.
+# The run folder /results is in memory. At the end it goes as a tar archive to the first disk, which has no other use.
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev

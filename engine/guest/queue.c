@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples one queueing discipline by netlink: three system calls a sample.
+ * Samples one queueing discipline through netlink, with three system calls per sample.
  *
  *   queue INTERFACE HANDLE FIRST_NS STOP_NS PERIOD_NS ORIGIN_NS     CSV on stdout
  *

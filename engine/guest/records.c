@@ -2,9 +2,9 @@
 /*
  * Counts the packets in captures on disk.
  *
- *   records FILE...      a line for each file: the number of its records
+ *   records FILE...      prints the number of records of each file, one per line
  *
- * Captures are in this machine's byte order. Exit status 1, with one line on stderr, when one cannot be read or ends
+ * Captures are in this machine's byte order. Exit status 1, with one line on stderr, if one cannot be read or ends
  * within a record.
  */
 #include <errno.h>
@@ -67,7 +67,7 @@ static unsigned long long count(const char *file)
 	if (have < FILE_HEADER_BYTES || (magic != MAGIC_US && magic != MAGIC_NS))
 		fail(file, "no capture of %zu bytes or more", have);
 	for (;;) {
-		/* at: of the next record; it may begin in one buffer and end in another, or some further on */
+		/* the next record, at `at`, may begin in one buffer and end in the next or a later one */
 		if (at + RECORD_HEADER_BYTES > have) {
 			const size_t rest = at < have ? have - at : 0;
 

@@ -6,13 +6,13 @@
  *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS
  *
  * INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
- * ORIGIN_NS) (CLOCK_REALTIME); one that comes to it is moved back by as much. So every difference between the host's
- * clock and another one is what it would be with such a clock. The relay moves the timestamp of TCP (RFC 7323), in
+ * ORIGIN_NS) (CLOCK_REALTIME); one that comes to it is moved back by as much. Every difference between the host's clock
+ * and another one is then what it would be with such a clock. The relay moves the timestamp of TCP (RFC 7323), in
  * microseconds because the hosts' routes have tcp_usec_ts, and that of uTP version 1 (BEP 29). It leaves uTP's
  * timestamp difference alone. A kernel drops segments whose timestamps go back, and echoes of timestamps that it never
  * sent. So the relay keeps timestamps in order, and restores echoed ones to their original values.
  *
- * Exit status: 1, with one line on stderr; otherwise it runs until it is killed.
+ * Runs until it is killed. If it fails: exit status 1, with one line on stderr.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -104,7 +104,7 @@ static void store(unsigned char *stamp, uint32_t value)
 	memcpy(stamp, &value, sizeof(value));
 }
 
-/* Timestamps of packets that wait together could change places if each were moved by the offset of its own instant. */
+/* Packets that wait together are moved by the offsets of different instants: keep their timestamps in order. */
 static uint32_t in_order(uint32_t ports, uint32_t before, uint32_t moved)
 {
 	static struct connection known[CONNECTIONS];
@@ -159,7 +159,7 @@ static uint32_t sum(const unsigned char *data, size_t length, uint32_t start)
 	return start;
 }
 
-/* Computed anew: on a veth the checksum may have been left to hardware, so the packet has none yet. */
+/* Compute the whole checksum: on a veth it may be left to hardware, so that the packet has none yet. */
 static void set_checksum(const unsigned char *ip, unsigned char *segment, size_t length, unsigned char *checksum)
 {
 	uint32_t folded;
@@ -169,7 +169,7 @@ static void set_checksum(const unsigned char *ip, unsigned char *segment, size_t
 	folded = (folded & 0xffff) + (folded >> 16);
 	folded = ~(folded + (folded >> 16)) & 0xffff;
 	if (!folded && ip[9] == IPPROTO_UDP)
-		folded = 0xffff; /* 0 means that there is none */
+		folded = 0xffff; /* 0 means no checksum */
 	checksum[0] = folded >> 8;
 	checksum[1] = folded;
 }
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	in.skew_ppb = -out.skew_ppb;
 	in.moved = out.back;
 	in.back = out.moved;
-	/* forward a packet at once, not only when the program that sent it has nothing more to do */
+	/* forward a packet at once, not only when the program that sent it has gone idle */
 	if (sched_setscheduler(0, SCHED_FIFO, &first))
 		die("priority");
 	child = fork();

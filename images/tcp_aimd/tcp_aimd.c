@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The forms of TCP that stand beside LEDBAT in Rossi et al., ICCCN 2010.
+ * The forms of TCP that Rossi et al., ICCCN 2010, compare with LEDBAT.
  *
  * aimd: NewReno that never slow-starts. The window grows by one packet per RTT from the first ACK on and is halved on
- * loss; after a timeout, too, it comes back linearly. This is the "standard TCP" of models that leave slow start out
+ * loss; after a timeout it also recovers linearly. This is the "standard TCP" of models that leave slow start out
  * (section III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read
  * for a first connection.
  *
@@ -16,7 +16,7 @@
 
 static void aimd_init(struct sock *sk)
 {
-	/* neither the stack nor its pacing takes the flow to be in slow start */
+	/* so that neither the stack nor its pacing takes the flow to be in slow start */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, 1);
 }
 
@@ -39,10 +39,10 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 };
 
 struct restart {
-	u32 threshold;	/* half the window before a loss that slow start follows; 0: none is being repaired */
+	u32 threshold;	/* half the window before the loss that is being repaired, if slow start follows; otherwise 0 */
 };
 
-/* A recovery takes the window to what this returns. */
+/* In a recovery, the stack moves the window to the returned value. */
 static u32 tahoe_ssthresh(struct sock *sk)
 {
 	struct restart *ca = inet_csk_ca(sk);
@@ -56,7 +56,7 @@ static u32 restart_ssthresh(struct sock *sk)
 	return tcp_in_slow_start(tcp_sk(sk)) ? tahoe_ssthresh(sk) : tcp_reno_ssthresh(sk);
 }
 
-/* Slow start while lost packets are repaired: meanwhile the stack takes the window to the threshold. */
+/* Slow start during a recovery: the stack moves the window to the threshold, so ACKs raise the threshold. */
 static void restart_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	const struct restart *ca = inet_csk_ca(sk);
@@ -74,7 +74,7 @@ static u32 restart_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* The recovery is over, or a timeout has taken the window to one packet. */
+/* At the end of a recovery, or when a timeout has set the window to one packet. */
 static void restart_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct restart *ca = inet_csk_ca(sk);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Delay estimation: the base delay is the smallest sample of some minutes, the
- * current delay the smallest of the newest samples. Nothing here knows sockets
- * or clocks, so that all of it can be tested as it is.
+ * Delay estimation: the base delay is the smallest sample of the last minutes,
+ * the current delay the smallest of the newest samples. Nothing here depends on
+ * sockets or clocks, so unit tests reach all of it.
  *
  * One-way samples are microseconds relative to the connection's first one. The
  * offset between the hosts' clocks therefore never overflows; only differences
@@ -34,7 +34,7 @@ struct ledbat_base {
 
 enum ledbat_source {
 	LEDBAT_ONE_WAY,			/* TCP timestamps */
-	LEDBAT_ROUND_TRIP,		/* none, or none that can be trusted */
+	LEDBAT_ROUND_TRIP,		/* no timestamps, or none that can be trusted */
 };
 
 struct ledbat_delay {
@@ -42,24 +42,24 @@ struct ledbat_delay {
 	struct ledbat_base	round_trip;
 	struct ledbat_history	*history;	/* ledbat_aina: more samples than recent_us holds */
 	s32	recent_us[LEDBAT_MAX_FILTER];
-	u16	taken[LEDBAT_MAX_FILTER];	/* when, in 1.024 ms */
+	u16	taken[LEDBAT_MAX_FILTER];	/* when, in units of 1.024 ms */
 	s32	current_us;
 	s32	rtt_us;			/* newest; 0: none yet */
 	u32	first_sample;		/* difference of the first two stamps, in their unit */
-	u32	remote_stamp;		/* where the check of the other host's clock began */
-	u32	local_ms;
+	u32	remote_stamp;		/* the other host's stamp when the check of its clock began */
+	u32	local_ms;		/* this host's time then */
 	u8	slots;
-	u8	filter;			/* how many recent samples count */
+	u8	filter;			/* how many recent samples are used */
 	u8	newest;
 	u8	recent;			/* how many there are */
 	u8	source;
-	bool	bounded;		/* no more than the round-trip time says */
+	bool	bounded;		/* by the growth of the round-trip time */
 };
 
 /*
  * The difference of two stamps as a sample; `unit_us` is 1 or 1000. Arithmetic
  * is modulo 2^32, so wraparound is harmless. Stamps in different units drift
- * apart without end: saturate until ledbat_clocks_agree() finds out.
+ * apart without bound: saturate until ledbat_clocks_agree() detects it.
  */
 static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference, s32 unit_us)
 {
@@ -70,10 +70,10 @@ static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference,
 }
 
 /*
- * Whether the other host's stamps advance as fast as this host's clock, to a
- * factor of two. Stamps of 1 us, 1 ms, 4 ms and 10 ms are further apart than
- * that, and a queue that fills or drains meanwhile is not. Both arguments are
- * what passed since the check began, at least LEDBAT_CLOCK_CHECK_MS of it.
+ * Whether the other host's stamps advance as fast as this host's clock, within
+ * a factor of two. Units of 1 us, 1 ms, 4 ms and 10 ms differ by more than that;
+ * a queue that fills or drains meanwhile makes less of a difference. Both
+ * arguments are the time since the check began, at least LEDBAT_CLOCK_CHECK_MS.
  */
 #define LEDBAT_CLOCK_CHECK_MS	2000
 #define LEDBAT_CLOCK_STALE_MS	(30 * 60 * MSEC_PER_SEC)	/* microsecond stamps wrap after 71 min */
@@ -85,7 +85,7 @@ static inline bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
 	return remote_us > local_us / 2 && remote_us < local_us * 2;
 }
 
-/* It follows a decrease at once, an increase when all the minutes before it are forgotten. */
+/* The base delay follows a decrease at once, and an increase when all earlier minutes are forgotten. */
 static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sample_us, u32 now)
 {
 	u32 passed;
@@ -112,8 +112,8 @@ static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sa
 
 /*
  * RFC 6817 section 2.4.2: no sample of the current delay is older than an RTT.
- * `now` and `rtt` are in 1.024 ms; `now` wraps after 67 s, when a sample of
- * then would pass for new: RTTs are shorter, and it would cost one step.
+ * `now` and `rtt` are in units of 1.024 ms. `now` wraps after 67 s, when an old
+ * sample would look new; RTTs are shorter, and the mistake would cost one step.
  */
 static inline void ledbat_drop_stale(struct ledbat_delay *delay, u16 now, u16 rtt)
 {
@@ -149,8 +149,8 @@ static inline const struct ledbat_base *ledbat_base_of(const struct ledbat_delay
 
 /*
  * Never negative: the current delay may still remember a sample that the base
- * delay has just forgotten. Where it is bounded, never more than what the
- * round-trip time has grown by: a queue adds to both.
+ * delay has just forgotten. If bounded, never more than the growth of the
+ * round-trip time, because a queue adds to both.
  */
 static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 {
@@ -164,9 +164,9 @@ static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 }
 
 /*
- * The smallest of the newest m samples, with an m that follows the window. Only
- * samples smaller than all later ones can ever be asked for, so these are kept,
- * oldest and smallest first. Exact as long as no more than
+ * The smallest of the newest m samples, where m follows the window. Only a
+ * sample smaller than all later ones can ever be the answer, so only these are
+ * kept, oldest and smallest first. Exact as long as no more than
  * LEDBAT_HISTORY_LENGTH samples in a row rise.
  */
 #define LEDBAT_HISTORY_LENGTH	256		/* a power of 2 */
@@ -174,7 +174,7 @@ static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 
 struct ledbat_history {
 	u32	count;		/* samples so far */
-	u32	first;		/* oldest entry; entries are taken modulo LEDBAT_HISTORY_LENGTH */
+	u32	first;		/* oldest entry; indices are modulo LEDBAT_HISTORY_LENGTH */
 	u32	length;
 	struct {
 		u32	number;

@@ -26,8 +26,8 @@ enum ledbat_setting {
 enum ledbat_slow_start {
 	LEDBAT_NO_SLOW_START,		/* additive increase from the start */
 	LEDBAT_SLOW_START_ONCE,		/* until the first loss, or until delay has lowered the window */
-	LEDBAT_SLOW_START_AFTER_LOSS,	/* the same, and from the floor after every loss */
-	LEDBAT_SLOW_START_AT_FLOOR,	/* the same as once, and again wherever the window is at its floor */
+	LEDBAT_SLOW_START_AFTER_LOSS,	/* the same as once, and from the floor after every loss */
+	LEDBAT_SLOW_START_AT_FLOOR,	/* the same as once, and again whenever the window is at its floor */
 	LEDBAT_SLOW_START_AFTER_OVERSHOOT, /* the same as once, and from the floor after a loss in slow start */
 	LEDBAT_SLOW_STARTS
 };
@@ -57,24 +57,24 @@ struct ledbat_variant {
 	struct tcp_congestion_ops	ops;
 	u32				mask;
 	bool				standard;
-	struct ledbat_settings		defaults;	/* of network namespaces to come */
+	struct ledbat_settings		defaults;	/* of new network namespaces */
 };
 
 extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
 
-/* What a socket remembers; ICSK_CA_PRIV_SIZE bounds it. */
+/* The state of a socket, at most ICSK_CA_PRIV_SIZE bytes. */
 struct ledbat {
-	struct ledbat_delay *delay;		/* NULL: no memory, so nothing is known of the queue */
+	struct ledbat_delay *delay;		/* NULL: no memory, so the queuing delay is unknown */
 	s64	credit_us;			/* see window.h */
 	u32	target_us	: 20,
 		min_window	: 6,
 		step		: 6;		/* ALLOWED_INCREASE or the minimal decrease, packets */
 	u32	factor_ppm	: 24;		/* GAIN, beta or zeta */
 	u32	slow_start	: 3,
-		restarts	: 1,		/* a loss that slow start follows is being repaired */
+		restarts	: 1,		/* in a recovery after which slow start begins again */
 		phase		: 3,		/* ledbatpp.c */
 		rounds		: 3;		/* ledbatpp.c: RTTs left of a phase */
-	u32	reno_ssthresh;			/* what the threshold is without this module's doing */
+	u32	reno_ssthresh;			/* the threshold as Reno would have it */
 	u32	undo_ssthresh;			/* the same before the last loss */
 	u32	round_end;			/* snd_nxt when the current RTT began */
 	u32	round_start_us;			/* ledbatpp.c */

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ledbatpp: LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus. What it changes against RFC 6817:
+ * ledbatpp: LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus. Changes from RFC 6817:
  *
- * - the delay is the round-trip time, so that nothing depends on timestamps or the other host;
- * - GAIN is 1 / min(16, ceil(2 * TARGET / base RTT)), in slow start, too;
- * - above TARGET the window falls in proportion to itself, once per RTT, to a half at most;
- * - slow start ends at 3/4 of TARGET, the first time;
- * - two RTTs after that, and later a tenth of the time at most, the flow slows down to two packets for two RTTs, so that
- *   every flow gets to see an empty queue and none starves an older one. It climbs back by slow start, which as any slow
- *   start of LEDBAT++ grows by GAIN.
+ * - the delay is the round-trip time, which depends neither on timestamps nor on the other host;
+ * - GAIN is 1 / min(16, ceil(2 * TARGET / base RTT)), also in slow start;
+ * - above TARGET the window falls in proportion to itself, once per RTT and by at most a half;
+ * - the first slow start ends at 3/4 of TARGET;
+ * - two RTTs later, and from then on for at most a tenth of the time, the flow slows down to two packets for two RTTs,
+ *   so that every flow sees an empty queue and none starves an older one. It climbs back by slow start, which grows by
+ *   GAIN like any slow start of LEDBAT++.
  *
- * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease is
- * for delays above TARGET only. Where the draft leaves a choice:
+ * Below TARGET the window grows by GAIN per RTT, whatever the distance (section 4.3); the formula for the decrease
+ * applies only above TARGET. Where the draft leaves a choice:
  *
  * - the climb ends when the old window is reached or a packet is lost, not when the delay exceeds 3/4 of TARGET: a climb
  *   cut short would schedule the next slowdown too early;
- * - decreases do not put the next slowdown off;
+ * - decreases do not postpone the next slowdown;
  * - a loss during a slowdown halves the window that the flow climbs back to;
  * - a slowdown that is due while the flow recovers from a timeout waits until it has recovered;
- * - a round trip counts towards the length of a slowdown as twice the smoothed RTT at most: an application that is
- *   silent meanwhile does not make the flow wait for longer afterwards.
+ * - a round trip adds at most twice the smoothed RTT to the length of a slowdown: an application that is silent
+ *   meanwhile does not postpone the next one.
  */
 #include "ledbat.h"
 
@@ -38,7 +38,7 @@ enum ledbatpp_phase {
 void ledbatpp_init(struct sock *sk)
 {
 	ledbat_init_from_round_trips(sk);
-	/* past its first slow start if it has ever lost */
+	/* a connection that has had a loss is past its first slow start */
 	ledbat_start_small(sk);
 }
 
@@ -60,7 +60,7 @@ static void ledbatpp_slow_down(struct sock *sk)
 	ledbatpp_enter(sk, LEDBATPP_SLOW, LEDBATPP_ROUNDS);
 }
 
-/* What has passed since the round began, towards the length of a slowdown. */
+/* Add the time since the round began to the length of the slowdown. */
 static void ledbatpp_add_time(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -126,7 +126,7 @@ static bool ledbatpp_in_slow_start(struct sock *sk, u32 queuing_us)
 	return tcp_in_slow_start(tp);
 }
 
-/* During a slowdown the threshold is the window to climb back to, and the window itself says nothing. */
+/* During a slowdown the threshold is the window to climb back to, and the window itself has no meaning. */
 u32 ledbatpp_ssthresh(struct sock *sk)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
@@ -159,7 +159,7 @@ void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 			const u64 window = ledbat_exact_window(ca->credit_us, tcp_snd_cwnd(tp), ca->target_us);
 
 			ledbat_set_window(sk, ledbatpp_decreased(window, ca->target_us, queuing_us, divisor));
-			/* what was taken must not come back by slow start */
+			/* slow start must not undo the decrease */
 			ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 		}
 	} else if (ledbat_uses_window(tp, acked)) {

@@ -2,8 +2,8 @@
 /*
  * LEDBAT: low extra delay background transport, as Linux congestion controls.
  *
- * The sender compares the one-way delay it sees now with the smallest it has
- * seen for some minutes; the difference is the delay that queues add. The window
+ * The sender compares the one-way delay it sees now with the smallest of the
+ * last minutes; the difference is the delay that queues add. The window
  * grows while that queuing delay is below TARGET and shrinks while it is above.
  * A flow that backs off before a loss-based TCP does leaves the bottleneck to
  * that TCP.
@@ -12,13 +12,13 @@
  * stamps on an ACK is the delay of the forward path plus a constant, the offset
  * between the hosts' clocks, which the subtraction of the base delay removes.
  * Both hosts must stamp in the same unit: milliseconds, or microseconds on
- * routes with the tcp_usec_ts feature. Where they do not, or do not stamp at
- * all, the round-trip time takes the place of the one-way delay.
+ * routes with the tcp_usec_ts feature. If they do not, or do not stamp at all,
+ * the round-trip time replaces the one-way delay.
  *
- * This file is what all variants share: from an ACK to a queuing delay, from a
- * controller's step to the socket's window, set-up and report. variants.c holds
- * the variants, delay.h and window.h their arithmetic, settings.c what can be
- * set.
+ * This file holds what all variants share: from an ACK to a queuing delay, from
+ * a controller's step to the socket's window, set-up and report. variants.c
+ * holds the variants, delay.h and window.h their arithmetic, settings.c their
+ * settings.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -33,7 +33,7 @@
  */
 struct ledbat_info {
 	u32	zero;
-	u32	base_delay_us;		/* unsigned remainder: only differences have a meaning */
+	u32	base_delay_us;		/* modulo 2^32: only differences have a meaning */
 	u32	current_delay_us;
 	u32	queuing_delay_us;
 	u32	target_us	: 24,
@@ -58,7 +58,7 @@ static s32 ledbat_stamp_unit_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
-/* Every two seconds; stamps that do not keep this host's time say nothing of delays. */
+/* Every two seconds: stamps that do not advance with this host's clock say nothing about delays. */
 static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat_delay *delay)
 {
 	const u32 now_ms = div_u64(tp->tcp_mstamp, USEC_PER_MSEC), local_ms = now_ms - delay->local_ms;
@@ -92,7 +92,7 @@ static bool ledbat_one_way_sample(const struct tcp_sock *tp, struct ledbat_delay
 	return true;
 }
 
-/* Slow start while lost packets are repaired: meanwhile the stack takes the window to the threshold. */
+/* Slow start during a recovery: the stack moves the window to the threshold, so ACKs raise the threshold. */
 static void ledbat_repair(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -102,17 +102,17 @@ static void ledbat_repair(struct sock *sk, const struct ack_sample *sample)
 		WRITE_ONCE(tp->snd_ssthresh, tp->snd_ssthresh + 1);
 }
 
-/* Every ACK passes here, before the window is touched. Return whether it tells a delay. */
+/* Called for every ACK, before the window changes. Return whether the ACK gives a sample. */
 bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 	struct ledbat_delay *delay = ca->delay;
 
 	ledbat_repair(sk, sample);
-	/* the ACK of the SYN comes before init: there is no delay yet */
+	/* the SYN is acknowledged before init */
 	if (!delay)
 		return false;
-	/* the stack measures none on a retransmission */
+	/* the stack measures no RTT on a retransmission */
 	if (sample->rtt_us > 0) {
 		delay->rtt_us = sample->rtt_us;
 		ledbat_update_base(&delay->round_trip, delay->slots, delay->rtt_us, tcp_jiffies32);
@@ -137,7 +137,7 @@ void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		ledbat_update_current(ca->delay, sample_us, ledbat_now(tcp_sk(sk)));
 }
 
-/* The same without samples that are older than an RTT. */
+/* The same, after forgetting samples older than an RTT. */
 void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -148,7 +148,7 @@ void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	ledbat_pkts_acked(sk, sample);
 }
 
-/* Without a sample nothing is known of the queue: additive increase, as a plain TCP. */
+/* Without a sample the queue counts as empty: additive increase, like plain TCP. */
 u32 ledbat_known_queuing_us(const struct ledbat *ca)
 {
 	return ca->delay ? ledbat_queuing_delay_us(ca->delay) : 0;
@@ -157,10 +157,10 @@ u32 ledbat_known_queuing_us(const struct ledbat *ca)
 /* Window */
 
 /*
- * The window may grow only as far as the flow makes use of it (RFC 6817 section
- * 2.4.2, ALLOWED_INCREASE = 1). A sender that waits to fill a segment for
- * offload leaves part of its window empty though the window is what limits it;
- * the stack knows.
+ * The window may grow only as far as the flow uses it (RFC 6817 section 2.4.2,
+ * ALLOWED_INCREASE = 1). A sender that waits to fill a segment for offload
+ * leaves part of its window empty although the window limits it;
+ * is_cwnd_limited tells.
  */
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 {
@@ -168,9 +168,9 @@ bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 }
 
 /*
- * The threshold is this module's means to tell the stack, and its pacing, what
- * is slow start and what is not. What it was otherwise is kept for the control
- * that may follow.
+ * The threshold tells the stack, and its pacing, whether the flow is in slow
+ * start. The threshold that Reno would have is kept for a control that may
+ * follow this one.
  */
 void ledbat_set_threshold(struct sock *sk, u32 threshold)
 {
@@ -181,7 +181,7 @@ void ledbat_set_threshold(struct sock *sk, u32 threshold)
 	WRITE_ONCE(tp->snd_ssthresh, threshold);
 }
 
-/* Where the delay has taken the window, slow start must not bring it back. */
+/* Slow start must not undo a decrease that delay caused. */
 static void ledbat_lower_threshold(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -199,7 +199,7 @@ void ledbat_add_credit(struct sock *sk, s64 credit_us)
 	struct ledbat *ca = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	/* the stack may have moved the window since (loss, idle): the fraction stays below one packet */
+	/* the stack may have changed the window since (loss, idle): keep the fraction below one packet */
 	ca->credit_us = min(ca->credit_us, (s64)cwnd * ca->target_us - 1);
 	ca->credit_us += credit_us;
 	cwnd = ledbat_apply_credit(&ca->credit_us, cwnd, ca->target_us, ca->min_window);
@@ -208,7 +208,7 @@ void ledbat_add_credit(struct sock *sk, s64 credit_us)
 		ledbat_lower_threshold(sk);
 }
 
-/* For a step that is a share of the window, in 1/target of a packet. */
+/* For a step that is a share of the window; `window` is in 1/target of a packet. */
 void ledbat_set_window(struct sock *sk, u64 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -257,7 +257,7 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
-	/* zero, or left by an init before the connection was there */
+	/* NULL, or left by an init before the connection was established */
 	struct ledbat_delay *delay = ca->delay;
 
 	memset(ca, 0, sizeof(*ca));
@@ -279,7 +279,7 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	}
 	ca->delay = delay;
 
-	/* during a recovery the threshold is where the window is going */
+	/* during a recovery the window moves towards the threshold */
 	ca->reno_ssthresh = tp->snd_ssthresh;
 	if (!ca->slow_start && icsk->icsk_ca_state <= TCP_CA_Disorder)
 		ledbat_lower_threshold(sk);
@@ -297,7 +297,7 @@ void ledbat_init_from_round_trips(struct sock *sk)
 	ledbat_set_up(sk, LEDBAT_ROUND_TRIP);
 }
 
-/* A connection that changes over keeps its window; one that begins has sent nothing but its SYN. */
+/* A connection that switches to this control keeps its window; a new one has sent nothing but its SYN. */
 void ledbat_start_small(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -306,7 +306,7 @@ void ledbat_start_small(struct sock *sk)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_CWND));
 }
 
-/* What follows, another control or the end, finds the threshold as Reno would have kept it. */
+/* Leave the threshold as Reno would have kept it, for a control that may follow. */
 void ledbat_release(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What can be set, for each variant: defaults when the module is loaded,
+ * The settings of each variant: defaults, given when the module is loaded,
  *
  *	modprobe tcp_ledbat ledbat_md=target_us=20000,beta_ppm=700000
  *
- * and then net/<variant>/<setting> in each network namespace. A socket copies them when it is set up.
+ * and the sysctls net/<variant>/<setting> of each network namespace. A socket copies them when it is set up.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,7 +16,7 @@
 
 #include "ledbat.h"
 
-/* `standard`: the most that RFC 6817 allows, where that is less; LEDBAT++ is held to it, too. */
+/* `standard`: the upper bound of RFC 6817, where it is lower; it also applies to LEDBAT++. */
 static struct {
 	const char	*name;
 	unsigned int	low, high, standard;
@@ -39,7 +39,7 @@ struct ledbat_net {
 	struct {
 		struct ledbat_settings	settings;
 		struct ctl_table_header	*header;
-		/* kernels before 6.6 take an empty entry for the end */
+		/* before Linux 6.6, an empty entry ends the table */
 		struct ctl_table	table[LEDBAT_SETTINGS + 1];
 	} variant[LEDBAT_VARIANTS];
 };

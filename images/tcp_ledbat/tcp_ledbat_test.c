@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the arithmetic in delay.h and window.h. Cases named like icccn-fig1-controller-conformance/e01 are
- * what a paper says of its controller; the others are what an RFC, a draft or plain care asks for.
+ * KUnit tests of the arithmetic in delay.h and window.h. Cases named like icccn-fig1-controller-conformance/e01 test a
+ * paper's statement about its controller; the others test what an RFC or a draft asks for, and robustness.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -65,7 +65,7 @@ static struct ledbat_delay new_delay(u8 slots, u8 filter)
 	return (struct ledbat_delay){ .slots = slots, .filter = filter };
 }
 
-/* A window of whole packets within one per cent of an RTT's step; see precision for the sharp bound. */
+/* Within a hundredth of a packet; precision() tests the sharp bound. */
 #define EXPECT_PACKETS(test, change, thousandths)							\
 	KUNIT_EXPECT_LE(test, abs((s64)(change) * 1000 - (s64)(thousandths) * (s64)TARGET_US), 10LL * TARGET_US)
 
@@ -282,7 +282,7 @@ static void three_packets_more(struct kunit *test)
 
 static void once_per_rtt(struct kunit *test)
 {
-	/* an ACK of what was sent before the decrease does not end its RTT, one of what came later does; across wrap */
+	/* an ACK of data sent before the decrease does not end its RTT, one of later data does; also across a wrap */
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(1000, 50000));
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(50000, 50000));
 	KUNIT_EXPECT_TRUE(test, ledbat_round_over(50001, 50000));
@@ -326,7 +326,7 @@ static void slow_above_target(struct kunit *test)
 
 static void beta_trades_queue_for_use(struct kunit *test)
 {
-	/* At the crossing the window is (base + TARGET) worth of packets; what is beyond base stands in the queue. */
+	/* At the crossing the window is (base + TARGET) worth of packets; the part beyond base is in the queue. */
 	static const u32 base_us[] = { 10000, 20000, 40000, 60000, 100000 };
 	u32 i, beta_ppm;
 
@@ -418,7 +418,7 @@ static void size_of_a_drop_is_nothing(struct kunit *test)
 	static const s32 drops_us[] = { -30000, -60000, -90000 };
 	int i;
 
-	/* the base follows at once: from the next sample on, the controller sees the queue alone */
+	/* the base delay follows at once: from the next sample on, the controller sees only the queue */
 	for (i = 0; i < ARRAY_SIZE(drops_us); i++) {
 		struct ledbat_delay delay = new_delay(10, 1);
 
@@ -444,7 +444,7 @@ static struct kunit_case aina[] = {
 	{}
 };
 
-/* What no paper has */
+/* Not from a paper */
 
 /* One per cent over 100 RTTs, at the windows of 2 and 10 Mbit/s with 1500 bytes and 50 ms. */
 static void precision(struct kunit *test)
@@ -490,7 +490,7 @@ static void jiffies_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 9);
 }
 
-/* Clocks that drift apart by 100 ppm: the error of the estimate is what a history's length gathers, and no more. */
+/* Clocks that drift apart by 100 ppm: the error of the estimate is the drift over a history's length, and no more. */
 static void skew(struct kunit *test)
 {
 	struct ledbat_delay delay = new_delay(10, 1);
@@ -512,7 +512,7 @@ static void never_a_negative_queue(struct kunit *test)
 {
 	struct ledbat_delay delay = new_delay(1, 4);
 
-	/* the current delay remembers a sample of the minute that the base delay has forgotten */
+	/* the current delay includes a sample of the minute that the base delay has forgotten */
 	sample(&delay, 0, 0);
 	sample(&delay, 50, LEDBAT_SLOT_JIFFIES);
 	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 50);
@@ -550,7 +550,7 @@ static void smallest_of_many(struct kunit *test)
 			smallest = min(smallest, all[i - j]);
 		KUNIT_ASSERT_EQ(test, ledbat_smallest_us(history, m), smallest);
 	}
-	/* rising without end: only so many are kept, and what is forgotten is the oldest */
+	/* rising without end: the oldest are forgotten */
 	for (i = 0; i < 2 * LEDBAT_HISTORY_LENGTH; i++)
 		ledbat_remember(history, 200000 + i);
 	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, LEDBAT_HISTORY_LENGTH),
@@ -558,7 +558,7 @@ static void smallest_of_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, 1), 200000 + 2 * LEDBAT_HISTORY_LENGTH - 1);
 }
 
-/* RFC 6817; the vectors are those of the tests that ns-3 has for its TcpLedbat, in packets. */
+/* RFC 6817, with the vectors of ns-3's tests of its TcpLedbat, in packets. */
 static void rfc6817_vectors(struct kunit *test)
 {
 	const u32 target_us = 100000;
@@ -591,7 +591,7 @@ static void ledbatpp_gain(struct kunit *test)
 
 static void ledbatpp_decrease(struct kunit *test)
 {
-	/* W = 100, GAIN = 1/3: at 1.2 TARGET 100 + 1/3 - 20, at 2 TARGET a half, as beyond */
+	/* W = 100, GAIN = 1/3: at 1.2 TARGET 100 + 1/3 - 20; at 2 TARGET and beyond, a half */
 	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 72000, 3), 6000000ULL + 20000 - 1200000);
 	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 120000, 3), 3000000ULL);
 	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 600000, 3), 3000000ULL);
@@ -599,7 +599,7 @@ static void ledbatpp_decrease(struct kunit *test)
 
 static void fledbat_step(struct kunit *test)
 {
-	/* +1 / w at and below TARGET; at 1.5 TARGET with zeta = 1 less half a packet per ACK */
+	/* +1 / w at and below TARGET; at 1.5 TARGET with zeta = 1, half a packet less per ACK */
 	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, 0, LEDBAT_PPM, 40), (s64)TARGET_US);
 	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, TARGET_US, LEDBAT_PPM, 40), (s64)TARGET_US);
 	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, TARGET_US * 3 / 2, LEDBAT_PPM, 40), -19LL * TARGET_US);

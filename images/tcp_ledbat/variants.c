@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The variants: what each does with an ACK, from its paper or RFC. LEDBAT++ has a file of its own.
+ * The variants: how each reacts to an ACK, by its paper or RFC. LEDBAT++ is in ledbatpp.c.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #include "ledbat.h"
 
-/* Slow start, where it is switched on: what is left of `acked` for congestion avoidance. */
+/* Slow start, if it is switched on. Return what is left of `acked` for congestion avoidance. */
 static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -16,7 +16,7 @@ static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 	if (!tcp_in_slow_start(tp))
 		return acked;
 	if (!ca->slow_start) {
-		/* what the stack, or the control before this one, left; during a recovery it is where the window is going */
+		/* the stack or an earlier control left this threshold; in a recovery the window moves towards it */
 		if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder)
 			ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 		return acked;
@@ -26,9 +26,9 @@ static u32 ledbat_slow_start(struct sock *sk, u32 acked)
 
 /*
  * Slow start as ICCCN 2010 section IV.C has it: on a loss the threshold is half the window, and slow start begins
- * again from the smallest window. A recovery takes the window to what ledbat_ssthresh() says, which then is the
- * smallest window, and ledbat_repair() opens it. At its end, or after a timeout, the threshold becomes half the old
- * window.
+ * again from the smallest window. A recovery moves the window to the value of ledbat_ssthresh(), which is the smallest
+ * window here, and ledbat_repair() opens it. At the end of the recovery, or after a timeout, the threshold becomes half
+ * the old window.
  */
 static void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
@@ -54,8 +54,8 @@ static void ledbat_step(struct sock *sk, u32 acked, s64 credit_us)
  *
  *		window += (TARGET - queuing delay) / TARGET / window
  *
- * ledbat_ld: the same with TARGET and GAIN as Kuehlewind and Fisches, "Evaluation of Different Decrease Schemes for
- *	LEDBAT Congestion Control", EUNICE 2011, section 3.1 normalise them; without pacing.
+ * ledbat_ld: the same with TARGET and GAIN normalised as in section 3.1 of Kuehlewind and Fisches, "Evaluation of
+ *	Different Decrease Schemes for LEDBAT Congestion Control", EUNICE 2011; without pacing.
  */
 static void ledbat_linear_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
@@ -66,7 +66,7 @@ static void ledbat_linear_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us, ledbat_known_queuing_us(ca)) * acked);
 }
 
-/* ledbat_ldmin: EUNICE 2011 section 3.2, at least N packets per RTT less as soon as the delay exceeds TARGET. */
+/* ledbat_ldmin: EUNICE 2011 section 3.2, a decrease of at least N packets per RTT once the delay exceeds TARGET. */
 static void ledbat_ldmin_init(struct sock *sk)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
@@ -86,13 +86,13 @@ static void ledbat_ldmin_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 }
 
 /*
- * ledbat_md, ledbat_mdvar: EUNICE 2011 section 3.2. Above TARGET the window falls to a share of itself, at most once
+ * ledbat_md, ledbat_mdvar: EUNICE 2011 section 3.2. Above TARGET the window falls to a fraction of itself, at most once
  * per RTT; below, it grows as in ledbat_ld. The paper's "MD-NF1" and "MD-NF2" are ledbat_md with a current filter of 1
  * and 2 samples.
  *
  * The current RTT in ledbat_mdvar's formula is the one measured with the ACK that crosses TARGET: base RTT plus queuing
- * delay. Where the queue grows slowly that is the paper's 2 * base delay + TARGET. Where a TCP fills it the RTT is
- * longer, and less of the window goes: with 150 ms of queue at a base RTT of 40 ms 0.87 of it stays, not 0.615.
+ * delay. Where the queue grows slowly, that is the paper's 2 * base delay + TARGET. Where TCP fills the queue, the RTT
+ * is longer and the decrease smaller: with 150 ms of queue at a base RTT of 40 ms, 0.87 of the window stays, not 0.615.
  */
 static void ledbat_md_init(struct sock *sk)
 {
@@ -102,7 +102,7 @@ static void ledbat_md_init(struct sock *sk)
 	ca->factor_ppm = READ_ONCE(ledbat_settings_of(sk, ledbat_variant_of(sk))->value[LEDBAT_BETA_PPM]);
 }
 
-/* Whether this ACK takes the window down: true at most once per RTT, and only above TARGET. */
+/* Whether this ACK lowers the window: true at most once per RTT, and only above TARGET. */
 static bool ledbat_md_decreases(struct sock *sk, u32 queuing_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -110,7 +110,7 @@ static bool ledbat_md_decreases(struct sock *sk, u32 queuing_us)
 
 	if (!ledbat_round_over(tp->snd_una, ca->round_end))
 		return false;
-	/* kept close behind: sequence numbers wrap */
+	/* stay close behind snd_una: sequence numbers wrap */
 	ca->round_end = queuing_us > ca->target_us ? tp->snd_nxt : tp->snd_una - 1;
 	return queuing_us > ca->target_us;
 }
@@ -169,7 +169,7 @@ static void ledbat_mdvar_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 /*
  * ledbat_aina: draft-ietf-ledbat-congestion-00 as modelled by Abu and Gordon, "Impact of delay variability on LEDBAT
- * performance", AINA 2011: the linear controller, its current delay the smallest of the newest window / 2 samples.
+ * performance", AINA 2011: the linear controller, whose current delay is the smallest of the newest window / 2 samples.
  */
 static void ledbat_aina_init(struct sock *sk)
 {
@@ -219,7 +219,7 @@ static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	const u32 queuing_us = ledbat_known_queuing_us(ca);
 	u32 allowed;
 
-	/* slow start, where it is switched on, ends before the queue is at the target: as in LEDBAT++ at 3/4 of it */
+	/* slow start, if switched on, ends before the queue reaches the target: at 3/4 of it, as in LEDBAT++ */
 	if (ca->slow_start && tcp_in_slow_start(tp) && queuing_us > ca->target_us / 4 * 3)
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 	acked = ledbat_slow_start(sk, acked);
@@ -227,7 +227,7 @@ static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	ledbat_add_credit(sk, ledbat_gain_us(ca->target_us, queuing_us, ca->factor_ppm, acked));
 
-	/* a sender that holds data back to fill a segment has less in flight than its window, which limits it all the same */
+	/* a sender that holds data back to fill a segment has less in flight than its window, which still limits it */
 	if (tp->is_cwnd_limited)
 		return;
 	/* what was in flight before this ACK */
@@ -240,11 +240,11 @@ static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 /*
  * fledbat: Carofiglio, Muscariello, Rossi, Testa and Valenti, "The quest for LEDBAT fairness", Globecom 2010: additive
- * increase whatever the delay, and above TARGET a decrease in proportion to the window and the distance,
+ * increase whatever the delay, and above TARGET a decrease in proportion to the window and to the excess,
  *
  *	window += alpha / window - zeta * (queuing delay - TARGET) / TARGET
  *
- * for every packet acknowledged, so that late-comers and early ones meet.
+ * for every packet acknowledged, so that late-comers and earlier flows converge.
  */
 static void ledbat_fair_init(struct sock *sk)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Controller steps, as arithmetic on the window: what an ACK adds or takes, in integers and without loss.
+ * Controller steps: what an ACK adds to the window or takes from it, in integers.
  *
  * A window is cwnd whole packets and a credit below one packet. A whole packet costs cwnd * target, because the
- * controllers add (target - queuing delay) / target / cwnd for a packet acknowledged: in this unit that is just
- * target - queuing delay, and nothing is rounded however long a flow runs.
+ * controllers add (target - queuing delay) / target / cwnd for a packet acknowledged. In this unit that is just
+ * target - queuing delay, so no rounding error grows however long a flow runs.
  */
 #ifndef LEDBAT_WINDOW_H
 #define LEDBAT_WINDOW_H
@@ -17,8 +17,8 @@
 #define LEDBAT_PPM	1000000
 
 /* TARGET, in milliseconds */
-#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, says the first draft, which all papers evaluate */
-#define LEDBAT_RFC6817_TARGET	100	/* MUST be at most */
+#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, in the first draft, which all papers evaluate */
+#define LEDBAT_RFC6817_TARGET	100	/* MUST be at most, in RFC 6817 */
 #define LEDBATPP_TARGET		60
 
 /* Turn credit into packets; the window stays at or above `floor`. */
@@ -39,7 +39,7 @@ static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u
 	return max(cwnd, floor);
 }
 
-/* The window in 1/target of a packet, its fraction included, and back. */
+/* The window with its fraction, in 1/target of a packet, and back. */
 static inline u64 ledbat_exact_window(s64 credit_us, u32 cwnd, u32 target_us)
 {
 	return (u64)cwnd * target_us + div_u64(max(credit_us, 0LL), cwnd);
@@ -72,7 +72,7 @@ static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm, u3
 
 /*
  * EUNICE 2011 section 3.2: above the target GAIN = TARGET * N, which gives N packets per RTT for each millisecond of
- * excess. The paper's stamps ticked in milliseconds, so that any excess was at least one.
+ * excess. The paper's stamps are in milliseconds, so any excess is at least one.
  */
 static inline s64 ledbat_min_decrease_us(u32 target_us, u32 queuing_us, u32 packets)
 {
@@ -81,7 +81,7 @@ static inline s64 ledbat_min_decrease_us(u32 target_us, u32 queuing_us, u32 pack
 	return -div_s64((s64)max_t(u32, queuing_us - target_us, USEC_PER_MSEC) * packets * target_us, USEC_PER_MSEC);
 }
 
-/* Fair LEDBAT: alpha / w for a packet acknowledged, less zeta * (queuing delay - target) / target above the target. */
+/* Fair LEDBAT: alpha / w for a packet acknowledged, minus zeta * (queuing delay - target) / target above the target. */
 static inline s64 ledbat_fair_us(u32 target_us, u32 queuing_us, u32 zeta_ppm, u32 cwnd)
 {
 	if (queuing_us <= target_us)
@@ -108,7 +108,7 @@ static inline u64 ledbat_drained(u64 window, u32 target_us, u32 rtt_us)
 	return kept > extra ? kept - extra : 0;
 }
 
-/* LEDBAT++ section 4.2: GAIN is one over this, so that a short path does not make the flow grow faster than others. */
+/* LEDBAT++ section 4.2: GAIN is one over this, so that a flow on a short path does not grow faster than others. */
 #define LEDBATPP_MAX_DIVISOR	16
 
 static inline u32 ledbatpp_gain_divisor(u32 target_us, u32 base_us)
@@ -127,13 +127,13 @@ static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us, 
 	return max(window + gain - min(fall, window + gain), window / 2);
 }
 
-/* On loss: RFC 6817 section 2.4.2, and with a floor of one packet what all the papers' variants do. */
+/* On loss: RFC 6817 section 2.4.2, and with a floor of one packet all the papers' variants. */
 static inline u32 ledbat_halved(u32 cwnd, u32 floor)
 {
 	return min(cwnd, max(cwnd / 2, floor));
 }
 
-/* Once per RTT: a round is over with the first ACK of something that was sent after it began. */
+/* A round, of one RTT, ends with the first ACK of data sent after it began. */
 static inline bool ledbat_round_over(u32 snd_una, u32 round_end)
 {
 	return (s32)(snd_una - round_end) > 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// One side of a flow by github.com/anacrolix/utp: the contract's bytes as one stream.
+// One side of a flow over github.com/anacrolix/utp: the contract's bytes as one stream.
 package main
 
 import (
@@ -85,11 +85,11 @@ func receive(total int64, received *atomic.Int64) {
 		check(err)
 		received.Add(int64(read))
 	}
-	// A byte, because the library sends what closes a stream only once, and does not send it again when it is lost.
+	// Answer with a byte: the library sends the end of a stream only once, and never retransmits it.
 	_, err = connection.Write([]byte{0})
 	check(err)
 	check(connection.SetReadDeadline(time.Now().Add(linger)))
-	connection.Read(buffer) // the end of the sender's side, or nothing any more
+	connection.Read(buffer) // returns when the sender closes, or after `linger`
 }
 
 func version() string {

@@ -2,9 +2,9 @@
 /*
  * Sender and receiver over libutp, as docs/implementations.md asks of an endpoint.
  *
- * One system call per packet and side: it sends the answers to the last packet and waits for the next, which brings its
- * time of arrival along. The clock is read once per wake-up; all that libutp does until the next one happens at that
- * instant.
+ * Each side makes one system call per packet, which sends the answers to the last packet and waits for the next. The
+ * next packet comes with its arrival time. The clock is read once per wake-up: everything that libutp does until the
+ * next wake-up happens at that instant.
  */
 #include <algorithm>
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@
 
 namespace {
 
-constexpr uint64_t TICK_NS = NS / 2;	/* libutp looks at its timers this often */
+constexpr uint64_t TICK_NS = NS / 2;	/* how often libutp checks its timers */
 constexpr int IP_AND_UDP_BYTES = 28;
 constexpr uint64_t LINGER_NS = 3 * NS;
 
@@ -37,7 +37,7 @@ struct options {
 	uint64_t bytes;			/* 0: no end */
 	uint64_t origin_ns, sample_ns;
 	std::string logs;
-	const char *payload;		/* where a receiver puts what arrived; NULL: nowhere */
+	const char *payload;		/* file for what a receiver gets; NULL: none */
 	int target_us, send_buffer_bytes, receive_buffer_bytes;
 	int packet_bytes;		/* 0: what fits the path */
 	uint64_t tick_ns;		/* waits end at multiples of this; 0: at once */
@@ -64,7 +64,7 @@ volatile sig_atomic_t told_to_end;
 	exit(127);
 }
 
-/* --- the settings --- */
+/* --- settings --- */
 
 const char *setting(const char *name)
 {
@@ -147,7 +147,7 @@ options read_settings()
 	return how;
 }
 
-/* --- what libutp calls --- */
+/* --- libutp's callbacks --- */
 
 connection &of(utp_callback_arguments *a)
 {
@@ -199,7 +199,7 @@ uint64 on_state(utp_callback_arguments *a)
 			write_all(c);
 		break;
 	case UTP_STATE_EOF:
-		/* stay, in case the answer to the sender's end is lost */
+		/* linger, in case the answer to the sender's FIN is lost */
 		c.end_ns = c.now_ns + LINGER_NS;
 		break;
 	case UTP_STATE_DESTROYING:
@@ -237,7 +237,7 @@ uint64 on_error(utp_callback_arguments *a)
 
 	if (c.how.sends || a->error_code != UTP_ECONNRESET)
 		fail("%s after %llu bytes", utp_error_code_names[a->error_code], (unsigned long long)c.moved_bytes);
-	/* the sender of a flow without end stops like this */
+	/* a reset: how the sender of an endless flow stops */
 	c.end_ns = c.now_ns;
 	return 0;
 }
@@ -274,7 +274,7 @@ uint64 random_number(utp_callback_arguments *)
 
 /* --- time and packets --- */
 
-/* Nothing changes between two wake-ups: samples are written late, before what the next one brings. */
+/* State changes only at wake-ups, so each writes the samples due since the last one, before it changes anything. */
 void sample(connection &c)
 {
 	for (; c.next_sample_ns < c.now_ns; c.next_sample_ns += c.how.sample_ns) {
@@ -303,7 +303,7 @@ void read_clock(connection &c)
 	c.now_ns = now.tv_sec * NS + now.tv_nsec;
 }
 
-/* How long a wait for a packet lasts at most. */
+/* The longest wait for a packet. */
 uint64_t patience_ns(const connection &c)
 {
 	const uint64_t tick_ns = c.how.tick_ns, end_ns = c.now_ns + TICK_NS;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/* Ends the endpoint: a sentence to its standard error, exit status 1. */
+/* Print a sentence to standard error and exit with status 1. */
 [[noreturn, gnu::format(printf, 1, 2)]] void fail(const char *format, ...);
 
-/* The same with what errno says. */
+/* The same, with the text for errno. */
 [[noreturn]] void fail_errno(const char *what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Compiled as one file with libutp's own, the only place where its sockets are known. */
+/* Includes libutp's own source, which alone defines its sockets. */
 #include <algorithm>
 #include <iterator>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utp.h>
 
-/* What libutp keeps to itself about a connection. */
+/* The state of a connection that libutp does not export. */
 struct utp_inside {
 	double packet_bytes;	/* payload of a full packet */
 	double window_bytes;	/* the controller's window, max_window */
@@ -20,5 +20,5 @@ struct utp_inside {
 
 utp_inside utp_inspect(const utp_socket *socket);
 
-/* Tells the other side that the connection is gone, now. */
+/* Reset the connection at once. */
 void utp_reset(const utp_socket *socket);

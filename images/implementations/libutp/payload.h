@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/* What is sent, everywhere: the numbers 0, 1, 2, ... as 64-bit big-endian integers. Made in long pieces, each once. */
+/* The payload of every flow: the numbers 0, 1, 2, ... as 64-bit big-endian integers, generated in long pieces. */
 class payload_bytes {
 public:
 	static constexpr size_t AT_ONCE = 64 << 10;
 
-	/* AT_ONCE bytes from `offset` on, good until the next call. */
+	/* AT_ONCE bytes from `offset` on, valid until the next call. */
 	const unsigned char *from(uint64_t offset);
 
 private:

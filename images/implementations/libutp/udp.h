@@ -11,7 +11,7 @@
 
 constexpr uint64_t NS = 1000000000;
 
-/* What arrived; the data stays until the next wait. */
+/* A received packet; its data is valid until the next wait. */
 struct datagram {
 	const unsigned char *data;
 	size_t length;
@@ -20,18 +20,18 @@ struct datagram {
 	uint64_t arrival_ns;
 };
 
-/* A UDP socket with one system call per wake-up: packets are sent when the next one is waited for. */
+/* A UDP socket with one system call per wake-up: wait() also sends what is pending. */
 class udp_socket {
 public:
-	/* Bound to a port; 0: to any. Never fragments. */
+	/* Binds to a port; 0: any. Packets are never fragmented. */
 	explicit udp_socket(uint16_t port);
 
 	void send(const void *data, size_t length, const sockaddr *to, socklen_t to_length);
 
-	/* Sends what is to be sent and waits for a packet: false when `patience_ns` are over or a signal came. */
+	/* Send what is pending and wait for a packet. Returns false after `patience_ns`, or when a signal arrives. */
 	bool wait(datagram &packet, uint64_t patience_ns);
 
-	/* Sends what is to be sent. */
+	/* Send what is pending. */
 	void flush();
 
 private:
@@ -49,8 +49,8 @@ private:
 
 	int udp;
 	io_uring ring;
-	std::deque<outgoing> slots;	/* the kernel has their addresses */
-	std::vector<outgoing *> spare;	/* those of them that are not under way */
+	std::deque<outgoing> slots;	/* the kernel holds their addresses */
+	std::vector<outgoing *> spare;	/* the slots that are not being sent */
 	bool receiving = false, received = false;
 	msghdr message;
 	iovec into;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * std::random_device from getrandom(2). libstdc++ takes it from the rdrand instruction, which no seed reaches.
- * No C library is used, so that one file serves every root.
+ * std::random_device from getrandom(2). libstdc++ uses the rdrand instruction, which no seed controls.
+ * This file uses no C library, so that it works in every root.
  */
 unsigned int random_device(void *self) __asm__("_ZNSt13random_device9_M_getvalEv");
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An RTP packet (RFC 3550) with PAYLOAD_BYTES at every multiple of their time at `rate`, whatever becomes of it. What is
- * lost stays lost, so a transfer with an end is complete only if nothing was: then the receiver says so, in an empty
- * datagram.
+ * Sends RTP packets (RFC 3550) of PAYLOAD_BYTES at a constant bit rate, whether or not they arrive. Nothing is
+ * retransmitted, so a transfer of a given size completes only if nothing is lost; the receiver then answers with an
+ * empty datagram.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@
 #define NS 1000000000L
 #define NOT_SUPPORTED 127
 #define RTP_VERSION 2
-/* any number for RTP; above a million, or the packet had the form of one of the older uTP */
+/* arbitrary for RTP; above a million, so that the packet does not look like one of the older uTP */
 #define RTP_SOURCE 0x6c656462
 #define RTP_HEADER_BYTES offsetof(struct packet, words)
 
@@ -68,10 +68,10 @@ static void send_all(int udp, const struct sockaddr_in *peer, uint64_t rate_bps,
 	uint64_t bits, offset, rest;
 	struct packet packet;
 
-	/* connected, so that Linux numbers the packets in their IP headers: captures tell them apart by that */
+	/* connected, so that Linux numbers the packets in their IP headers, by which captures tell them apart */
 	if (connect(udp, (const struct sockaddr *)peer, sizeof(*peer)))
 		fail("connect");
-	/* Linux may let sleepers wait for one another, by default 50 us */
+	/* by default, Linux may delay a wake-up by 50 us to combine it with others */
 	if (prctl(PR_SET_TIMERSLACK, 1L))
 		fail("PR_SET_TIMERSLACK");
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -105,7 +105,7 @@ static void receive_all(int udp, struct sockaddr_in *own, uint64_t total)
 	char path[4096];
 	FILE *log;
 
-	/* SIGTERM comes through only while waiting, so that none is missed in between */
+	/* SIGTERM is delivered only while waiting, so that none is missed */
 	sigemptyset(&open_to_all);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGTERM);

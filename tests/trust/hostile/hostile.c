@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What root in a guest can do at worst: a module whose code runs in the guest's kernel, which is a process of the host,
- * and there makes system calls of the host. `attack` says which; each prints "attack NAME: RESULT", a negative errno
- * when it failed.
+ * The worst that root in a guest can do: this module runs in the guest's kernel, which is a process of the host, and
+ * makes system calls of the host from there. `attack` says which; each prints "attack NAME: RESULT", a negative errno
+ * if it failed.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -18,7 +18,7 @@
 #include <linux/string.h>
 #include <linux/un.h>
 
-/* of x86-64; a guest's headers name the same numbers, but not all of them to a module */
+/* x86-64's numbers; a guest's headers do not give all of them to a module */
 enum {
 	SYS_write = 1, SYS_open = 2, SYS_close = 3, SYS_mmap = 9, SYS_ioctl = 16, SYS_nanosleep = 35, SYS_socket = 41,
 	SYS_connect = 42, SYS_sendmsg = 46, SYS_socketpair = 53, SYS_clone = 56, SYS_kill = 62, SYS_unlink = 87,
@@ -26,7 +26,7 @@ enum {
 	SYS_memfd_create = 319, SYS_bpf = 321, SYS_io_uring_setup = 425,
 };
 
-/* of the host's C library; a kernel's struct msghdr is another */
+/* as in the host's C library; the kernel's struct msghdr is different */
 struct host_message {
 	void *name;
 	unsigned int name_length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! One side of a flow by librqbit-utp on a runtime of one thread: the contract's bytes as one stream.
+//! One side of a flow over librqbit-utp on a runtime of one thread: the contract's bytes as one stream.
 
 use librqbit_utp::{UtpSocketUdp, UtpStream};
 use std::env;
@@ -45,11 +45,11 @@ async fn send(total: u64) {
         or_fail(stream.write_all(&chunk).await);
         offset = end;
     }
-    // returns when all is acknowledged
+    // returns when everything is acknowledged
     or_fail(stream.shutdown().await);
 }
 
-/// Reads until `total` bytes came; `received` counts them for who ends this early.
+/// Reads `total` bytes; `received` counts them, for a caller that ends this early.
 async fn receive(total: u64, received: &mut u64) {
     let socket = or_fail(UtpSocketUdp::new_udp(address("0.0.0.0")).await);
     let mut stream: UtpStream = or_fail(socket.accept().await);
@@ -70,7 +70,7 @@ async fn receive(total: u64, received: &mut u64) {
             or_fail(file.write_all(&buffer[..read]));
         }
     }
-    // for the acknowledgements of the last bytes and of the stream's end
+    // time to acknowledge the last bytes and the end of the stream
     tokio::time::sleep(LINGER).await;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! One side of a flow by the crate utp: the contract's bytes as one stream.
+//! One side of a flow over the crate utp: the contract's bytes as one stream.
 
 use std::env;
 use std::io::{Read, Write};
@@ -41,7 +41,7 @@ fn send(total: u64) -> ! {
         }
         offset = end;
     }
-    // returns when all is acknowledged
+    // returns when everything is acknowledged
     match stream.close() {
         Ok(()) => exit(0),
         Err(error) => fail(&error.to_string(), 1),
@@ -87,7 +87,7 @@ fn finish(status: i32) -> ! {
     exit(status)
 }
 
-/// A thread of its own waits for the flow's end: the crate's calls do not return before.
+/// Waits for SIGTERM in a separate thread, because the crate's calls cannot be interrupted.
 fn await_end() {
     unsafe {
         let mut signals = std::mem::zeroed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! One side of a flow by utp-rs on a runtime of one thread: the contract's bytes as one stream.
+//! One side of a flow over utp-rs on a runtime of one thread: the contract's bytes as one stream.
 
 use std::env;
 use std::io::Write;
@@ -14,7 +14,7 @@ use utp_rs::socket::UtpSocket;
 
 const CHUNK: u64 = 1 << 16;
 const LINGER: Duration = Duration::from_millis(500);
-/// The crate hands over all that ever comes in one call; after this time it is interrupted and what came taken away.
+/// The crate's only read returns at the end of the stream: interrupt it this often and take what has arrived.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 fn fail(sentence: &str, status: i32) -> ! {
@@ -49,11 +49,11 @@ async fn send(total: u64, config: ConnectionConfig) {
         or_fail(stream.write(&chunk).await);
         offset = end;
     }
-    // returns when all is acknowledged
+    // returns when everything is acknowledged
     or_fail(stream.close().await);
 }
 
-/// Reads until `total` bytes came; `received` counts them for who ends this early.
+/// Reads `total` bytes; `received` counts them, for a caller that ends this early.
 async fn receive(total: u64, config: ConnectionConfig, received: &mut u64) {
     let socket = or_fail(UtpSocket::bind(address("0.0.0.0")).await);
     let mut stream = or_fail(socket.accept(config).await);
@@ -76,7 +76,7 @@ async fn receive(total: u64, config: ConnectionConfig, received: &mut u64) {
         }
         buffer.clear();
     }
-    // for the acknowledgements of the last bytes and of the stream's end
+    // time to acknowledge the last bytes and the end of the stream
     tokio::time::sleep(LINGER).await;
 }
 
