@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
+from scenarios.output import ends_with_its_reader
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 done, 1 a budget of a gate is broken, 2 bad input."""
+    """Run one command; 0 done, 1 a budget of a gate is broken, 2 bad input, 141 nobody reads the output."""
     options = _parser().parse_args(arguments)
     try:
         return _COMMANDS[options.command](options) or 0
     except BadInputError as error:
         print(f"analysis: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"analysis: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2

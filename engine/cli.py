@@ -16,6 +16,7 @@ from engine.interop import interop
 from engine.run import execute, run_folder
 from engine.shell import shell
 from scenarios.errors import ScenarioError
+from scenarios.output import ends_with_its_reader
 from scenarios.plan import plan
 from scenarios.resolve import SIZES, Cell, expand
 
@@ -24,10 +25,12 @@ ROOT: Final = Path(__file__).parents[1]
 HANDED_ON: Final = {"observe": "what captures tell of each sender; needs no run, and no images"}
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and do what it says.
 
-    Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
+    Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 141 nobody reads the output, 143 terminated
+    (SIGTERM).
     """
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in HANDED_ON:
