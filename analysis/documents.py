@@ -20,7 +20,7 @@ _WORDS: dict[type, str] = {
 }
 
 
-class Document:
+class Fields:
     """A mapping that knows its file and its place there, so that errors name both."""
 
     def __init__(self, path: Path, data: object, place: str = "") -> None:
@@ -56,28 +56,28 @@ class Document:
         """Get a field that may be missing or null."""
         return None if self.data.get(field) is None else self.get(field, kind)
 
-    def child(self, field: str) -> "Document":
+    def child(self, field: str) -> "Fields":
         """Get a mapping inside."""
-        return Document(self.path, self.get(field, dict), self.name(field))
+        return Fields(self.path, self.get(field, dict), self.name(field))
 
-    def children(self, field: str) -> "list[Document]":
+    def children(self, field: str) -> "list[Fields]":
         """Get a list of mappings; a missing list is empty."""
         items = self.maybe(field, list) or []
-        return [Document(self.path, item, f"{self.name(field)}[{index}]") for index, item in enumerate(items)]
+        return [Fields(self.path, item, f"{self.name(field)}[{index}]") for index, item in enumerate(items)]
 
 
-def read_json(path: Path) -> Document:
+def read_json(path: Path) -> Fields:
     """Read a JSON file that holds a mapping."""
     try:
-        return Document(path, json.loads(_text(path)))
+        return Fields(path, json.loads(_text(path)))
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path) -> Fields:
     """Read a YAML file that holds a mapping."""
     try:
-        return Document(path, yaml.load(_text(path), Loader=yaml.CSafeLoader))
+        return Fields(path, yaml.load(_text(path), Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f" line {where.line + 1}:" if where else ""

@@ -15,7 +15,7 @@ from analysis import host
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
-from analysis.documents import Document, read_json
+from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.figures.numbers import asked_by, numbers_of
 from analysis.files import write_text
@@ -55,7 +55,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     folder = out / experiment.id
     rows: list[tuple[object, ...]] = []
     tests = read_json(kunit) if kunit is not None and kunit.exists() else None
-    declared = Document(claims, experiment.figure, "figure")
+    declared = Fields(claims, experiment.figure, "figure")
     ask.ask_ahead(_questions(experiment, declared, ask))
     asserted = [_assert(one, experiment, ask) for one in experiment.asserts]
     judged = []
@@ -81,7 +81,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     return folder
 
 
-def _questions(experiment: Experiment, figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
+def _questions(experiment: Experiment, figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
     """Yield all expressions that will be evaluated, each with its cell."""
     for claim in experiment.claims:
         yield from ((one, claim.cell) for one in (claim.measure, claim.holds) if one)
@@ -116,7 +116,7 @@ def _assert(one: Assertion, experiment: Experiment, ask: Question) -> dict[str, 
 
 
 def _judge(
-    claim: Claim, experiment: Experiment, ask: Question, tests: Document | None, rows: list[tuple[object, ...]]
+    claim: Claim, experiment: Experiment, ask: Question, tests: Fields | None, rows: list[tuple[object, ...]]
 ) -> dict[str, Any]:
     """Return the entry of one claim in verdicts.json, and add what was measured to the tidy table."""
     entry: dict[str, Any] = {**claim.data, "finding": claim.finding, "measured": None, "held": None, "unknown": {}}

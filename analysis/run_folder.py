@@ -9,7 +9,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 import polars as pl
 
 from analysis import settings
-from analysis.documents import Document, read_json
+from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.kept import Kept
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
@@ -45,7 +45,7 @@ class RunFolder:
         self.folder = folder
         self.kept = kept or Kept()
         self.settings = settings.load(folder)
-        self.summary: Document = read_json(folder / "summary.json")
+        self.summary: Fields = read_json(folder / "summary.json")
 
     @property
     def ends_s(self) -> float:

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Document, read_json
+from analysis.documents import Fields, read_json
 
 FORMAT: Final = 2
 NS: Final = 1_000_000_000
@@ -102,7 +102,7 @@ def load(folder: Path) -> Settings:
     )
 
 
-def _rate_steps(document: Document, bottleneck: str) -> tuple[tuple[float, int], ...]:
+def _rate_steps(document: Fields, bottleneck: str) -> tuple[tuple[float, int], ...]:
     return tuple(
         sorted(
             (event.get("at_ns", int) / NS, event.get("rate_bps", int))
@@ -112,7 +112,7 @@ def _rate_steps(document: Document, bottleneck: str) -> tuple[tuple[float, int],
     )
 
 
-def _flow(flow: Document) -> Flow:
+def _flow(flow: Fields) -> Flow:
     return Flow(
         name=flow.get("name", str),
         implementation=flow.get("implementation", str),
@@ -125,7 +125,7 @@ def _flow(flow: Document) -> Flow:
     )
 
 
-def _destinations(document: Document) -> tuple[int, int]:
+def _destinations(document: Fields) -> tuple[int, int]:
     queue = document.child("network").child("queues").child("bottleneck")
     text = queue.get("destinations", str)
     try:
@@ -135,7 +135,7 @@ def _destinations(document: Document) -> tuple[int, int]:
     return int(addresses[0]), int(addresses[-1])
 
 
-def _address(flow: Document, field: str) -> int:
+def _address(flow: Fields, field: str) -> int:
     text = flow.get(field, str)
     try:
         return int(IPv4Address(text))

@@ -10,7 +10,7 @@ from analysis.claims.question import Question
 from analysis.compare import distributions
 from analysis.compare.differences import LEVEL, rank_test
 from analysis.compare.metrics import CLIENT, METRICS, Metric
-from analysis.documents import Document, read_yaml
+from analysis.documents import Fields, read_yaml
 from analysis.errors import BadInputError
 from analysis.figures import style, svg
 from analysis.figures.kinds.time_series import TimeSeries
@@ -82,7 +82,7 @@ def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:
     return {name: version for versions in told for name, version in sorted(versions.items())}
 
 
-def _order(document: Document, points: list[str]) -> list[str]:
+def _order(document: Fields, points: list[str]) -> list[str]:
     """Sort points as the scenario lists the values of its matrix and its cases."""
     matrix = document.maybe("matrix", dict) or {}
     listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
@@ -109,7 +109,7 @@ def _point(
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
         shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
-        figure = TimeSeries(Document(folder, {"panels": PANELS, "cells": shown}), ask, [])
+        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": shown}), ask, [])
         pictures[f"{name}-{part}"] = [one["title"] for one in shown]
         captions.append(figure.caption())
         for suffix, width in WIDTHS.items():

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from analysis.claims.question import Question
-from analysis.documents import Document
+from analysis.documents import Fields
 
 
-def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
+def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
     """Give the declaration with what was measured for it: `by_seed` in its `values`, `points` in its `plots`."""
     made = dict(figure.data)
     if "values" in made:
@@ -32,7 +32,7 @@ def numbers_of(figure: Document, ask: Question) -> dict[str, Any]:
     return made
 
 
-def asked_by(figure: Document, ask: Question) -> Iterator[tuple[str, str | None]]:
+def asked_by(figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
     """Yield all expressions that `numbers_of` evaluates, each with its cell."""
     for one in figure.children("values"):
         if "claim" not in one.data:
@@ -48,7 +48,7 @@ class _Point(NamedTuple):
     cell: str
 
 
-def _points(figure: Document, plot: Document, ask: Question) -> Iterator[_Point]:
+def _points(figure: Fields, plot: Fields, ask: Question) -> Iterator[_Point]:
     """Yield what a plot needs of every cell that it shows."""
     over = figure.get("over", str)
     labels = figure.maybe("labels", dict) or {}
@@ -67,7 +67,7 @@ def _points(figure: Document, plot: Document, ask: Question) -> Iterator[_Point]
             yield _Point(line, _number(values[over], figure), expression, cell)
 
 
-def _number(value: object, figure: Document) -> float:
+def _number(value: object, figure: Fields) -> float:
     """Give the number in a value of the matrix, such as 25 in 25ms; a figure's values share one unit."""
     match = re.match(r"-?\d+(\.\d+)?", str(value))
     if not match:

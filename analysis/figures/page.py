@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import vl_convert
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures import style, svg
 from analysis.figures.style import Specification
 from analysis.files import write_text
@@ -68,7 +68,7 @@ _ZOOM: Final = "Turn the wheel over a plot to zoom in time, drag to move, and cl
 _POINT: Final = "Point at a figure, or touch it, to read the numbers."
 
 
-def interactive(layouts: list[Specification], experiment: Document, caption: str) -> str:
+def interactive(layouts: list[Specification], experiment: Fields, caption: str) -> str:
     """Give the HTML of a figure, laid out for a page and for a phone; both have the same data sets."""
     wide, narrow = ({name: part for name, part in layout.items() if name != "datasets"} for layout in layouts)
     zooms = '"bind": "scales"' in json.dumps(wide)

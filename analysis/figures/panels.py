@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.claims.question import Question
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
 
@@ -25,14 +25,14 @@ class Panel:
     levels: Callable[[Run], Levels] = lambda _: []
 
 
-def panel(declared: object, figure: Document, step_s: float, ask: Question) -> Panel:
+def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Panel:
     """Find a panel by its name, or make one of expressions: `{axis: text, lines: {name: expression}}`."""
     named = _named(step_s)
     if isinstance(declared, str):
         if declared not in named:
             raise figure.error(figure.name("panels"), declared, f"one of {', '.join(named)}, or axis and lines")
         return named[declared]
-    own = Document(figure.path, declared, figure.name("panels"))
+    own = Fields(figure.path, declared, figure.name("panels"))
     lines, axis = own.child("lines"), own.get("axis", str)
 
     def evaluate(run: Run) -> Lines:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.settings import Flow
 
 LEDBAT: Final = "LEDBAT"
@@ -80,7 +80,7 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
     return roles
 
 
-def declared(document: Document, field: str) -> str:
+def declared(document: Fields, field: str) -> str:
     """Colour of the role that a figure's declaration names, such as `TCP` or `LEDBAT 2`."""
     role = document.get(field, str)
     protocol, _, place = role.rpartition(" ")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Document, read_json
+from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
@@ -76,7 +76,7 @@ def collect(results: Path) -> list[Result]:
     """All experiments of the studies that have results, in the order of their registries."""
     if not results.is_dir():
         raise BadInputError(f"{results}: there is no such folder of results")
-    measured: dict[str, Document] = {}
+    measured: dict[str, Fields] = {}
     for path in sorted([*results.glob("*/verdicts.json"), *results.glob("*/*/verdicts.json")]):
         document = read_json(path)
         if document.get("format", int) != FORMAT:
@@ -108,7 +108,7 @@ def collect(results: Path) -> list[Result]:
     return list(found.values())
 
 
-def _tell_beyond(results: Path, measured: dict[str, Document]) -> None:
+def _tell_beyond(results: Path, measured: dict[str, Fields]) -> None:
     """Let the claims say so to which the budget of seeds does not reach (`python -m analysis seeds`)."""
     file = results / SEEDS
     beyond = read_json(file).get("beyond", dict) if file.exists() else {}

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from analysis.documents import Document, read_yaml
+from analysis.documents import Fields, read_yaml
 from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval, deviation_factors
 
@@ -108,7 +108,7 @@ def tolerances() -> Tolerances:
     )
 
 
-def _number_rule(rule: Document) -> NumberRule:
+def _number_rule(rule: Fields) -> NumberRule:
     match = rule.child("match")
     scale = rule.maybe("scale", str) or SCALES[0]
     if scale not in SCALES:
@@ -125,5 +125,5 @@ def _number_rule(rule: Document) -> NumberRule:
     )
 
 
-def _distance(entry: Document) -> Distance:
+def _distance(entry: Fields) -> Distance:
     return Distance(entry.maybe("absolute", float) or 0.0, entry.maybe("relative", float) or 0.0)

@@ -66,7 +66,7 @@ def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], k
         claim = registry.shown_here(claim, original)
     of_claim = kept["claims"].get(claim.id)
     if claim.kunit and of_claim:
-        tests: Any = measure.Document(REFERENCE, {"cases": {claim.id: "passed"}})
+        tests: Any = measure.Fields(REFERENCE, {"cases": {claim.id: "passed"}})
         return measure._judge(claim, experiment, _Kept(of_claim), tests, [])  # type: ignore[arg-type]
     return measure._judge(claim, experiment, _Kept(of_claim), None, [])  # type: ignore[arg-type]
 

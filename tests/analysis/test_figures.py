@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures import roles
 from tests.analysis.synthetic import plain, write
 
@@ -127,7 +127,7 @@ def test_what_the_studies_figures_name_exists() -> None:
         assert {*named} <= {*claims}, file
         used = [*figure.get("roles", {}).values(), *(one["role"] for one in figure.get("values", []) if "role" in one)]
         for role in used:
-            assert roles.declared(Document(file, {"role": role}), "role")
+            assert roles.declared(Fields(file, {"role": role}), "role")
 
 
 def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analysis.capture import pcap
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import page
 from engine.cli import main
@@ -160,7 +160,7 @@ def test_studies_have_names_that_folders_may_have(small: Any, name: str) -> None
 def test_a_title_cannot_leave_its_page() -> None:
     attack = "</script><script>alert(1)</script><!--<script>"
     layout = {"title": attack}
-    experiment = Document(Path("claims.yaml"), {"id": attack, "title": attack})
+    experiment = Fields(Path("claims.yaml"), {"id": attack, "title": attack})
     text = page.interactive([layout, layout], experiment, attack)
     assert text.count("<script") == 2  # the viewer's and the figure's own
     assert "alert(1)</" not in text

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures.style import Specification
 
 
@@ -22,7 +22,7 @@ class Figure(Protocol):
         """Give the Vega-Lite specification for a page of `width` pixels."""
 
 
-def make(measured: Document, runs: Path) -> Figure:
+def make(measured: Fields, runs: Path) -> Figure:
     """Make the figure that an experiment declares.
 
     Raises BadInputError where it declares none, or one that cannot be drawn.

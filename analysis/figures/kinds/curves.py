@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures import plot, roles, style
 from analysis.figures.style import Specification
 
@@ -16,7 +16,7 @@ PADDING: Final = 14  # pixels beside the first and the last value
 Rows = list[dict[str, Any]]
 
 
-def make(measured: Document, runs: Path) -> "Curves":  # noqa: ARG001 (its numbers are in the declaration)
+def make(measured: Fields, runs: Path) -> "Curves":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
     return Curves(measured.child("figure"), measured.children("claims"))
 
@@ -31,7 +31,7 @@ class Curves:
     "group: name" are drawn in a plot for each group, all with the same axes.
     """
 
-    def __init__(self, figure: Document, claims: list[Document]) -> None:
+    def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._figure = figure
         self._plots = figure.children("plots")
         self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
@@ -75,7 +75,7 @@ class Curves:
         beside = [other for other in self._lines if _group(other) == _group(line)]
         return roles.colour(roles.LEDBAT, beside.index(line))
 
-    def _paper(self, one: Document) -> Rows:
+    def _paper(self, one: Fields) -> Rows:
         rows: Rows = []
         for line, points in (one.maybe("paper", dict) or {}).items():
             for x, y, *claim in points:
@@ -88,7 +88,7 @@ class Curves:
                 rows.append(row)
         return rows
 
-    def _plot(self, one: Document, group: str, width: int, *, interactive: bool) -> Specification:
+    def _plot(self, one: Fields, group: str, width: int, *, interactive: bool) -> Specification:
         unit = style.unit_of(one.get("axis", str))
         measured = list(filter(None, (self._summary(point, unit) for point in one.get("points", list))))
         paper = self._paper(one)

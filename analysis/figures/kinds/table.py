@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures import style
 from analysis.figures.style import Specification
 
@@ -21,7 +21,7 @@ SYMBOLS: Final = {
 NO_VALUE: Final = "\N{EN DASH}"
 
 
-def make(measured: Document, runs: Path) -> "Table":  # noqa: ARG001 (its numbers are the claims')
+def make(measured: Fields, runs: Path) -> "Table":  # noqa: ARG001 (its numbers are the claims')
     """Make the figure of an experiment."""
     return Table(measured.child("figure"), measured.children("claims"))
 
@@ -33,7 +33,7 @@ class Table:
     claim's id, or null for an empty field.
     """
 
-    def __init__(self, figure: Document, claims: list[Document]) -> None:
+    def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         by_name = {claim.get("id", str).rpartition("/")[2]: claim.data for claim in claims}
         self._columns = [str(column) for column in figure.get("columns", list)]
         self._rows: list[tuple[str, list[dict[str, Any] | None]]] = []

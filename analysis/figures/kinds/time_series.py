@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from analysis.claims.question import Question
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import panels, plot, roles, style
 from analysis.figures.bands import band
@@ -39,7 +39,7 @@ class Column:
     shown: Run  # the one whose medians are drawn
 
 
-def make(measured: Document, runs: Path) -> "TimeSeries":
+def make(measured: Fields, runs: Path) -> "TimeSeries":
     """Make the figure of an experiment."""
     entry = measured.child("experiment")
     ask = Question(Runs(runs), entry.get("runs_of", str), entry.maybe("words", dict) or {})
@@ -53,7 +53,7 @@ class TimeSeries:
     the whole run), `cells` (default: all), `step` (s, of rates) and `marks`, instants that the paper's text names.
     """
 
-    def __init__(self, figure: Document, ask: Question, claims: list[Document]) -> None:
+    def __init__(self, figure: Fields, ask: Question, claims: list[Fields]) -> None:
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(one, figure, step_s, ask) for one in figure.get("panels", list)]
         self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
@@ -168,7 +168,7 @@ def _beside(cells: int) -> int:
     return math.ceil(cells / math.ceil(cells / BESIDE))
 
 
-def _mark(declared: Document, claims: list[Document]) -> Mark:
+def _mark(declared: Fields, claims: list[Fields]) -> Mark:
     """Read an instant, or take the one that a claim says the paper prints, with what is allowed around it."""
     text = declared.get("text", str)
     if "claim" not in declared.data:
@@ -191,7 +191,7 @@ def _kept(panel: Panel, number: int) -> Panel:
     return replace(panel, lines=lines)
 
 
-def _columns(figure: Document, ask: Question, drawn: list[Panel]) -> Iterator[Column]:
+def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Column]:
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
         by_cell.setdefault(cell, []).append(run)
@@ -226,7 +226,7 @@ def representative(runs: list[Run], drawn: list[Panel]) -> Run:
     return runs[int(distance.argmin())]
 
 
-def _interval(figure: Document, columns: list[Column]) -> tuple[float, float]:
+def _interval(figure: Fields, columns: list[Column]) -> tuple[float, float]:
     ends = min(run.duration for column in columns for run in column.runs)
     interval = figure.maybe("interval", list)
     if interval is None:

@@ -5,14 +5,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from analysis.documents import Document
+from analysis.documents import Fields
 from analysis.figures import roles, style
 from analysis.figures.style import Specification
 
 ROW: Final = 34  # pixels
 
 
-def make(measured: Document, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
+def make(measured: Fields, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
     return ValuesBySeed(measured.child("figure"), measured.children("claims"))
 
@@ -24,7 +24,7 @@ class ValuesBySeed:
     `by_seed`, or a `claim`, which has the paper's number, too. A value may have a `role`, whose colour it takes.
     """
 
-    def __init__(self, figure: Document, claims: list[Document]) -> None:
+    def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
@@ -93,7 +93,7 @@ class ValuesBySeed:
         return style.specification({"width": across, "height": height, "layer": layers})
 
 
-def _row(one: Document, claims: dict[str, Document], unit: str) -> dict[str, Any]:
+def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
     row: dict[str, Any] = {"label": one.get("label", str), "paper": None}
     by_seed = one.maybe("by_seed", dict) or {}
     if "claim" in one.data:
