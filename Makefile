@@ -8,7 +8,7 @@ BIN := .venv/bin
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-host:  ## check the host's packages, install the missing ones where that is allowed
+host:  ## check the host's packages, install missing ones where allowed
 	@$(PYTHON) -m engine.doctor --install
 
 env: .venv/installed  ## Python environment in .venv, exactly as locked
@@ -37,7 +37,7 @@ lab-images: env  ## also the kernel and root file system of `testbed exec`
 reproduce: host images  ## everything: set-up, all runs, the report
 	$(BIN)/snakemake --cores all
 
-quick: host images  ## the same with each experiment at its smallest telling size
+quick: host images  ## the same with each experiment at its smallest useful size
 	$(BIN)/snakemake --cores all quick
 
 test: host debug-images lab-images  ## all tests, a process per processor; a file's tests stay together
@@ -69,10 +69,10 @@ fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a c
 	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
 	$(BIN)/python -m tests.trust.fuzz.loaders 5000 1
 
-long-runs: host images  ## ten thousand short runs in a row, and what they leave
+long-runs: host images  ## ten thousand short runs in a row, and what they leave behind
 	$(BIN)/python -m tests.trust.long_runs 10000
 
-identity: host images  ## every implementation and experiment twice, and whether the bytes are the same
+identity: host images  ## every implementation and experiment twice: are the bytes the same?
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.identity
 

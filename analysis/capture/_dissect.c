@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * records.h for Python: buffers in, columns filled in place.
+ * Python binding of records.h: takes buffers and fills columns in place.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -8,7 +8,7 @@
 
 #include "records.h"
 
-/* Takes the writable buffer of every column: their number; on failure releases what it took. */
+/* Take the writable buffer of every column. Returns their number, or -1 with an exception set and no buffer held. */
 static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 {
 	Py_ssize_t columns = PyTuple_Size(tuple), taken;
@@ -39,8 +39,8 @@ static int take_columns(PyObject *tuple, Py_buffer *views, size_t *rows)
 
 PyDoc_STRVAR(headers_doc,
 "headers(blocks, swapped, ticks, link) -> bytearray\n\n"
-"What `fill` has to know of a file: whether it is a pcapng file (then `fill` finds the rest itself), or of a pcap file\n"
-"whether its byte order is not this machine's, how many ticks a second has, and its link type.");
+"Return the state that `fill` keeps about a file. A pcapng file (`blocks`) describes itself. For a pcap file, give its\n"
+"link type, how many ticks a second has, and whether its byte order differs from this machine's.");
 
 static PyObject *headers(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -62,10 +62,10 @@ static PyObject *headers(PyObject *Py_UNUSED(module), PyObject *args)
 
 PyDoc_STRVAR(fill_doc,
 "fill(data, offset, headers, columns) -> (rows, offset, ending, found)\n\n"
-"Fills one row a packet into the writable buffers of the tuple `columns`, from the record at `offset` of a capture's\n"
-"bytes on, as many as there is room for; `headers` is what `headers` made, and is kept up to date. The `offset` returned\n"
-"is where the walk ended; `ending` says why (0 at the end of the file or of the columns; `enum ending`), `found` what\n"
-"was wrong there, where that is a number.");
+"Fill the writable buffers of the tuple `columns` with one row per packet, from the record at `offset` of a capture\n"
+"on, until the file ends or the columns are full. `headers` comes from headers() and is updated. The returned `offset`\n"
+"is where the walk ended, `ending` says why (0: end of the file or of the columns; otherwise `enum ending`), and\n"
+"`found` is the offending number, if there is one.");
 
 static PyObject *fill(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -124,7 +124,7 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef module = {
 	PyModuleDef_HEAD_INIT,
 	.m_name = "_dissect",
-	.m_doc = "Packets of a pcap or pcapng file to columns.",
+	.m_doc = "Reads the packets of a pcap or pcapng file into columns.",
 	.m_size = 0,
 	.m_methods = methods,
 };

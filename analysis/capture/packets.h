@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a captured packet tells, into preallocated columns: link layer, IPv4 and IPv6, TCP, UDP and uTP.
+ * Decodes a captured packet into preallocated columns: link layer, IPv4 and IPv6, TCP, UDP and uTP.
  *
- * The bytes are untrusted: every read is checked against the end of what was captured. Nothing here knows of files or
- * of Python.
+ * The bytes are untrusted: every read is checked against the end of what was captured. This file depends neither on
+ * file formats nor on Python.
  */
 #ifndef ANALYSIS_CAPTURE_PACKETS_H
 #define ANALYSIS_CAPTURE_PACKETS_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Link types (LINKTYPE_ values of www.tcpdump.org/linktypes.html) that are read. Kept in step with pcap.py. */
+/* Supported link types (LINKTYPE_ values of www.tcpdump.org/linktypes.html). Kept in step with pcap.py. */
 enum {
 	LINK_NULL = 0,	   /* loopback: 4 bytes of address family in the writer's order */
 	LINK_ETHERNET = 1,
-	LINK_RAW_BSD = 12, /* raw IP under numbers that some systems write */
+	LINK_RAW_BSD = 12, /* raw IP, as some systems number it */
 	LINK_RAW_OPENBSD = 14,
 	LINK_RAW = 101,
 	LINK_LOOP = 108,   /* OpenBSD's loopback */
@@ -37,7 +37,7 @@ enum {
 	LOOPBACK_HEADER = 4,
 	SLL_HEADER = 16,
 	SLL2_HEADER = 20,
-	SLL_OTHER_HOST = 3, /* type of a cooked packet that is neither to nor from this host */
+	SLL_OTHER_HOST = 3, /* packet type: neither to nor from the capturing host */
 	SLL_OUTGOING = 4,
 
 	IPV6_HEADER = 40,
@@ -65,7 +65,7 @@ enum {
 	UTP_SACK = 1,
 	UTP_EXTENSIONS = 4, /* none, selective acknowledgement, extension bits, libtorrent's close reason */
 
-	DIGESTED_TCP = 8,  /* bytes of payload in a digest: as many as short snap lengths leave */
+	DIGESTED_TCP = 8,  /* bytes of payload in a digest: no more than short snap lengths capture */
 	DIGESTED_UDP = 28,
 };
 
@@ -74,7 +74,7 @@ enum column {
 	TIME_NS, IP_LENGTH, SRC, DST, SPORT, DPORT, PROTO, IP_ID,
 	SEQ, ACK, FLAGS, WINDOW, WINDOW_SCALE, PAYLOAD, TSVAL, TSECR,
 	UTP_HEADER, UTP_VERSION, UTP_TYPE, UTP_SEEN, UTP_CONNECTION, UTP_DIFFERENCE, UTP_WINDOW, UTP_ACKED,
-	COLUMNS, /* so many for runs, whose packets are IPv4's */
+	COLUMNS, /* those of a run, whose packets are all IPv4 */
 	IP_VERSION = COLUMNS, HOPS, DIRECTION, DIGEST, SRC6, DST6,
 	ALL_COLUMNS
 };
@@ -93,13 +93,13 @@ struct columns {
 	uint32_t *src, *dst, *seq, *ack, *tsval, *tsecr, *utp_connection, *utp_difference, *utp_window;
 	uint64_t *utp_acked;
 	uint8_t *proto, *flags, *window_scale, *utp_version, *utp_type, *utp_seen;
-	/* of captures from anywhere; all NULL for runs, which then are read as if there were no IPv6 */
+	/* for captures from elsewhere; all NULL for runs, where IPv6 packets are then ignored */
 	uint8_t *ip_version, *hops, *direction;
 	uint64_t *digest;
 	uint8_t (*src6)[16], (*dst6)[16];
 };
 
-/* The memory of the columns, in their order; the last ones may be NULL. */
+/* Names the columns in `memory`, which is in the order of enum column; those after COLUMNS may be NULL. */
 static inline struct columns columns_of(void *const memory[ALL_COLUMNS])
 {
 	return (struct columns){
@@ -126,7 +126,7 @@ static inline uint32_t be32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Goes on with FNV-1a of 64 bits. */
+/* Continue a 64-bit FNV-1a hash. */
 static inline uint64_t digested(uint64_t digest, const uint8_t *p, const uint8_t *end)
 {
 	for (; p < end; p++)
@@ -144,7 +144,7 @@ static inline uint32_t host32(const uint8_t *p, int swapped)
 	return swapped ? __builtin_bswap32(value) : value;
 }
 
-/* Window scale and timestamps of TCP (RFC 7323): [p, end) are the option bytes that were captured. */
+/* Read TCP's window scale and timestamps (RFC 7323); [p, end) are the captured option bytes. */
 static void tcp_options(const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
 {
 	while (p < end && *p != OPTION_END) {
@@ -164,7 +164,7 @@ static void tcp_options(const uint8_t *p, const uint8_t *end, const struct colum
 	}
 }
 
-/* [p, end) are the captured bytes from the TCP header on; length is what the sender sent from there on. */
+/* [p, end) are the captured bytes from the TCP header on; `length` is how many the sender sent from there on. */
 static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
 {
 	uint32_t header;
@@ -185,7 +185,7 @@ static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	c->payload[row] = (uint16_t)(length - header);
 	tcp_options(p + 20, end - p < (ptrdiff_t)header ? end : p + header, c, row);
 	if (c->digest) {
-		/* what a translator of addresses leaves: neither ports nor the checksum */
+		/* only what address translation leaves alone: neither ports nor the checksum */
 		uint64_t digest = digested(NOTHING_DIGESTED, p + 4, p + 16);
 		uint32_t most = header + DIGESTED_TCP;
 
@@ -195,8 +195,9 @@ static void tcp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 }
 
 /*
- * The chain of uTP's extensions, each the type of the next, a length and that many bytes; `left` bytes of the datagram
- * are behind the header. Its bytes, or `left` + 1 when it cannot be a chain. What was not captured ends it early.
+ * Walk uTP's chain of extensions: each has the type of the next, a length, and that many bytes. `left` is how many
+ * bytes of the datagram follow the header. Returns the length of the chain, or `left` + 1 if it is not a valid chain.
+ * The walk ends early where the capture was cut.
  */
 static uint32_t utp_chain(const uint8_t *p, const uint8_t *end, uint32_t left, uint8_t type, uint64_t *acked,
 			  uint8_t *seen)
@@ -221,9 +222,9 @@ static uint32_t utp_chain(const uint8_t *p, const uint8_t *end, uint32_t left, u
 }
 
 /*
- * A datagram that has the form of a uTP packet, BEP 29's or the older one of the same fields in 23 bytes. UDP has no
- * field that says so: version, type, extensions, lengths, and whether there is data where there must be, all have to
- * fit. [p, end) are the captured bytes of the datagram, `length` is how many it had.
+ * Decode a datagram that looks like a uTP packet, with BEP 29's header or the older one of the same fields in 23 bytes.
+ * No field of UDP identifies uTP, so version, type, extensions, lengths, and the presence of data must all be
+ * consistent. [p, end) are the captured bytes of the datagram, `length` is how many it had.
  */
 static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
 {
@@ -243,7 +244,7 @@ static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 		extension = p[17];
 		type = p[18];
 		old = 1;
-		/* the time is seconds and microseconds here */
+		/* here the time is in seconds and microseconds */
 		if (type >= UTP_TYPES || extension >= UTP_EXTENSIONS || be32(p + 8) >= 1000000)
 			return;
 	}
@@ -293,7 +294,7 @@ static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 					  end - p < UDP_HEADER + DIGESTED_UDP ? end : p + UDP_HEADER + DIGESTED_UDP);
 }
 
-/* [p, end) are the captured bytes behind the IP header, `length` is how many the sender sent. */
+/* [p, end) are the captured bytes after the IP header, `length` is how many the sender sent. */
 static void transport(uint8_t protocol, const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c,
 		      size_t row)
 {
@@ -327,7 +328,7 @@ static void ipv4(const uint8_t *p, const uint8_t *end, const struct columns *c, 
 		return;
 	if (length < header || end - p < (ptrdiff_t)header)
 		return;
-	/* bytes behind the IP packet (Ethernet padding) are not part of it */
+	/* bytes after the IP packet (Ethernet padding) are not part of it */
 	if (end - p > (ptrdiff_t)length)
 		end = p + length;
 	transport(p[9], p + header, end, length - header, c, row);
@@ -373,7 +374,7 @@ static void ipv6(const uint8_t *p, const uint8_t *end, const struct columns *c, 
 	}
 }
 
-/* What an Ethernet type says of the packet at p, behind up to two VLAN tags. */
+/* Decode the packet at p by its Ethernet type, after at most two VLAN tags. */
 static void typed(uint16_t type, const uint8_t *p, const uint8_t *end, const struct columns *c, size_t row)
 {
 	for (int tags = 0; tags < MOST_VLAN_TAGS && (type == TYPE_VLAN || type == TYPE_SERVICE_VLAN); tags++) {
@@ -394,7 +395,7 @@ static void cooked(uint8_t kind, const struct columns *c, size_t row)
 		c->direction[row] = kind == SLL_OUTGOING ? 2 : 1;
 }
 
-/* Whether the walk can read packets of a link type. */
+/* Whether frame() supports a link type. */
 static inline int readable(uint32_t link)
 {
 	switch (link) {
@@ -427,7 +428,7 @@ static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, const str
 		return;
 	case LINK_NULL:
 	case LINK_LOOP:
-		/* systems number IPv6 differently; the packet itself says it for all */
+		/* systems number IPv6 differently; the packet's own version is the same on all */
 		if (end - p < LOOPBACK_HEADER)
 			return;
 		p += LOOPBACK_HEADER;
@@ -436,7 +437,7 @@ static void frame(uint32_t link, const uint8_t *p, const uint8_t *end, const str
 	ipv6(p, end, c, row);
 }
 
-/* Rows start as zeros: what a record does not tell stays zero. */
+/* Set a row to zeros: fields that its packet does not have stay zero. */
 static void clear(const struct columns *c, size_t row)
 {
 	c->ip_length[row] = c->sport[row] = c->dport[row] = c->ip_id[row] = c->window[row] = c->payload[row] = 0;

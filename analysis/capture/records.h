@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * One pass over the bytes of a pcap or pcapng file, filling preallocated columns: one row a packet.
+ * Reads a pcap or pcapng file in one pass into preallocated columns, one row per packet.
  *
- * The file is untrusted: every record is checked against the end of the file, every column against its length. This
- * file only measures and fills; wording errors is left to pcap.py. It knows nothing of Python, so that a fuzzer can
- * include it.
+ * The input is untrusted: every record is checked against the end of the file, every column against its length. pcap.py
+ * words the errors. This file does not depend on Python, so a fuzzer can include it.
  *
  * A classic pcap file has a header of 24 bytes (magic, version, zone, accuracy, snap length, link type), then records
- * of 16 bytes of header (seconds, fraction, captured length, original length) and the captured bytes. All in the byte
- * order of the writer, which the magic number tells.
+ * of 16 bytes of header (seconds, fraction, captured length, original length) and the captured bytes. Everything is in
+ * the writer's byte order, which the magic number reveals.
  *
- * A pcapng file (draft-ietf-opsawg-pcapng) is a row of blocks: type, length, body, length again. Sections begin with a
- * header that tells the byte order; interfaces are described, in the order of their numbers, before the packets that
- * name them. Blocks of other types are passed over.
+ * A pcapng file (draft-ietf-opsawg-pcapng) is a sequence of blocks: type, length, body, length again. A section begins
+ * with a header that gives the byte order. Interfaces are described, in the order of their numbers, before the packets
+ * that name them. Blocks of other types are skipped.
  */
 #ifndef ANALYSIS_CAPTURE_RECORDS_H
 #define ANALYSIS_CAPTURE_RECORDS_H
@@ -29,7 +28,7 @@ enum {
 	BLOCK_OLD_PACKET = 2,
 	BLOCK_SIMPLE_PACKET = 3,
 	BLOCK_PACKET = 6,
-	BLOCK_FRAME = 12, /* type and length before, length behind */
+	BLOCK_FRAME = 12, /* type and length before the body, length after it */
 	MAX_BLOCK = 16 << 20,
 	BYTE_ORDER_MAGIC = 0x1a2b3c4d,
 	OPTION_RESOLUTION = 9,
@@ -44,13 +43,13 @@ enum ending {
 };
 
 struct interface {
-	uint64_t ticks; /* a second has this many */
+	uint64_t ticks; /* per second */
 	int64_t offset_s;
 	uint32_t link;
 	uint32_t unused;
 };
 
-/* What a file's headers have said so far; kept from one walk to the next. */
+/* What the headers read so far say; kept from one walk to the next. */
 struct headers {
 	uint32_t blocks;  /* pcapng */
 	uint32_t swapped; /* the writer's byte order is not this machine's */
@@ -69,7 +68,7 @@ struct walk {
 	size_t records;
 	size_t offset; /* of the first byte that is not part of a whole, sane record */
 	enum ending ending;
-	uint64_t found; /* what made it end, where that is a number */
+	uint64_t found; /* the offending number, if there is one */
 };
 
 static inline uint16_t host16(const uint8_t *p, int swapped)
@@ -88,7 +87,7 @@ static inline uint64_t host64(const uint8_t *p, int swapped)
 	return swapped ? __builtin_bswap64(value) : value;
 }
 
-/* Walks whole records of a classic file from an offset on, up to `limit` of them; fills a row for each. */
+/* Walk at most `limit` whole records of a pcap file from an offset on, and fill a row for each. */
 static struct walk walk_pcap(const struct file *f, size_t offset, const struct columns *c, size_t limit)
 {
 	struct walk w = { .records = 0, .offset = offset, .ending = COMPLETE, .found = 0 };
@@ -131,7 +130,7 @@ static struct walk walk_pcap(const struct file *f, size_t offset, const struct c
 	return w;
 }
 
-/* A section's header: its byte order; interfaces count from 0 again. [p, end) is the body of the block. */
+/* Begin a section: it sets the byte order and numbers interfaces from 0. [p, end) is the body of the block. */
 static enum ending begin_section(const uint8_t *p, const uint8_t *end, struct headers *h)
 {
 	if (end - p < 16)
@@ -160,7 +159,7 @@ static enum ending describe_interface(const uint8_t *p, const uint8_t *end, stru
 			break;
 		p += 4;
 		if (code == OPTION_RESOLUTION && length == 1) {
-			/* a power of ten, or with the highest bit of two */
+			/* a negative power of ten, or of two if the highest bit is set */
 			if (*p & 0x80 ? (*p & 0x7f) > 63 : *p > 19)
 				return BAD_TIME;
 			i->ticks = 1;
@@ -174,7 +173,7 @@ static enum ending describe_interface(const uint8_t *p, const uint8_t *end, stru
 	return COMPLETE;
 }
 
-/* A packet of either kind of block: [p, end) is the body, from the two halves of its time on at p + 4. */
+/* Decode the packet of either kind of block: [p, end) is the body, whose time is in two halves from p + 4 on. */
 static enum ending packet_block(uint32_t number, const uint8_t *p, const uint8_t *end, const struct headers *h,
 				const struct columns *c, size_t row, uint64_t *found)
 {
@@ -222,7 +221,7 @@ static struct walk walk_blocks(const struct file *f, size_t offset, const struct
 			break;
 		}
 		type = host32(block, (int)h->swapped);
-		/* the type of a section's header reads the same in both orders; its length has the order that it tells */
+		/* a section header's type is the same in both byte orders; its length is in the order that its magic gives */
 		if (type == BLOCK_SECTION)
 			length = host32(block + 4, host32(block + 8, 0) != BYTE_ORDER_MAGIC);
 		else

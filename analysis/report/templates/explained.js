@@ -22,7 +22,7 @@ function path(values, x, y) {
   return d;
 }
 
-// Panels one above the other over the time of the run.
+// Draw one panel: values over the time of the run.
 function panel(svg, box, title, top, lines, levels, chosen) {
   const { left, width, y0, height } = box;
   const x = (index) => left + (index * RUNS.step_s / RUNS.duration_s) * width;
@@ -66,7 +66,7 @@ function curves() {
     by("buffer").setAttribute("aria-valuetext", `${buffer} packets, which take ${holds} ms`);
     const other = kind === "tcp" ? "TCP" : "the late-comer";
     by("said").textContent = `Alone, LEDBAT keeps a queue of ${Math.round(run.alone.queue_ms)} ms and uses ${percent(run.alone.used)} `
-      + `of the link. Beside ${other} it has ${percent(run.beside.share)} of it, the queue is ${Math.round(run.beside.queue_ms)} ms, and `
+      + `of the link. Beside ${other} it gets ${percent(run.beside.share)} of it, the queue is ${Math.round(run.beside.queue_ms)} ms, and `
       + `${run.beside.drops === 0 ? "nothing is" : `${run.beside.drops} packets are`} dropped.`
       + (target > holds ? " The buffer is smaller than the target." : "");
     const width = by("curves").clientWidth;
@@ -78,7 +78,7 @@ function curves() {
     panel(svg, { ...inner, y0: 204 }, "queue [ms]", 370, [{ values: run.queue_ms, colour: "var(--soft)" }],
       [{ value: target, name: "target", dashed: true }, { value: holds, name: "buffer" }], chosen);
     const watching = run.flows.filter((flow) => flow.base_ms);
-    panel(svg, { ...inner, y0: 384 }, "base delay as LEDBAT senders have it [ms]", 170, watching.map((flow) => ({ ...flow, values: flow.base_ms })),
+    panel(svg, { ...inner, y0: 384 }, "base delay as LEDBAT senders know it [ms]", 170, watching.map((flow) => ({ ...flow, values: flow.base_ms })),
       [{ value: RUNS.rtt_ms / 2, name: "the path", dashed: true }], chosen);
     for (let second = 0; second <= RUNS.duration_s; second += 10) {
       const x = left + (second / RUNS.duration_s) * inner.width;
@@ -110,7 +110,7 @@ function scrubber() {
   const kinds = Object.fromEntries(Object.entries(RUNS.packets).map(([kind, packets]) => [kind, unpack(packets)]));
   let timer = null;
 
-  // Packets in the queue at an instant (0.1 ms), the next to leave first. None waits longer than a second.
+  // Packets in the queue at an instant (in units of 0.1 ms), next to leave first. None waits longer than a second.
   const waiting = (packets, now) => {
     let low = 0;
     let high = packets.came.length;

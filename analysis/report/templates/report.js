@@ -1,10 +1,10 @@
-// What the pages of the report do beside standing there; without it everything can be read all the same.
+// Theme, sorting, filters and copying on the report's pages. All of them can be read without it.
 "use strict";
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const one = (selector) => document.querySelector(selector);
 
-// A page from a disk may be refused its storage.
+// A browser may refuse storage to a page that it opens from a disk.
 const kept = {
   get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
   set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* the choice lasts for this page */ } },
@@ -35,9 +35,9 @@ function copying() {
       try {
         await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
-      } catch { // the browser forbids it: the text is marked, for the reader's own keys
+      } catch { // the browser forbids it: select the text, so that the reader can copy it
         getSelection().selectAllChildren(button.previousElementSibling);
-        button.textContent = "Marked";
+        button.textContent = "Selected";
       }
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
@@ -52,7 +52,7 @@ function sorting() {
   };
   const compare = (one, other) => {
     if (typeof one === "number" && typeof other === "number") return one - other;
-    if (typeof one === "number") return -1; // fields without a number stand last
+    if (typeof one === "number") return -1; // cells without a number come last
     return typeof other === "number" ? 1 : one.localeCompare(other, "en", { numeric: true });
   };
   for (const table of all("table.sortable")) {
@@ -74,7 +74,7 @@ function sorting() {
   }
 }
 
-// The matrix: words under the pointer and at the focus; arrows go from mark to mark, one tab stop a paper.
+// The matrix: a tooltip at the pointer and at the focus; arrow keys move from mark to mark, one tab stop per paper.
 function matrix() {
   const tip = document.createElement("div");
   tip.id = "tip";
@@ -153,7 +153,7 @@ function filter() {
       return item;
     }));
     const all_ = all(".cell").length;
-    const said = count === all_ ? "" : `${count} of ${all_} marks fit.`;
+    const said = count === all_ ? "" : `${count} of ${all_} marks match.`;
     one("#shown").textContent = words.length ? `${hits.length} ${hits.length === 1 ? "claim" : "claims"} found. ${said}` : said;
   };
   form.addEventListener("input", apply);
@@ -165,7 +165,7 @@ function filter() {
   for (const box of states) box.addEventListener("change", apply);
 }
 
-// What is folded is printed, too.
+// Unfold everything for printing.
 function printing() {
   let opened = [];
   addEventListener("beforeprint", () => {
