@@ -16,6 +16,7 @@ from engine.run import execute, run_folder
 from images import programs
 from images.cache import Store, default_root
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: observed
@@ -41,11 +42,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     programs.build(Store(default_root()), print, "libutp")
     images.program.cache_clear()
     folder = tmp_path_factory.mktemp("observed")
-    scenario = folder / "trial" / "observed.yaml"
-    scenario.parent.mkdir()
-    scenario.write_text(SCENARIO)
     found = {}
-    for cell in expand(scenario, "full"):
+    for cell in expand(trial(folder, SCENARIO), "full"):
         name = cell.name.removeprefix("case=")
         for seed in (1, 3) if name == "losses" else (1,):
             execute(cell, seed, folder)

@@ -11,6 +11,7 @@ from engine.images import PROJECT
 from images import index, programs
 from images.cache import Store, default_root
 from scenarios import implementations
+from tests.trial import trial
 
 SHORT = """\
 experiment: short
@@ -35,10 +36,7 @@ seeds: {full: 2, quick: 1}
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """A scenario of a few seconds, without switches."""
-    file = tmp_path / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(SHORT)
-    return file
+    return trial(tmp_path, SHORT)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from analysis.capture import pcap
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: client
@@ -45,10 +46,7 @@ TOOLS = {"utp-crate": "cargo", "utp-rs": "cargo", "librqbit-utp": "cargo", "utp-
 
 
 def _cell(folder: Path, client: str, more: str = "") -> Cell:
-    file = folder / "trial" / "client.yaml"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(SCENARIO.replace("CLIENT", client).replace("MORE", more))
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(folder, SCENARIO.replace("CLIENT", client).replace("MORE", more)), "full")
     return cell
 
 
@@ -129,10 +127,7 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
 ) -> None:
     """Packets in ten seconds: one per round-trip time (0.2 s) since 2.0.8, one per timeout of a second before."""
     program(client)
-    file = tmp_path / "trial" / "client.yaml"
-    file.parent.mkdir()
-    file.write_text(BESIDE_TCP.replace("CLIENT", client))
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(tmp_path, BESIDE_TCP.replace("CLIENT", client)), "full")
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets

@@ -14,6 +14,7 @@ from analysis.capture.columns import write_columns
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 TWO_FLOWS = """\
 experiment: wire
@@ -55,10 +56,7 @@ def carry_out(program: Callable[[str], None], tmp_path: Path) -> Callable[[str, 
 
     def run(text: str, into: str) -> tuple[Path, Any]:
         program("libutp")
-        file = tmp_path / into / "trial" / "clocks.yaml"
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
-        (cell,) = expand(file, "full")
+        (cell,) = expand(trial(tmp_path / into, text), "full")
         summary = execute(cell, 1, tmp_path / into)
         return run_folder(tmp_path / into, cell, 1), summary
 

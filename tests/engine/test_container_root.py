@@ -12,6 +12,7 @@ from engine.run import execute, run_folder
 from images.cache import file_digest
 from scenarios.resolve import expand
 from tests.images.saved import configuration, docker, entry, folder, tar
+from tests.trial import trial
 
 IMPLEMENTATION = """\
 title: udp-cbr, as if it came in a container image
@@ -71,10 +72,7 @@ def test_a_flow_between_clients_from_an_image(
     (home / "endpoint").chmod(0o755)
     program("boxed")
 
-    scenario = tmp_path / "trial" / "boxed.yaml"
-    scenario.parent.mkdir()
-    scenario.write_text(SCENARIO)
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
     summary = execute(cell, 1, tmp_path)
     flow = summary["flows"]["it"]
     assert flow["received_bytes"] > 0.9 * 2 * 1_000_000 / 8

@@ -8,6 +8,7 @@ import pytest
 from analysis.capture import pcap
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: window
@@ -24,10 +25,7 @@ keep_captures: true
 
 @pytest.mark.parametrize(("implementation", "window_bytes"), [("tcp-w", 17_520), ("tcp-w-10220", 10_220)])
 def test_windows_xp_offers_its_window(tmp_path: Path, implementation: str, window_bytes: int) -> None:
-    file = tmp_path / "trial" / "window.yaml"
-    file.parent.mkdir()
-    file.write_text(SCENARIO.replace("IMPLEMENTATION", implementation))
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO.replace("IMPLEMENTATION", implementation)), "full")
     summary = execute(cell, 1, tmp_path)
     captures = list((run_folder(tmp_path, cell, 1) / "pcap").glob("receiver*.pcap"))
     packets = pl.concat([pcap.read(path).packets for path in captures])

@@ -12,6 +12,7 @@ from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
+from tests.trial import trial
 from tests.trust.conftest import AGENT, SHORT, Sabotage
 
 STARTS = "run = json.load(file)\n"
@@ -19,10 +20,7 @@ STARTS = "run = json.load(file)\n"
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    file = tmp_path / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(SHORT)
-    return file
+    return trial(tmp_path, SHORT)
 
 
 def test_a_finished_run_is_kept_while_nothing_that_made_it_changes(

@@ -9,6 +9,7 @@ import pytest
 
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: utp
@@ -26,10 +27,7 @@ HEADER_BYTES = 48  # IP, UDP, uTP
 
 
 def _cell(folder: Path, implementation: str, more: str = "") -> Cell:
-    file = folder / "trial" / f"{implementation}.yaml"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(SCENARIO.replace("IMPLEMENTATION", implementation + more))
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(folder, SCENARIO.replace("IMPLEMENTATION", implementation + more)), "full")
     return cell
 
 

@@ -16,6 +16,7 @@ from engine.run import execute, run_folder
 from images import programs
 from images.cache import Store, default_root
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: links
@@ -46,11 +47,8 @@ def delays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Delays]:
     """Delays by case."""
     programs.build(Store(default_root()), print, "udp-cbr")
     folder = tmp_path_factory.mktemp("links")
-    file = folder / "trial" / "links.yaml"
-    file.parent.mkdir()
-    file.write_text(SCENARIO)
     found = {}
-    for cell in expand(file, "full"):
+    for cell in expand(trial(folder, SCENARIO), "full"):
         execute(cell, 1, folder)
         found[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
     return found

@@ -23,6 +23,7 @@ from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 TOY = Path(__file__).with_name("toy")
 SCENARIO = """\
@@ -53,10 +54,7 @@ def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Pat
         (folder / name / "implementation.yaml").write_text("extends: toy\n")
         (folder / name / "flaw").write_text(flaw)
         program(name)
-        scenario = tmp_path / "trial" / f"{name}.yaml"
-        scenario.parent.mkdir(exist_ok=True)
-        scenario.write_text(SCENARIO.replace("FLAW", name))
-        return scenario
+        return trial(tmp_path, SCENARIO.replace("FLAW", name))
 
     return build
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SETTLED_NS = 4_000_000_000
 ONE_CUBIC = """\
@@ -40,11 +41,8 @@ cases:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], float]]:
     """By case: what the queue counted, and its mean in ms once the flow has settled."""
     folder = tmp_path_factory.mktemp("queues")
-    file = folder / "trial" / "queues.yaml"
-    file.parent.mkdir()
-    file.write_text(ONE_CUBIC)
     found = {}
-    for cell in expand(file, "full"):
+    for cell in expand(trial(folder, ONE_CUBIC), "full"):
         execute(cell, 1, folder)
         found[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
     return found

@@ -14,6 +14,7 @@ from analysis.run import Run
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 MS = 1_000_000
 RULE_MS = 5  # Open vSwitch acts on a new rule within so much
@@ -38,10 +39,7 @@ keep_captures: true
 
 @pytest.fixture
 def detour(tmp_path: Path) -> Path:
-    file = tmp_path / "trial" / "detour.yaml"
-    file.parent.mkdir()
-    file.write_text(SCENARIO)
-    return file
+    return trial(tmp_path, SCENARIO)
 
 
 def _travelled(folder: Path, forward: bool) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: cbr
@@ -25,10 +26,7 @@ duration: 10s
 
 def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tmp_path: Path) -> None:
     program("udp-cbr")
-    file = tmp_path / "trial" / "cbr.yaml"
-    file.parent.mkdir()
-    file.write_text(SCENARIO)
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
     summary = execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from engine.images import PROJECT
+from tests.trial import trial
 
 IMAGE = "ledbat-testbed"
 SHORT = """\
@@ -81,9 +82,7 @@ def test_the_native_service_runs_or_names_what_this_kernel_lacks(tmp_path: Path)
     """In real time, on any kernel: the container need only get as far as the kernel."""
     compose = _compose()
     assert compose
-    scenario = tmp_path / "trial" / "short.yaml"
-    scenario.parent.mkdir()
-    scenario.write_text(SHORT)
+    scenario = trial(tmp_path, SHORT)
     command = [*compose, "run", "--rm", f"--volume={scenario.parent}:/trial:ro", f"--volume={tmp_path}:/runs"]
     words = ["native", "/trial/short.yaml", "--seed", "1", "--into", "/runs"]
     done = subprocess.run([*command, *words], cwd=PROJECT, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine import images
 from engine.run import execute
 from scenarios.resolve import expand
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: short
@@ -34,9 +35,7 @@ def _images(*words: object, cache: Path | None = None, walls: list[str] | None =
 
 
 def test_a_pack_is_all_that_a_run_needs(tmp_path: Path) -> None:
-    scenario = tmp_path / "trial" / "short.yaml"
-    scenario.parent.mkdir()
-    scenario.write_text(SCENARIO)
+    scenario = trial(tmp_path, SCENARIO)
     expected = execute(expand(scenario, "full")[0], 1, tmp_path / "here")["digests"]
 
     _images("pack", tmp_path / "pack.tar.gz")

@@ -13,6 +13,7 @@ from engine.run import execute, run_folder
 from images import index
 from scenarios import implementations
 from scenarios.resolve import expand
+from tests.trial import trial
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
@@ -39,10 +40,7 @@ def _files(folder: Path) -> set[str]:
 
 def _on_both(folder: Path, implementation: str) -> tuple[Path, Path]:
     """The run folders of a flow on the virtual and on the qemu backend, which hold files of the same names."""
-    file = folder / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(SHORT.replace("tcp-reno", implementation))
-    (cell,) = expand(file, "full")
+    (cell,) = expand(trial(folder, SHORT.replace("tcp-reno", implementation)), "full")
     for backend in ("virtual", "qemu"):
         execute(cell, 1, folder / backend, backend)
     virtual, qemu = (run_folder(folder / backend, cell, 1) for backend in ("virtual", "qemu"))

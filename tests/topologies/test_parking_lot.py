@@ -7,6 +7,7 @@ import pytest
 from engine.run import execute, run_folder
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand, resolve
+from tests.trial import trial
 
 SCENARIO = """\
 experiment: lot
@@ -30,10 +31,7 @@ keep_captures: true
 
 @pytest.fixture
 def lot(tmp_path: Path) -> Path:
-    file = tmp_path / "trial" / "lot.yaml"
-    file.parent.mkdir()
-    file.write_text(SCENARIO)
-    return file
+    return trial(tmp_path, SCENARIO)
 
 
 def test_each_pair_has_the_delay_and_the_tightest_capacity_of_what_it_crosses(lot: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from engine import images
 from scenarios.resolve import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.images.building import build_root
+from tests.trial import trial
 
 SHORT = """\
 experiment: short
@@ -37,10 +38,7 @@ def at_the_end(act: str) -> tuple[str, str, str]:
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    file = tmp_path / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(SHORT)
-    return file
+    return trial(tmp_path, SHORT)
 
 
 @pytest.fixture

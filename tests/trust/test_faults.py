@@ -20,6 +20,7 @@ from engine.run import execute, run_folder
 from images import index
 from images.cache import default_root
 from scenarios.resolve import Cell, expand
+from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
@@ -38,10 +39,7 @@ def longer(scenario: Path) -> Path:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Digests of the longer scenario's run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    file = folder / "trial" / "short.yaml"
-    file.parent.mkdir()
-    file.write_text(LONGER)
-    digests: dict[str, str] = execute(expand(file, "full")[0], 1, folder)["digests"]
+    digests: dict[str, str] = execute(expand(trial(folder, LONGER), "full")[0], 1, folder)["digests"]
     return digests
 
 
