@@ -14,9 +14,12 @@ _TCP_SYSCTLS = {
 }
 
 # What the words of the scenario's `tcp` mean for a sender.
+_NEWRENO = {f"net/ipv4/{name}": "0" for name in ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")}
 _RECOVERY_SYSCTLS: dict[str, dict[str, str]] = {
     "linux": {},
-    "newreno": {f"net/ipv4/{name}": "0" for name in ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")},
+    "newreno": _NEWRENO,
+    # the most duplicate ACKs that the kernel can be told to wait for
+    "timeout": _NEWRENO | {"net/ipv4/tcp_reordering": "300"},
 }
 _PACING_SYSCTLS: dict[str, dict[str, str]] = {
     "linux": {},

@@ -35,6 +35,7 @@ enum ledbat_slow_start {
 enum ledbat_name {
 	LEDBAT_RFC6817,
 	LEDBAT_DRAFT00,
+	LEDBAT_ICCCN,
 	LEDBAT_LD,
 	LEDBAT_LDMIN,
 	LEDBAT_MD,
@@ -104,6 +105,7 @@ void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample);
 u32 ledbat_known_queuing_us(const struct ledbat *ca);
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
 void ledbat_add_credit(struct sock *sk, s64 credit_us);
+void ledbat_count(struct sock *sk, s64 credit_us);
 void ledbat_set_window(struct sock *sk, u64 window);
 size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
 

@@ -208,6 +208,19 @@ void ledbat_add_credit(struct sock *sk, s64 credit_us)
 		ledbat_lower_threshold(sk);
 }
 
+void ledbat_count(struct sock *sk, s64 credit_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
+	u32 cwnd;
+
+	ca->credit_us += credit_us;
+	cwnd = ledbat_counted(&ca->credit_us, tcp_snd_cwnd(tp), ca->target_us, ca->min_window);
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	if (credit_us < 0)
+		ledbat_lower_threshold(sk);
+}
+
 /* For a step that is a share of the window; `window` is in 1/target of a packet. */
 void ledbat_set_window(struct sock *sk, u64 window)
 {
@@ -378,6 +391,7 @@ module_exit(ledbat_unregister);
 
 /* setsockopt(TCP_CONGESTION) loads "tcp_<name>" */
 MODULE_ALIAS("tcp_ledbat_draft00");
+MODULE_ALIAS("tcp_ledbat_icccn");
 MODULE_ALIAS("tcp_ledbat_ld");
 MODULE_ALIAS("tcp_ledbat_ldmin");
 MODULE_ALIAS("tcp_ledbat_md");

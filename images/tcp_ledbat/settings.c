@@ -124,6 +124,7 @@ static const struct kernel_param_ops ledbat_defaults = {
 
 LEDBAT_PARAMETER(ledbat, LEDBAT_RFC6817);
 LEDBAT_PARAMETER(ledbat_draft00, LEDBAT_DRAFT00);
+LEDBAT_PARAMETER(ledbat_icccn, LEDBAT_ICCCN);
 LEDBAT_PARAMETER(ledbat_ld, LEDBAT_LD);
 LEDBAT_PARAMETER(ledbat_ldmin, LEDBAT_LDMIN);
 LEDBAT_PARAMETER(ledbat_md, LEDBAT_MD);

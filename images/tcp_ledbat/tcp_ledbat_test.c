@@ -461,6 +461,25 @@ static void precision(struct kunit *test)
 	}
 }
 
+static void counts(struct kunit *test, struct flow *flow, s64 step_us, u32 cwnd, s64 count_us)
+{
+	flow->credit_us += step_us;
+	flow->cwnd = ledbat_counted(&flow->credit_us, flow->cwnd, TARGET_US, 1);
+	KUNIT_EXPECT_EQ(test, flow->cwnd, cwnd);
+	KUNIT_EXPECT_EQ(test, flow->credit_us, count_us);
+}
+
+static void whole_packets(struct kunit *test)
+{
+	struct flow flow = { .cwnd = 2, .credit_us = 2 * TARGET_US - 1 };
+
+	counts(test, &flow, TARGET_US, 3, 0);
+	counts(test, &flow, -1, 2, TARGET_US);
+	counts(test, &flow, 1 - (s64)TARGET_US, 2, 1);
+	counts(test, &flow, -2, 1, 0);
+	counts(test, &flow, -2, 1, 0);
+}
+
 static void stamps_wrap(struct kunit *test)
 {
 	static const u32 starts[] = { 0, 1, 0x7ffffff0, 0x80000000, 0xfffffff0, 0xffffffff };
@@ -607,6 +626,7 @@ static void fledbat_step(struct kunit *test)
 
 static struct kunit_case others[] = {
 	CASE("precision", precision),
+	CASE("whole-packets", whole_packets),
 	CASE("stamps-wrap", stamps_wrap),
 	CASE("jiffies-wrap", jiffies_wrap),
 	CASE("skew", skew),

@@ -66,6 +66,18 @@ static void ledbat_linear_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us, ledbat_known_queuing_us(ca)) * acked);
 }
 
+/*
+ * ledbat_icccn: the same rule by the description of the module that the authors of ICCCN 2010 published. Each ACK moves
+ * a counter, and a window of whole packets follows it, in either direction only while it is what limits the flow.
+ */
+static void ledbat_counting_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (tcp_is_cwnd_limited(sk) && ledbat_slow_start(sk, acked))
+		ledbat_count(sk, ledbat_linear_us(ca->target_us, ledbat_known_queuing_us(ca)));
+}
+
 /* ledbat_ldmin: EUNICE 2011 section 3.2, a decrease of at least N packets per RTT once the delay exceeds TARGET. */
 static void ledbat_ldmin_init(struct sock *sk)
 {
@@ -304,6 +316,18 @@ struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET),
 			[LEDBAT_CURRENT_FILTER]		= 1,
+			[LEDBAT_MIN_WINDOW]		= 1,
+			[LEDBAT_PACING]			= 1,
+		},
+	},
+	[LEDBAT_ICCCN] = {
+		.ops = { LEDBAT_OPS("ledbat_icccn", ledbat_init, ledbat_ssthresh, ledbat_pkts_acked,
+				    ledbat_counting_cong_avoid) },
+		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER) | BIT(LEDBAT_SLOW_START),
+		.defaults.value = {
+			[LEDBAT_TARGET_US]		= LEDBAT_DRAFT00_TARGET * USEC_PER_MSEC,
+			[LEDBAT_BASE_HISTORY]		= 6,
+			[LEDBAT_CURRENT_FILTER]		= 3,
 			[LEDBAT_MIN_WINDOW]		= 1,
 			[LEDBAT_PACING]			= 1,
 		},

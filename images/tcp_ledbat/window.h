@@ -39,6 +39,22 @@ static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u
 	return max(cwnd, floor);
 }
 
+/*
+ * The same in whole packets, as the authors of ICCCN 2010 published it: what is beyond a packet is dropped, and a step
+ * down begins a whole packet below the next step up.
+ */
+static inline u32 ledbat_counted(s64 *count_us, u32 cwnd, u32 target_us, u32 floor)
+{
+	if (*count_us >= (s64)cwnd * target_us) {
+		*count_us = 0;
+		return cwnd + 1;
+	}
+	if (*count_us >= 0)
+		return cwnd;
+	*count_us = cwnd > floor ? (s64)(cwnd - 2) * target_us : 0;
+	return max(cwnd - 1, floor);
+}
+
 /* The window with its fraction, in 1/target of a packet, and back. */
 static inline u64 ledbat_exact_window(s64 credit_us, u32 cwnd, u32 target_us)
 {

@@ -33,6 +33,7 @@ def jain(values: list[float]) -> float:
     ("flow", "target_ms", "seconds"),
     [
         ("tcp-ledbat-draft00", 25, 20),
+        ("tcp-ledbat-icccn", 25, 20),
         ("tcp-ledbat-ld", 25, 20),
         ("tcp-ledbat-aina", 25, 20),
         ("tcp-ledbat", 100, 90),
@@ -69,6 +70,15 @@ def test_slow_start_begins_again_from_one_packet_up_to_half_the_window(run: Call
     assert windows[lowest] <= 4
     # some 7 round trips of 50 to 97 ms; an additive increase would take one for each packet
     assert times[half] - times[lowest] < 0.7
+
+
+@pytest.mark.parametrize(("recovery", "lowest_pkts"), [("newreno", 35), ("timeout", 1)])
+def test_without_fast_retransmit_a_loss_takes_the_window_to_one_packet(
+    run: Callable, recovery: str, lowest_pkts: int
+) -> None:
+    done = run("tcp-aimd", duration="8s", buffer="40p", tcp=f"recovery: {recovery}, ")
+    windows = done("cwnd-f1")["cwnd_pkts"].to_list()
+    assert min(windows[windows.index(max(windows)) :]) == pytest.approx(lowest_pkts, abs=2)
 
 
 @pytest.mark.parametrize("flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-ld", "tcp-fledbat"])

@@ -11,6 +11,7 @@ from pathlib import Path
 VARIANTS = (
     "ledbat",
     "ledbat_draft00",
+    "ledbat_icccn",
     "ledbat_ld",
     "ledbat_ldmin",
     "ledbat_md",
