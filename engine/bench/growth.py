@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import vl_convert
 
-from analysis.figures import style
 from engine.run import execute
 from scenarios.resolve import expand
 
@@ -95,14 +94,14 @@ def draw(costs: list[Cost], into: Path) -> None:
         {
             "title": what,
             "data": {"values": [row for row in rows if row["what"] == what]},
-            "mark": {"type": "line", "point": {"color": style.INK}, "color": style.INK},
+            "mark": {"type": "line", "point": True, "color": "black"},
             "encoding": axes,
             "width": 240,
             "height": 180,
         }
         for what in dict.fromkeys(cost.what for cost in costs)
     ]
-    into.write_text(vl_convert.vegalite_to_svg(style.specification({"concat": plots, "columns": 3})))
+    into.write_text(vl_convert.vegalite_to_svg({"concat": plots, "columns": 3, "background": "white"}))
 
 
 def _wall_s(folder: Path, *, pairs: int = 1, flows: int = 1, rate_mbps: int = 10, duration_s: int = 10) -> float:
