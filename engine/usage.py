@@ -12,23 +12,21 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from engine import handover
+from engine import handover, messages
 from engine.sandbox import FOLDERS, MEMORY_FOLDER, Limits
 
 FREE_BYTES = 16 << 20
 """A guest is ended before the disk has less space left than this, whoever filled it."""
 
 _KIB = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
-_IN_FLIGHT = re.compile(rb"^scm_fds:\s*([1-9]\d*)", re.MULTILINE)
 _SHARED_MEMORY = b"/dev/zero (deleted)"  # the kernel's name for memory shared without a file
 _SHARED_BYTES = 16 << 10  # of one such piece at most: SHARED_BYTES in confine.c
 _NODE_BYTES = 1 << 10  # of kernel memory for a file of the memory folder, however empty
 _LONGEST_MAPS_BYTES = 64 << 20
 _CLOSE_LOOK_SHARE = 0.01  # of a processor, for looks at mappings and sockets
-_LOOKS_IN_FLIGHT = 3
 
 
 class Usage:
@@ -37,12 +35,9 @@ class Usage:
     def __init__(self, top: int, folder: Path, limits: Limits, bounded: bool) -> None:
         """`bounded`: a cgroup counts memory and processes already."""
         self._top, self._folder, self._limits, self._bounded = top, folder, limits, bounded
-        self._device = folder.stat().st_dev
-        self._free_bytes = shutil.disk_usage(folder).free
         self._next_close_look_s = 0.0
         self._shared_bytes = 0
-        self._in_flight: dict[int, int] = {}  # looks in a row that found files under way, by socket
-        self._cpu_ticks = 0
+        self._under_way: dict[int, int] = {}  # bytes of files without a name, by inode
 
     def too_much(self) -> str | None:
         """Return a sentence if the guest takes more than it may."""
@@ -75,7 +70,7 @@ class Usage:
         """Look at mappings and messages under way; the longer this takes, the more rarely it is done."""
         started_s = time.thread_time()
         try:
-            return self._wrong_mapping(inside) or self._hidden_in_flight(inside)
+            return self._wrong_mapping(inside) or self._hidden_in_messages(inside)
         finally:
             self._next_close_look_s = time.monotonic() + (time.thread_time() - started_s) / _CLOSE_LOOK_SHARE
 
@@ -95,30 +90,24 @@ class Usage:
         self._shared_bytes = len(shared) * _SHARED_BYTES
         return None
 
-    def _hidden_in_flight(self, inside: list[int]) -> str | None:
-        """Return a sentence if messages hide files while the disk fills; User-Mode Linux passes some files, too."""
-        ticks = sum(map(_cpu_ticks, inside))
-        lost_bytes = self._free_bytes - shutil.disk_usage(self._folder).free
-        if ticks == self._cpu_ticks or lost_bytes < self._limits.disk_bytes:  # nothing could have moved on, or no harm
-            return None
-        self._cpu_ticks = ticks
-        found = {
-            status.st_ino
+    def _hidden_in_messages(self, inside: list[int]) -> str | None:
+        """Find the files that only a message keeps; return a sentence if they cannot be looked at."""
+        sockets = {
+            status.st_ino: place
             for place, status in _open_files(inside)
-            if stat.S_ISSOCK(status.st_mode) and _IN_FLIGHT.search(_read(place.replace("/fd/", "/fdinfo/")))
+            if stat.S_ISSOCK(status.st_mode) and messages.wait_at(place)
         }
-        self._in_flight = {socket: self._in_flight.get(socket, 0) + 1 for socket in found}
-        if max(self._in_flight.values(), default=0) >= _LOOKS_IN_FLIGHT:
-            return "its processes keep open files in a message that nobody receives"
+        try:
+            found = [file for inode, place in sockets.items() for file in messages.files(place, inode)]
+        except messages.HiddenError:
+            return "its processes keep open files in messages that cannot be looked at"
+        self._under_way = _unlinked(found, _memory_device(inside))
         return None
 
     def _unlinked_bytes(self, inside: list[int]) -> int:
-        """Return what files without a name take that only an open descriptor keeps."""
-        found = {}
-        for _, status in _open_files(inside):
-            if status.st_nlink == 0 and status.st_dev == self._device:
-                found[status.st_ino] = max(status.st_blocks * 512, status.st_size)
-        return sum(found.values())
+        """Return what files without a name take that only a descriptor, or a message under way, keeps."""
+        opened = _unlinked((status for _, status in _open_files(inside)), _memory_device(inside))
+        return sum((self._under_way | opened).values())
 
 
 def processes(top: int) -> list[int]:
@@ -157,6 +146,23 @@ def _own_memory_bytes(process: int) -> int:
     return sum(map(int, _KIB.findall(_read(f"/proc/{process}/status")))) << 10
 
 
+def _unlinked(files: Iterable[os.stat_result], memory_device: int | None) -> dict[int, int]:
+    """Return the bytes of files on disk without a name, by inode. Parts of a disk may be devices of their own."""
+    return {
+        status.st_ino: max(status.st_blocks * 512, status.st_size)
+        for status in files
+        if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and status.st_dev != memory_device
+    }
+
+
+def _memory_device(inside: list[int]) -> int | None:
+    """Return the device of the sandbox's memory folder; None if all processes have ended."""
+    for process in reversed(inside):
+        with contextlib.suppress(OSError):
+            return os.stat(f"/proc/{process}/root{MEMORY_FOLDER}").st_dev  # noqa: PTH116
+    return None
+
+
 def _node_bytes(inside: list[int]) -> int:
     """Return the kernel memory for files in the sandbox's memory folder, whose size bounds what they hold."""
     try:
@@ -171,12 +177,6 @@ def _node_bytes(inside: list[int]) -> int:
 
 def _has_memory(process: int) -> bool:
     return _read(f"/proc/{process}/statm").split()[:1] not in ([], [b"0"])
-
-
-def _cpu_ticks(process: int) -> int:
-    # the name, in parentheses, may hold anything
-    fields = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
-    return int(fields[11]) + int(fields[12]) if fields else 0
 
 
 def state(process: int) -> str:

@@ -119,7 +119,7 @@ FILLS = {
     "fill": r"its run folder takes \d+ MiB, this run may take",
     "fill-unlinked": r"its run folder takes \d+ MiB, this run may take .* the largest file is 'a file without a name'",
     "fill-mapped": "one of its processes maps a file of the run folder into its memory",
-    "fill-in-flight": "its processes keep open files in a message that nobody receives",
+    "fill-in-flight": "its processes keep open files in messages that cannot be looked at",
 }
 
 
