@@ -111,8 +111,8 @@ def _give_name(partial: Path, into: Path) -> None:
     handover.remove(partial / STAGE)
     with suppress(EngineError):  # the reason why the guest was ended is reported first
         handover.accept(partial, _LIMITS, _LEFT_FOLDERS, _LEFT_FILES)
-    for name in ("order.json", "stdin", "heartbeat", "guest.json"):
-        (partial / name).unlink(missing_ok=True)
+    for name in ("order.json", "stdin", "heartbeat", "guest.json", SUMMARY):
+        handover.remove(partial / name)
     (partial / SUMMARY).write_text("{}\n")
     handover.remove(into)
     partial.rename(into)

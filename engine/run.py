@@ -83,10 +83,11 @@ def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
 def _note_failure(partial: Path, why: str) -> None:
     """Record why a run failed, even if the guest did not live to report it."""
     summary = partial / "summary.json"
-    if not partial.is_dir() or summary.exists():
-        return
     try:
-        summary.write_text(json.dumps({"status": "failed", "error": why}, indent=1))
+        with summary.open("x") as file:  # what the guest left, if anything, is not followed
+            json.dump({"status": "failed", "error": why}, file, indent=1)
+    except FileExistsError:
+        return
     except OSError:  # a full disk has no room for the reason either; the caller reports it anyway
         summary.unlink(missing_ok=True)
 
@@ -196,9 +197,12 @@ def _outcome(folder: Path, status: int) -> dict[str, Any]:
 
 
 def _last_words(folder: Path) -> str:
-    with (folder / "logs" / "console.log").open("rb") as console:
-        console.seek(max(0, console.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        lines = console.read().decode(errors="replace").strip().splitlines()
+    try:
+        with (folder / "logs" / "console.log").open("rb") as console:
+            console.seek(max(0, console.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            lines = console.read().decode(errors="replace").strip().splitlines()
+    except FileNotFoundError:  # the guest has removed it
+        lines = []
     panics = [line for line in lines if line.startswith("Kernel panic")]
     words = panics[:1] or [line for line in lines if not line.startswith("reboot:")]
     return words[-1] if words else "its console says nothing"

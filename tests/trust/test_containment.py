@@ -182,6 +182,20 @@ def test_what_is_no_plain_file_is_not_taken_over(
     assert canary.read_text() == CONTENT
 
 
+def test_why_a_run_failed_is_not_written_through_a_link(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "summary.json").symlink_to(elsewhere)
+    execution._note_failure(folder, "for a reason")
+    assert not elsewhere.exists()
+
+
+def test_a_guest_may_remove_its_console(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
+    sabotage(*at_the_end("os.remove('/results/logs/console.log'); os.kill(os.getpid(), 9)"))
+    with pytest.raises(EngineError, match="before its agent was done: its console says nothing"):
+        execute(cell, 1, tmp_path)
+
+
 def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o6777); os.chmod('/results/traces', 0o700)"
     sabotage(*at_the_end(act))
