@@ -179,6 +179,16 @@ def _gate(options: argparse.Namespace) -> int:
     return judge.write(asked, options.results, options.client, options.history)
 
 
+def _conformance(options: argparse.Namespace) -> None:
+    from analysis.conformance import judge
+
+    if options.page is None:
+        for folder in options.folders:
+            print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
+    else:
+        judge.write_page(options.folders, options.page)
+
+
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
     "columns": _columns,
@@ -196,6 +206,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "comparison": _comparison,
     "interop": _interop,
     "gate": _gate,
+    "conformance": _conformance,
 }
 
 
@@ -279,6 +290,10 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--results", type=Path, help="the folder of a `testbed gate`")
     gate.add_argument("--client", help="the implementation that was run")
     gate.add_argument("--history", type=Path, help="a file that a line of JSON is appended to")
+
+    conformance = commands.add_parser("conformance", help="runs against what documents say: JSON, and a page each")
+    conformance.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="results of `testbed conformance`")
+    conformance.add_argument("--page", type=Path, help="write only the tables of this page, of what has been judged")
 
     interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
     interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")

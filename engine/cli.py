@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from engine import backends, check, doctor, exec_missing, exec_script, gate, interrupt, kunit
+from engine import backends, check, conformance, doctor, exec_missing, exec_script, gate, interrupt, kunit
 from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
@@ -111,6 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     meeting.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
     meeting.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
     meeting.set_defaults(action=_interop)
+
+    conforming = commands.add_parser("conformance", help="what packets show of RFC 6817, LEDBAT++ and BEP 29")
+    conforming.add_argument("implementation", nargs="+", help="each is judged by itself")
+    conforming.add_argument("--into", type=Path, default=Path("results/conformance"), help="default: %(default)s")
+    conforming.set_defaults(action=_conformance, kept="finished runs are kept")
 
     guarding = commands.add_parser("gate", help="whether an implementation stays within budgets, for CI")
     guarding.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: workflows/gate's")
@@ -226,6 +231,10 @@ def _compare(options: argparse.Namespace) -> NoReturn:
 
 def _interop(options: argparse.Namespace) -> NoReturn:
     interop(options.implementation, options.case, options.into)
+
+
+def _conformance(options: argparse.Namespace) -> int:
+    return conformance.main(options.implementation, options.into)
 
 
 def _gate(options: argparse.Namespace) -> int:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from analysis.claims.expressions import evaluate
-from analysis.claims.vocabulary import Vocabulary
+from analysis.claims.of_run import number
 from analysis.compare.metrics import METRICS, PHASES
 from analysis.documents import read_yaml
 from analysis.errors import BadInputError
@@ -18,7 +17,7 @@ from analysis.files import write_text
 from analysis.gate.budgets import Budget, Budgets
 from analysis.run import Run
 from analysis.runs import Runs
-from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.series import NotMeasuredError
 
 FORMAT: Final = 1
 STUDY: Final = "gate"
@@ -113,16 +112,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
 
 
 def _number(expression: str, run: Run) -> float:
-    """Value of an expression in a run; infinity for what never happened."""
-    vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, {})
-    vocabulary.functions |= {phase: _metrics(phase, run) for phase in PHASES}
-    try:
-        value = evaluate(expression, vocabulary)
-    except NeverHappenedError:
-        return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"expression {expression!r}: found {value!r}, allowed is a number")
-    return float(value)
+    return number(expression, run, {phase: _metrics(phase, run) for phase in PHASES})
 
 
 def _metrics(phase: str, run: Run) -> Callable[[str], float]:

@@ -87,19 +87,10 @@ def infer(flight: Flight, limited: Limits) -> Control:
 
 def _rounds(flight: Flight, limited: Limits, queuing: Samples) -> tuple[Floats, Floats]:
     """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms."""
-    bounds = [float(flight.times[0])]
-    while True:
-        packet = int(np.searchsorted(flight.times, bounds[-1], side="left"))
-        end = flight.acknowledged_at(packet) if packet < len(flight.times) else np.inf
-        if not np.isfinite(end) or end <= bounds[-1]:
-            break
-        bounds.append(end)
-    edges = np.array(bounds)
+    edges = flight.rounds
     if len(edges) < 4:
         raise NotMeasuredError("the flow lasted for less than three round-trip times")
-    in_flight = flight.bytes
-    first = np.searchsorted(in_flight.times, edges, side="left")
-    windows = np.maximum.reduceat(np.append(in_flight.values, 0), first)[:-1] / flight.full_bytes
+    windows = flight.windows
     sums = np.append(0.0, np.cumsum(queuing.values))
     at = np.searchsorted(queuing.times, edges, side="left")
     samples = at[2:] - at[:-2]

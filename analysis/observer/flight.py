@@ -120,6 +120,25 @@ class Flight:
                 causes.append(Cause.FAST)
         return Retransmissions(sent.times[again], causes)
 
+    @cached_property
+    def rounds(self) -> Floats:
+        """Edges of the rounds, s: a round ends when the first packet sent in it is acknowledged."""
+        edges = [float(self.times[0])]
+        while True:
+            packet = int(np.searchsorted(self.times, edges[-1], side="left"))
+            end = self.acknowledged_at(packet) if packet < len(self.times) else np.inf
+            if not np.isfinite(end) or end <= edges[-1]:
+                return np.array(edges)
+            edges.append(end)
+
+    @cached_property
+    def windows(self) -> Floats:
+        """The most that was in flight in each round, in packets of the largest size."""
+        if len(self.rounds) < 2:
+            raise NotMeasuredError("the flow lasted for less than a round-trip time")
+        first = np.searchsorted(self.bytes.times, self.rounds, side="left")
+        return np.maximum.reduceat(np.append(self.bytes.values, 0), first)[:-1] / self.full_bytes
+
     def acknowledged_at(self, packet: int) -> float:
         """Instant at which a packet, by its order, had been acknowledged; infinity when never."""
         index = int(np.searchsorted(self._done, packet, side="right"))

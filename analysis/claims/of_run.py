@@ -1,0 +1,27 @@
+"""The number that an expression is in one run, for gates and conformance."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from analysis.claims.expressions import evaluate
+from analysis.claims.vocabulary import Vocabulary
+from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.series import NeverHappenedError
+
+
+def number(expression: str, run: Run, functions: Mapping[str, Callable[..., float]]) -> float:
+    """Value of an expression in the words of claims and in `functions`; infinity for what never happened.
+
+    Raises NotMeasuredError for what the run does not tell, BadInputError for what is no number.
+    """
+    vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, {})
+    vocabulary.functions |= functions
+    try:
+        value: Any = evaluate(expression, vocabulary)
+    except NeverHappenedError:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInputError(f"expression {expression!r}: found {value!r}, allowed is a number")
+    return float(value)

@@ -1,0 +1,152 @@
+"""`testbed conformance`: what it refuses, what its page says, and how real and made-up senders are judged."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.capture.columns import write_columns
+from analysis.conformance import judge
+from analysis.conformance.measures import MEASURES
+from analysis.conformance.requirements import FILE, load
+from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.series import NotMeasuredError
+from engine.cli import main
+from engine.compare import filled
+from engine.conformance import CASES
+from engine.run import execute
+from scenarios.load import read
+from scenarios.resolve import expand
+from tests.analysis.utp_model import Model
+
+PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
+
+
+def test_the_page_lists_cases_and_measures() -> None:
+    listed = re.search(r"<!-- cases.*?\|---\|---\|\n(.*?)\n<!-- end of cases", PAGE, re.DOTALL)
+    assert listed
+    assert re.findall(r"^\| `([a-z-]+)`", listed[1], re.MULTILINE) == list(read(CASES).data["cases"])
+    rows = ["| measure | meaning |", "|---|---|"]
+    for name, measure in MEASURES.items():
+        arguments = ", ".join(list(inspect.signature(measure).parameters)[1:])
+        rows.append(f"| `{name}({arguments})` | {inspect.getdoc(measure)} |")
+    assert "compares -->\n" + "\n".join(rows) + "\n<!-- end of measures" in PAGE
+
+
+def test_the_page_has_a_row_for_each_requirement() -> None:
+    for one in load().requirements:
+        assert f"| {one.level} | {one.section} | {one.says} |" in PAGE
+
+
+def test_each_requirement_has_a_case_or_a_reason() -> None:
+    cases = read(CASES).data["cases"]
+    assert {one.shown.case for one in load().requirements if not isinstance(one.shown, str)} == set(cases)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"document": "rfc6818"}, "requirements[0].document: found 'rfc6818'; allowed: bep29, ledbatpp, rfc6817"),
+        ({"measure": "grwth(40)"}, "requirements[0].measure: unknown word 'grwth' (did you mean growth?)"),
+        ({"at_most": "packet_msec"}, "requirements[0].at_most: unknown word 'packet_msec'"),
+        ({"level": "MAY"}, "requirements[0].level: found 'MAY'"),
+        ({"hidden": "no reason"}, "requirements[0]"),
+    ],
+)
+def test_what_is_wrong_with_requirements(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    data = yaml.safe_load(FILE.read_text())
+    data["requirements"] = [data["requirements"][0] | changes]
+    file = tmp_path / "requirements.yaml"
+    file.write_text(yaml.safe_dump(data))
+    with pytest.raises(BadInputError) as error:
+        load(file)
+    assert str(error.value).startswith(f"{file}:")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("libutpp", "unknown implementation 'libutpp'; allowed: "),
+        ("udp-cbr", "udp-cbr answers to nothing; allowed: implementations over TCP or uTP"),
+    ],
+)
+def test_a_wrong_order_is_one_message(name: str, message: str, tmp_path: Path, capsys: Any) -> None:
+    assert main(["conformance", name, "--into", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
+    """What becomes of each requirement, by real runs of these cases."""
+    scenario = folder / "conformance" / CASES.name
+    scenario.parent.mkdir(parents=True)
+    scenario.write_text(filled(CASES, [client], 1))
+    for cell in expand(scenario, "full"):
+        if cell.settings["cell_values"]["case"] in cases:
+            execute(cell, 1, folder / "runs")
+    for run in (folder / "runs").glob("*/*/*/seed-1"):
+        write_columns(run)
+    judge.write(folder)
+    return {row["id"]: row["result"] for row in json.loads((folder / "conformance.json").read_text())["rows"]}
+
+
+def test_how_the_module_is_judged(tmp_path: Path) -> None:
+    folder = tmp_path / "tcp-ledbatpp"
+    found = judged(folder, "tcp-ledbatpp", "alone", "outage")
+    assert {name for name, result in found.items() if result == "fail"} == set()
+    assert {name for name, result in found.items() if result == "pass"} >= {"target", "pp-slowdowns", "timeout-doubles"}
+    document = json.loads((folder / "conformance.json").read_text())
+    evidence = {row["id"]: row["evidence"] for row in document["rows"]}
+    assert evidence["first-window"] == "first_flight() = 2, allowed at least 2, at most 2"
+    assert evidence["version"] == "the client speaks tcp"
+    assert evidence["yields"] == "there is no run of case beside-tcp"
+    assert all((folder / row["run"]).is_dir() for row in document["rows"])
+    assert "first_flight() = 2" in (folder / "index.html").read_text()
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{judge.START}\nold\n{judge.END}\nafter\n")
+    judge.write_page([folder], page)
+    assert page.read_text().startswith(f"before\n{judge.START}\n### RFC 6817")
+    assert "\nold\n" not in page.read_text()
+
+
+def test_a_control_that_heeds_no_delay_fails(tmp_path: Path) -> None:
+    found = judged(tmp_path / "tcp-cubic", "tcp-cubic", "alone")
+    failed = {name for name, result in found.items() if result == "fail"}
+    assert failed >= {"target", "first-window-most", "first-window", "pp-slow-start", "pp-target"}
+    assert found["uses-capacity"] == "pass"
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Any:
+    """Play a made-up uTP sender; gives the run."""
+
+    def make(**changes: Any) -> Run:
+        folder = Model(**changes).run(tmp_path, flows=("client",))
+        write_columns(folder)
+        return Run(folder)
+
+    return make
+
+
+def test_measures_of_a_made_up_utp_sender(play: Any) -> None:
+    run = play(lost=(300, 900, 1500, 2100, 2700), duration=40.0)
+    assert MEASURES["first_flight"](run) == 2
+    assert MEASURES["utp_version_1"](run) == 1
+    assert MEASURES["utp_number_gaps"](run) == 0
+    assert MEASURES["utp_stamp_error_ms"](run) < 0.01
+    assert MEASURES["kept_after_loss"](run, 0) == pytest.approx(0.5, abs=0.1)
+    assert MEASURES["fast_share"](run, 0) == 1
+    assert MEASURES["beyond_receive_window_bytes"](run) <= 0
+    assert MEASURES["slowdowns"](run) == 0
+    with pytest.raises(NotMeasuredError, match="the receiver opened the connection"):
+        MEASURES["utp_first_number"](run)
+    with pytest.raises(NotMeasuredError, match="there are 0 slowdowns"):
+        MEASURES["slowdown_pause"](run)
