@@ -17,7 +17,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
-from analysis.figures.numbers import asked_by, numbers_of
+from analysis.figures.numbers import asked_by, numbers_of, told
 from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Failure, Runs
@@ -128,7 +128,7 @@ def _judge(
     rows += [(experiment.id, cell, seed, *common, _csv(value), claim.unit) for seed, value in values.items()]
     rows += [(experiment.id, cell, seed, claim.id, "holds", str(value).lower(), "") for seed, value in held.items()]
     if values:
-        entry["measured"] = asdict(spread(values)) | {"by_seed": {seed: _json(value) for seed, value in values.items()}}
+        entry["measured"] = asdict(spread(values)) | {"by_seed": told(values)}
     if held:
         entry["held"] = held
     entry["unknown"] = unknown
@@ -263,10 +263,6 @@ def _common(provenances: list[dict[str, Any]]) -> dict[str, list[Any]]:
             if value not in values[name]:
                 values[name].append(value)
     return dict(values)
-
-
-def _json(value: float) -> float | str:
-    return value if math.isfinite(value) else "never"
 
 
 def _csv(value: float) -> str:

@@ -1,7 +1,8 @@
 """Measures the numbers that a declared figure shows; verdicts.json hands them to the drawing."""
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from analysis.claims.question import Question
@@ -15,7 +16,7 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
         made["values"] = [
             one.data
             if "claim" in one.data  # which has its numbers
-            else {**one.data, "by_seed": ask.numbers(one.get("measure", str), one.maybe("cell", str))[0]}
+            else {**one.data, "by_seed": told(ask.numbers(one.get("measure", str), one.maybe("cell", str))[0])}
             for one in figure.children("values")
         ]
     if "plots" in made:
@@ -23,13 +24,18 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
             {
                 **plot.data,
                 "points": [
-                    {"line": point.line, "x": point.x, "by_seed": ask.numbers(point.expression, point.cell)[0]}
+                    {"line": point.line, "x": point.x, "by_seed": told(ask.numbers(point.expression, point.cell)[0])}
                     for point in _points(figure, plot, ask)
                 ],
             }
             for plot in figure.children("plots")
         ]
     return made
+
+
+def told(by_seed: Mapping[Any, float]) -> dict[Any, float | str]:
+    """Give numbers as JSON may have them: what never happened is infinite, and told as "never"."""
+    return {seed: value if math.isfinite(value) else "never" for seed, value in by_seed.items()}
 
 
 def asked_by(figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:

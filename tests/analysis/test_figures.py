@@ -149,6 +149,18 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
 
 
+def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: Path) -> None:
+    late = "cwnd('tcp').first_time_above({})"
+    values = [{"label": "a window of 21", "measure": late.format(21), "cell": "buffer=20p"}]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "instant [s]", "values": values}) == 0
+    assert "a window of 21 (never in 3 of 3 seeds)" in svg_of(tmp_path)
+    plot = {"axis": "instant [s]", "measure": late.format(30)}
+    assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer", "plots": [plot]}) == 0
+    measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())["figure"]["plots"][0]["points"]
+    assert [set(point["by_seed"].values()) for point in measured] == [{"never"}, {2.9}]
+
+
+
 @pytest.mark.parametrize(
     ("figure", "message"),
     [

@@ -1,6 +1,5 @@
 """Curves over a value of the matrix, with the range over seeds and what the paper has."""
 
-import math
 import re
 from pathlib import Path
 from statistics import median
@@ -142,7 +141,7 @@ class Curves:
 
     def _summary(self, point: dict[str, Any], unit: str) -> dict[str, Any] | None:
         """Median and range over the seeds in which the thing happened."""
-        values = [value for value in point["by_seed"].values() if math.isfinite(value)]
+        values = [value for value in point["by_seed"].values() if value != "never"]
         if not values:
             return None
         low, middle, high = (float(f"{value:.5g}") for value in (min(values), median(values), max(values)))

@@ -1,6 +1,5 @@
 """A figure of numbers: what was measured in each case, a dot a seed, their range and their median."""
 
-import math
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -52,7 +51,7 @@ class ValuesBySeed:
         height = (ROW if beside else ROW + 14) * len(rows)
         x = {"field": "value", "type": "quantitative", "title": self._axis, "axis": {"tickCount": 5}}
         x["scale"] = {"zero": False, "nice": True, "padding": 16}
-        y: Specification = {"field": "label", "type": "nominal", "title": None, "sort": labels}
+        y: Specification = {"field": "label", "type": "nominal", "title": None, "scale": {"domain": labels}}
         y["axis"] = {"labelLimit": room, "ticks": False, "domain": False, "minExtent": room, "maxExtent": room}
         if not beside:
             y["axis"] = None
@@ -105,9 +104,9 @@ def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
         row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
         if zones := claim.maybe("zones", dict):
             row["least"], row["most"] = zones["reproduced"]
-    row["seeds"] = values = [
-        value for value in by_seed.values() if isinstance(value, (int, float)) and math.isfinite(value)
-    ]
+    row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
+    if never := len(by_seed) - len(values):
+        row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
     row["c"] = roles.colour("queue")
     if "role" in one.data:
         row["c"] = roles.declared(one, "role")
