@@ -160,7 +160,6 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
     assert [set(point["by_seed"].values()) for point in measured] == [{"never"}, {2.9}]
 
 
-
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
