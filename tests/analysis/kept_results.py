@@ -8,7 +8,7 @@ import yaml
 
 from analysis import measure
 from analysis.claims import registry
-from analysis.claims.registry import Claim, Experiment, Study
+from analysis.claims.registry import Claim, Experiment, Extra, Study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "workflows/studies"
@@ -90,10 +90,17 @@ def _result(
         ],
         "provenance": {"commit": ["0" * 40], "code": ["1" * 64], **kept["made_from"]},
         "asserted": [],
-        "also_measured": [],
+        "also_measured": [_extra(one, kept.get("also_measured", {}), len(seeds)) for one in experiment.also_measured],
         "failed": [],
         "figure": experiment.figure,
     }
+
+
+def _extra(declared: Extra, kept: dict[str, Any], seeds: int) -> dict[str, Any]:
+    spread = kept.get(declared.metric)
+    measured = spread and {"seeds": seeds, "never": 0, "std": None, "ci95": None, **spread}
+    shown = {"metric": declared.metric, "unit": declared.unit, "cell": declared.cell}
+    return {**shown, "measured": measured, "unknown": {}}
 
 
 def _flows(scenario: Path | None) -> list[dict[str, Any]]:
