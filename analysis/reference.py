@@ -34,7 +34,7 @@ def record(results: Path, out: Path) -> None:
         if file.stem not in {experiment.id for experiment in experiments}:
             file.unlink()
     for experiment in experiments:
-        if experiment.claims:
+        if experiment.folder:
             text = json.dumps(_kept(experiment), indent=1, ensure_ascii=False, sort_keys=True)
             write_text(out / f"{experiment.id}.json", text + "\n")
 
