@@ -273,6 +273,17 @@ def test_the_scenarios_have_the_settings_that_claims_assert(
     assert ask.truths(asserted.holds, asserted.cell) == ({1: True}, {})
 
 
+def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
+    """A claim that asks for a cell or an instant which no run has would be "not testable" without anybody noticing."""
+    missed = []
+    for experiment in whole():
+        file = ROOT / "workflows/reference" / f"{experiment.id}.json"
+        kept = json.loads(file.read_text())["claims"] if file.exists() else {}
+        tested = [claim for claim in experiment.claims if not claim.not_testable and not claim.same_as]
+        missed += [one.id for one in tested if kept.get(one.id, {}).get("verdict") == "not testable"]
+    assert missed == []
+
+
 def test_kunit_cases_of_claims_exist() -> None:
     cases = set(re.findall(r'CASE\("([^"]+)"', (ROOT / "images/tcp_ledbat/tcp_ledbat_test.c").read_text()))
     decided = [claim.id for experiment in whole() for claim in experiment.claims if claim.kunit]
