@@ -33,6 +33,8 @@ _ECN_SYSCTLS: dict[str, dict[str, str]] = {
     "accecn": {"net/ipv4/tcp_ecn": "3"},
 }
 
+_AFTER_IDLE_SYSCTLS: dict[str, dict[str, str]] = {"keep": {}, "restart": {"net/ipv4/tcp_slow_start_after_idle": "1"}}
+
 
 def hosts(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the `hosts` of run.json: for each host the options of its route, its sysctls, and whether it offloads."""
@@ -72,6 +74,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
     common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
     common |= _ECN_SYSCTLS[run["tcp"].get("ecn", "off")]
+    common |= _AFTER_IDLE_SYSCTLS[run["tcp"].get("after_idle", "keep")]
     sysctls = {host: dict(common) for host in hosts}
     for flow in run["flows"]:
         for side, host, timestamps in _sides(flow):

@@ -13,7 +13,7 @@ from images import index
 
 PROGRAM = "engine.guest.kunit"
 LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
-_SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
+SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
 # The kernel's log with and without time stamps: `    ok 3 name` is a case, indented by four below its suite.
 _CASE = re.compile(r"^(?:\[[^]]*\])? {4}(?P<result>ok|not ok) \d+ (?P<name>\S+)(?P<skip> # SKIP)?", re.MULTILINE)
 
@@ -39,7 +39,7 @@ def run() -> dict[str, Any]:
     boot = images.load(index.DEBUG)
     with handover.scratch("kunit") as folder, free_cpu() as cpu:
         (folder / "logs").mkdir()
-        arguments = [*launch.boot_arguments(boot, 1, PROGRAM), *_SWITCHED_ON]
+        arguments = [*launch.boot_arguments(boot, 1, PROGRAM), *SWITCHED_ON]
         command = launch.command(boot, folder, cpu, arguments, LIMITS)
         status = watch.run(command, folder, LIMITS, kernel=boot.kernel)
         handover.accept(folder, LIMITS)

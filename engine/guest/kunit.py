@@ -1,8 +1,11 @@
-"""Loads the test module, which runs its cases, and saves what the kernel printed."""
+"""Loads the test modules, which run their cases, and saves what the kernel printed."""
 
 import subprocess
 
+MODULES = ("tcp_ledbat_test", "tcp_ledbat_socket_test")
+
 if __name__ == "__main__":
-    subprocess.run(["insmod", "/opt/modules/tcp_ledbat_test.ko"], check=True)
+    for module in MODULES:
+        subprocess.run(["insmod", f"/opt/modules/{module}.ko"], check=True)
     with open("/results/logs/kernel.log", "w") as log:
         subprocess.run(["dmesg", "--notime"], stdout=log, check=True)

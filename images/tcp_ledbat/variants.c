@@ -231,9 +231,14 @@ static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	const u32 queuing_us = ledbat_known_queuing_us(ca);
 	u32 allowed;
 
-	/* slow start, if switched on, ends before the queue reaches the target: at 3/4 of it, as in LEDBAT++ */
-	if (ca->slow_start && tcp_in_slow_start(tp) && queuing_us > ca->target_us / 4 * 3)
+	/*
+	 * Slow start, where it is switched on, ends before the queue is at the target: as in LEDBAT++ at 3/4 of it. That
+	 * delay is of the window one round trip ago, half of today's.
+	 */
+	if (ca->slow_start && tcp_in_slow_start(tp) && queuing_us > ca->target_us / 4 * 3) {
+		tcp_snd_cwnd_set(tp, ledbat_halved(tcp_snd_cwnd(tp), ca->min_window));
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+	}
 	acked = ledbat_slow_start(sk, acked);
 	if (!acked)
 		return;

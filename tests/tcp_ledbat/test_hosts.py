@@ -25,6 +25,15 @@ def test_offload_does_not_hold_the_window_back(run: Callable, control: str) -> N
     assert alone > 0.95 * slowdowns * 50e6 * 1448 / 1500
 
 
+def test_slow_start_leaves_the_queue_below_the_target(run: Callable) -> None:
+    # before, a window that was twice as large as the delay had told left 150 ms of queue for minutes
+    path = {"rate": "100mbit", "buffer": "1700p", "forward": "1ms", "duration": "8s", "more": "offload: true"}
+    done = run("tcp-ledbat, params: {slow_start: once}", tcp="after_idle: restart, ", **path)
+    queue_ms = between(done("queue"), 4, 8)["backlog_pkts"].to_numpy() * 0.12
+    assert queue_ms.max() < 100
+    assert acked_bps(done("cwnd-f1"), 4, 8) > 0.95 * 100e6 * 1448 / 1500
+
+
 @pytest.mark.parametrize("control", ["tcp-ledbat", "tcp-ledbat-ld"])
 def test_it_yields_whatever_clocks_the_hosts_have(run: Callable, control: str) -> None:
     shares = {}

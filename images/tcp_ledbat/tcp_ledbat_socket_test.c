@@ -1,0 +1,868 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of what the module does with a socket. The module's sources are
+ * part of this one, which therefore is loaded instead of it: the sockets are
+ * pieces of memory in which the tests set what the stack would set.
+ */
+#include <kunit/test.h>
+
+#include "main.c"
+#include "variants.c"
+#include "ledbatpp.c"
+#undef pr_fmt
+#include "settings.c"
+
+#define MSS	1448
+#define BASE_US	25000U		/* one-way, with the clocks' offset */
+#define RTT_US	50000
+#define CASE(_name, _function) { .run_case = _function, .name = _name }
+
+static struct sock *new_socket(struct kunit *test, enum ledbat_name name)
+{
+	struct tcp_sock *tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+	struct sock *sk = (struct sock *)tp;
+
+	KUNIT_ASSERT_NOT_NULL(test, tp);
+	sock_net_set(sk, &init_net);
+	inet_csk(sk)->icsk_ca_ops = &ledbat_variants[name].ops;
+	tp->rx_opt.tstamp_ok = 1;
+	tp->rx_opt.saw_tstamp = 1;
+	tp->rx_opt.rcv_tsecr = 1;
+#ifdef LEDBAT_HAVE_TCP_USEC_TS
+	tp->tcp_usec_ts = 1;
+#endif
+	tp->tcp_mstamp = 10 * USEC_PER_SEC;
+	tp->srtt_us = RTT_US << 3;
+	tp->snd_una = 1;
+	tp->snd_nxt = 1;
+	tp->snd_cwnd_clamp = ~0;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tp->snd_cwnd = 10;
+	return sk;
+}
+
+/* One that has sent for a while. */
+static struct sock *old_socket(struct kunit *test, enum ledbat_name name,
+			       u32 cwnd)
+{
+	struct sock *sk = new_socket(test, name);
+
+	tcp_sk(sk)->data_segs_out = 1000;
+	tcp_sk(sk)->snd_cwnd = cwnd;
+	ledbat_variants[name].ops.init(sk);
+	return sk;
+}
+
+static void release(struct sock *sk)
+{
+	inet_csk(sk)->icsk_ca_ops->release(sk);
+}
+
+static u32 cwnd_of(const struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+static struct ledbat *ca_of(const struct sock *sk)
+{
+	return inet_csk_ca(sk);
+}
+
+/* The stack's part of an ACK of `acked` packets: a delay, then the window. */
+static void sample(struct sock *sk, u32 acked, u32 queuing_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ack_sample taken = {
+		.pkts_acked	= acked,
+		.rtt_us		= RTT_US + queuing_us,
+	};
+
+	tp->rx_opt.rcv_tsval = tp->rx_opt.rcv_tsecr + BASE_US + queuing_us;
+	inet_csk(sk)->icsk_ca_ops->pkts_acked(sk, &taken);
+}
+
+static void ack(struct sock *sk, u32 acked, u32 queuing_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, acked, queuing_us);
+	tp->snd_una += acked * MSS;
+	/* a full window again */
+	tp->snd_nxt = tp->snd_una + cwnd_of(sk) * MSS;
+	tp->packets_out = cwnd_of(sk);
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, tp->snd_una, acked);
+}
+
+/* A round trip in which each ACK sees this delay. */
+static void round_trip(struct sock *sk, u32 queuing_us)
+{
+	u32 left = cwnd_of(sk);
+
+	tcp_sk(sk)->tcp_mstamp += RTT_US + queuing_us;
+	while (left--)
+		ack(sk, 1, queuing_us);
+}
+
+/* main.c */
+
+static void begins_with_two(struct kunit *test)
+{
+	static const struct {
+		enum ledbat_name name;
+		u32 cwnd;
+	} first[] = {
+		{ LEDBAT_RFC6817, 2 }, { LEDBAT_PLUS_PLUS, 2 },
+		{ LEDBAT_DRAFT00, 10 }, { LEDBAT_FAIR, 10 },
+	};
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		sk = new_socket(test, first[i].name);
+		ledbat_variants[first[i].name].ops.init(sk);
+		KUNIT_EXPECT_EQ(test, cwnd_of(sk), first[i].cwnd);
+		release(sk);
+	}
+	/* TCP Fast Open sends data with its SYN */
+	sk = new_socket(test, LEDBAT_RFC6817);
+	tcp_sk(sk)->data_segs_out = 1;
+	tcp_sk(sk)->syn_data = 1;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	release(sk);
+}
+
+static void change_over_keeps_the_window(struct kunit *test)
+{
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < LEDBAT_VARIANTS; i++) {
+		sk = old_socket(test, i, 40);
+		KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+		release(sk);
+		KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+		KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh,
+				(u32)TCP_INFINITE_SSTHRESH);
+	}
+}
+
+static void change_over_in_recovery(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	tp->data_segs_out = 1000;
+	tp->snd_cwnd = 5;
+	tp->snd_ssthresh = 50;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
+	/* nor does an ACK then */
+	ack(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
+	ack(sk, 1, 0);
+	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, 50U);
+	release(sk);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
+}
+
+static void delay_of_one_way(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+	const struct ledbat *ca = ca_of(sk);
+
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 0U);
+	sample(sk, 1, 5000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 0U);
+	sample(sk, 1, 0);
+	sample(sk, 1, 12000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 12000U);
+	/* what acknowledges nothing, has no stamp or echoes none, says nothing */
+	sample(sk, 0, 30000);
+	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
+	sample(sk, 1, 30000);
+	tcp_sk(sk)->rx_opt.saw_tstamp = 1;
+	tcp_sk(sk)->rx_opt.rcv_tsecr = 0;
+	sample(sk, 1, 30000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 12000U);
+	release(sk);
+}
+
+#ifdef LEDBAT_HAVE_TCP_USEC_TS
+static void stamps_of_milliseconds(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_LD);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ack_sample taken = { .pkts_acked = 1, .rtt_us = RTT_US };
+
+	tp->tcp_usec_ts = 0;
+	tp->data_segs_out = 1000;
+	ledbat_variants[LEDBAT_LD].ops.init(sk);
+	tp->rx_opt.rcv_tsval = 26;
+	ledbat_pkts_acked(sk, &taken);
+	tp->rx_opt.rcv_tsval = 35;
+	ledbat_pkts_acked(sk, &taken);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 9000U);
+	release(sk);
+}
+#endif
+
+/* The source of delays after some seconds in which the other host stamps in ticks of this length. */
+static int source_after(struct kunit *test, u32 tick_us, int seconds)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct ack_sample taken = { .pkts_acked = 1, .rtt_us = RTT_US };
+	const u64 begin = tp->tcp_mstamp;
+	int i, source;
+
+	for (i = 0; i < seconds * 100; i++) {
+		tp->tcp_mstamp += 10 * USEC_PER_MSEC;
+		tp->rx_opt.rcv_tsval = 7 + div_u64(tp->tcp_mstamp - begin, tick_us);
+		tp->rx_opt.rcv_tsecr = tp->tcp_mstamp;
+		inet_csk(sk)->icsk_ca_ops->pkts_acked(sk, &taken);
+	}
+	source = ca_of(sk)->delay->source;
+	release(sk);
+	return source;
+}
+
+static void clocks_that_differ(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, source_after(test, 1, 5), (int)LEDBAT_ONE_WAY);
+	KUNIT_EXPECT_EQ(test, source_after(test, 1000, 1), (int)LEDBAT_ONE_WAY);
+	KUNIT_EXPECT_EQ(test, source_after(test, 1000, 3), (int)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, source_after(test, 4000, 3), (int)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, source_after(test, 10000, 3), (int)LEDBAT_ROUND_TRIP);
+}
+
+static void no_stamps(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+
+	tcp_sk(sk)->rx_opt.tstamp_ok = 0;
+	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
+	tcp_sk(sk)->data_segs_out = 1000;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	sample(sk, 1, 0);
+	sample(sk, 1, 40000);
+	tcp_sk(sk)->tcp_mstamp += 200 * USEC_PER_MSEC;
+	sample(sk, 1, 40000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
+	release(sk);
+}
+
+static void bounded_by_round_trips(struct kunit *test)
+{
+	static const enum ledbat_name names[] = { LEDBAT_RFC6817, LEDBAT_LD };
+	static const u32 queuing_us[] = { 10000, 40000 };
+	struct ack_sample taken = { .pkts_acked = 1, .rtt_us = RTT_US };
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		sk = old_socket(test, names[i], 10);
+		sample(sk, 1, 0);
+		tcp_sk(sk)->tcp_mstamp += 200 * USEC_PER_MSEC;
+		taken.rtt_us = RTT_US + 10000;
+		tcp_sk(sk)->rx_opt.rcv_tsval =
+			tcp_sk(sk)->rx_opt.rcv_tsecr + BASE_US + 40000;
+		inet_csk(sk)->icsk_ca_ops->pkts_acked(sk, &taken);
+		KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)),
+				queuing_us[i]);
+		release(sk);
+	}
+}
+
+static void old_samples_do_not_count(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+
+	sample(sk, 1, 0);
+	sample(sk, 1, 1000);
+	tcp_sk(sk)->tcp_mstamp += RTT_US / 2;
+	sample(sk, 1, 20000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 0U);
+	tcp_sk(sk)->tcp_mstamp += RTT_US * 2 / 3;
+	sample(sk, 1, 20000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 20000U);
+	release(sk);
+}
+
+static void used_window(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->packets_out = 8;
+	KUNIT_EXPECT_TRUE(test, ledbat_uses_window(tp, 1));
+	tp->packets_out = 7;
+	KUNIT_EXPECT_FALSE(test, ledbat_uses_window(tp, 1));
+	tp->is_cwnd_limited = 1;
+	KUNIT_EXPECT_TRUE(test, ledbat_uses_window(tp, 1));
+	release(sk);
+}
+
+static void losses(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 40);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 20U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->reno_ssthresh, 20U);
+	tp->snd_cwnd = 3;
+	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 2U);
+	tp->snd_cwnd = 1;
+	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 1U);
+	/* a loss that was none */
+	tp->snd_cwnd = 20;
+	tp->prior_cwnd = 40;
+	tp->snd_ssthresh = 20;
+	ca_of(sk)->undo_ssthresh = 77;
+	KUNIT_EXPECT_EQ(test, ledbat_undo_cwnd(sk), 40U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->reno_ssthresh, 77U);
+	release(sk);
+}
+
+static void window_limits(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = ca_of(sk);
+
+	tp->snd_cwnd_clamp = 12;
+	ledbat_add_credit(sk, 100LL * ca->target_us);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 12U);
+	ledbat_set_window(sk, 50ULL * ca->target_us);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 12U);
+	/* a fraction of a larger window is less than a packet of a smaller one */
+	tp->snd_cwnd = 4;
+	ca->credit_us = 9LL * ca->target_us;
+	ledbat_add_credit(sk, 0);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 4U);
+	ledbat_add_credit(sk, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 5U);
+	ledbat_add_credit(sk, -100LL * ca->target_us);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 1U);
+	release(sk);
+}
+
+static void info(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	union tcp_cc_info answer = {};
+	const struct ledbat_info *words = (const void *)&answer;
+	int attr = 0;
+
+	sample(sk, 1, 0);
+	tcp_sk(sk)->tcp_mstamp += 200 * USEC_PER_MSEC;
+	sample(sk, 1, 7000);
+	KUNIT_EXPECT_EQ(test, ledbat_get_info(sk, 0, &attr, &answer), 0UL);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
+					&attr, &answer),
+			sizeof(*words));
+	KUNIT_EXPECT_EQ(test, attr, (int)INET_DIAG_VEGASINFO);
+	KUNIT_EXPECT_EQ(test, words->zero, 0U);
+	KUNIT_EXPECT_EQ(test, words->base_delay_us, BASE_US);
+	KUNIT_EXPECT_EQ(test, words->current_delay_us, BASE_US + 7000);
+	KUNIT_EXPECT_EQ(test, words->queuing_delay_us, 7000U);
+	KUNIT_EXPECT_EQ(test, (u32)words->target_us, 100000U);
+	KUNIT_EXPECT_EQ(test, (u32)words->source, (u32)LEDBAT_ONE_WAY);
+	release(sk);
+}
+
+/* variants.c */
+
+static void linear(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 20);
+	int i;
+
+	sample(sk, 1, 0);
+	for (i = 0; i < 4; i++)
+		round_trip(sk, 0);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 23U);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), 24U);
+	for (i = 0; i < 4; i++)
+		round_trip(sk, 50000);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 19U);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), 20U);
+	for (i = 0; i < 100; i++)
+		round_trip(sk, 100000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 1U);
+	release(sk);
+}
+
+static void an_unused_window_does_not_grow(struct kunit *test)
+{
+	static const enum ledbat_name names[] = {
+		LEDBAT_RFC6817, LEDBAT_LD, LEDBAT_LDMIN, LEDBAT_MD,
+		LEDBAT_AINA, LEDBAT_PLUS_PLUS, LEDBAT_FAIR,
+	};
+	struct sock *sk;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		sk = old_socket(test, names[i], 40);
+		for (j = 0; j < 400; j++) {
+			sample(sk, 1, 0);
+			tcp_sk(sk)->packets_out = 10;
+			tcp_sk(sk)->snd_una += MSS;
+			tcp_sk(sk)->snd_ssthresh = 40;
+			inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+		}
+		KUNIT_EXPECT_LE(test, cwnd_of(sk), 40U);
+		release(sk);
+	}
+}
+
+static void rfc6817_cap(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 40);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, 1, 0);
+	tp->packets_out = 9;
+	ledbat_rfc6817_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 11U);
+	/* the stack says that the window is what limits */
+	tp->snd_cwnd = 40;
+	tp->is_cwnd_limited = 1;
+	ledbat_rfc6817_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+	tp->is_cwnd_limited = 0;
+	tp->packets_out = 0;
+	ledbat_rfc6817_cong_avoid(sk, 0, 0);
+	ledbat_rfc6817_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	release(sk);
+}
+
+static void rfc6817_slow_start(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->data_segs_out = 1000;
+	tp->is_cwnd_limited = 1;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_ONCE;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
+	round_trip(sk, 74000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+	tp->tcp_mstamp += 200 * USEC_PER_MSEC;
+	/* beyond 3/4 of TARGET: what one round trip ago was the window */
+	ack(sk, 1, 76000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
+	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tp));
+	release(sk);
+}
+
+static void without_slow_start(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+
+	tcp_sk(sk)->snd_ssthresh = 100;
+	ack(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, 10U);
+	release(sk);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh,
+			(u32)TCP_INFINITE_SSTHRESH);
+}
+
+static void slow_start_after_a_loss(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_DRAFT00, 40);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_AFTER_LOSS;
+	tp->snd_ssthresh = ledbat_ssthresh(sk);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 1U);
+	/* opens while the loss is repaired, up to half of what was */
+	sample(sk, 1, 0);
+	sample(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 2U);
+	ledbat_cwnd_event(sk, CA_EVENT_CWND_RESTART);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 2U);
+	ledbat_cwnd_event(sk, CA_EVENT_COMPLETE_CWR);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 20U);
+	/* only a loss in slow start */
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_AFTER_OVERSHOOT;
+	tp->snd_cwnd = 40;
+	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 20U);
+	tp->snd_ssthresh = 50;
+	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 1U);
+	release(sk);
+}
+
+static void delay_ends_slow_start(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 20);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_ONCE;
+	tp->snd_ssthresh = 20;
+	sample(sk, 1, 0);
+	round_trip(sk, 80000);
+	KUNIT_EXPECT_LT(test, cwnd_of(sk), 20U);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, cwnd_of(sk));
+	/* but for the mode that begins again wherever the window is smallest */
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_AT_FLOOR;
+	tp->snd_cwnd = 1;
+	ledbat_add_credit(sk, -1);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, ca_of(sk)->reno_ssthresh);
+	release(sk);
+}
+
+static void ldmin(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LDMIN, 20);
+
+	sample(sk, 1, 0);
+	/* a millisecond above TARGET: a packet less, and a little; then three */
+	round_trip(sk, 26000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 18U);
+	round_trip(sk, 28000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 15U);
+	release(sk);
+}
+
+static void md_once_per_round_trip(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_MD, 100);
+
+	sample(sk, 1, 0);
+	ack(sk, 1, 30000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 60U);
+	/* a window of 100 was on its way */
+	tcp_sk(sk)->snd_nxt = tcp_sk(sk)->snd_una + 99 * MSS;
+	ca_of(sk)->round_end = tcp_sk(sk)->snd_nxt;
+	tcp_sk(sk)->snd_una += 99 * MSS - 1;
+	sample(sk, 1, 30000);
+	ledbat_md_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 60U);
+	tcp_sk(sk)->snd_una += 2;
+	ledbat_md_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 36U);
+	release(sk);
+}
+
+static void mdvar(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_MDVAR, 100);
+
+	sample(sk, 1, 0);
+	/* (1 - 25 / 80) * 100 - 3 */
+	ack(sk, 1, 30000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 65U);
+	release(sk);
+}
+
+static void aina_half_a_window(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_AINA, 8);
+	int i;
+
+	sample(sk, 1, 0);
+	for (i = 0; i < 3; i++)
+		sample(sk, 1, 9000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 0U);
+	sample(sk, 1, 9000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 9000U);
+	release(sk);
+}
+
+static void fair(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_FAIR, 20);
+
+	sample(sk, 1, 0);
+	/* grows by a packet whatever the delay, up to TARGET */
+	round_trip(sk, 24000);
+	round_trip(sk, 24000);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 21U);
+	round_trip(sk, 37500);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), 10U);
+	release(sk);
+}
+
+/* ledbatpp.c */
+
+static void pp_life(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_PLUS_PLUS);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca;
+	u64 slowed, regained;
+	u32 before, window;
+
+	ledbat_variants[LEDBAT_PLUS_PLUS].ops.init(sk);
+	ca = ca_of(sk);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	sample(sk, 1, 0);
+	/* slow start by GAIN, a third */
+	tp->snd_cwnd = 30;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_FIRST_SLOW_START);
+	/* until the delay is beyond 3/4 of TARGET */
+	round_trip(sk, 45000);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_FIRST_SLOW_START);
+	window = cwnd_of(sk);
+	round_trip(sk, 46000);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_BEFORE_FIRST_SLOWDOWN);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), window + 1);
+	/* two round trips later two packets, for two round trips */
+	before = 0;
+	while (ca->phase == LEDBATPP_BEFORE_FIRST_SLOWDOWN && before++ < 5)
+		round_trip(sk, 46000);
+	KUNIT_EXPECT_EQ(test, before, 2U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_SLOW);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	slowed = tp->tcp_mstamp;
+	window = tp->snd_ssthresh;
+	KUNIT_EXPECT_GE(test, window, 40U);
+	before = 0;
+	while (ca->phase == LEDBATPP_SLOW && before++ < 9)
+		round_trip(sk, 0);
+	KUNIT_EXPECT_GE(test, before, 2U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
+	/* and back, by slow start */
+	while (ca->phase == LEDBATPP_CLIMBING)
+		round_trip(sk, 0);
+	regained = tp->tcp_mstamp;
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), window);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_RUNNING);
+	/* the next one after nine times as long */
+	while (ca->phase == LEDBATPP_RUNNING)
+		round_trip(sk, 30000);
+	KUNIT_EXPECT_GE(test, tp->tcp_mstamp - regained, 8 * (regained - slowed));
+	KUNIT_EXPECT_LE(test, tp->tcp_mstamp - regained, 10 * (regained - slowed));
+	release(sk);
+}
+
+static struct sock *pp_running(struct kunit *test, u32 cwnd)
+{
+	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, cwnd);
+
+	tcp_sk(sk)->snd_ssthresh = 2;
+	ca_of(sk)->phase = LEDBATPP_RUNNING;
+	ca_of(sk)->next_slow_us = U64_MAX;
+	sample(sk, 1, 0);
+	tcp_sk(sk)->tcp_mstamp += USEC_PER_SEC;
+	return sk;
+}
+
+static void pp_decrease(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 100);
+
+	/* at 1.5 times TARGET half a window less, once */
+	round_trip(sk, 90000);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 50U);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), 51U);
+	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tcp_sk(sk)));
+	/* never more than half */
+	round_trip(sk, 600000);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 25U);
+	release(sk);
+}
+
+static void pp_growth(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 30);
+	int i;
+
+	for (i = 0; i < 6; i++)
+		round_trip(sk, 50000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 32U);
+	release(sk);
+}
+
+static void pp_losses(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 40);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	KUNIT_EXPECT_EQ(test, ledbatpp_ssthresh(sk), 20U);
+	/* in a slowdown the window to climb back to is halved */
+	ca_of(sk)->phase = LEDBATPP_SLOW;
+	tp->snd_cwnd = 2;
+	tp->snd_ssthresh = 40;
+	KUNIT_EXPECT_EQ(test, ledbatpp_ssthresh(sk), 20U);
+	tp->snd_ssthresh = 3;
+	KUNIT_EXPECT_EQ(test, ledbatpp_ssthresh(sk), 2U);
+	release(sk);
+}
+
+static void pp_waits_for_recovery(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 10);
+
+	ca_of(sk)->next_slow_us = 0;
+	tcp_sk(sk)->snd_ssthresh = 20;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->phase, (u32)LEDBATPP_RUNNING);
+	tcp_sk(sk)->snd_ssthresh = 10;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->phase, (u32)LEDBATPP_SLOW);
+	release(sk);
+}
+
+static void pp_silence_counts_little(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 10);
+	struct ledbat *ca = ca_of(sk);
+
+	ca->phase = LEDBATPP_SLOW;
+	ca->round_start_us = tcp_sk(sk)->tcp_mstamp - 5 * USEC_PER_SEC;
+	ledbatpp_add_time(sk);
+	KUNIT_EXPECT_EQ(test, ca->slow_us, 2U * RTT_US);
+	release(sk);
+}
+
+/* settings.c */
+
+static void settings(struct kunit *test)
+{
+	struct ledbat_variant *ledbat = &ledbat_variants[LEDBAT_RFC6817];
+	struct ledbat_variant *md = &ledbat_variants[LEDBAT_MD];
+	const struct ledbat_settings kept = md->defaults;
+	const struct kernel_param of_md = { .arg = md };
+
+	/* what RFC 6817 says MUST be */
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "100001"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "min_window", "3"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "gain_ppm", "1000001"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "slow_start", "2"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "beta_ppm", "5"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", "999"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=20000,beta_ppm=700000\n", &of_md), 0);
+	KUNIT_EXPECT_EQ(test, md->defaults.value[LEDBAT_TARGET_US], 20000U);
+	KUNIT_EXPECT_EQ(test, md->defaults.value[LEDBAT_BETA_PPM], 700000U);
+	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=x", &of_md), -EINVAL);
+	md->defaults = kept;
+}
+
+/* Any order of changes of control, losses, undone losses, timeouts and ACKs. */
+
+static u32 drawn(u64 *state, u32 below)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (u32)(*state >> 33) % below;
+}
+
+static void change_over_at_any_time(struct kunit *test)
+{
+	u64 state = 1;
+	int round, step;
+
+	for (round = 0; round < 200; round++) {
+		struct sock *sk = old_socket(test, drawn(&state, LEDBAT_VARIANTS),
+					     2 + drawn(&state, 100));
+		struct inet_connection_sock *icsk = inet_csk(sk);
+		struct tcp_sock *tp = tcp_sk(sk);
+		u32 reno = TCP_INFINITE_SSTHRESH;	/* what Reno would have kept */
+
+		for (step = 0; step < 100; step++) {
+			u32 cwnd = cwnd_of(sk);
+
+			switch (drawn(&state, 8)) {
+			case 0:	/* a loss, and its end */
+				reno = max(cwnd / 2, 2U);
+				tp->prior_cwnd = cwnd;
+				tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
+				icsk->icsk_ca_state = TCP_CA_Recovery;
+				break;
+			case 1:
+				if (icsk->icsk_ca_state <= TCP_CA_Disorder)
+					break;
+				icsk->icsk_ca_state = TCP_CA_Open;
+				tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, 1U));
+				if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
+				    tp->snd_ssthresh > 1000)
+					tcp_snd_cwnd_set(tp, cwnd);
+				ledbat_cwnd_event(sk, CA_EVENT_COMPLETE_CWR);
+				break;
+			case 2:	/* a timeout */
+				reno = max(cwnd / 2, 2U);
+				tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
+				icsk->icsk_ca_state = TCP_CA_Open;
+				tcp_snd_cwnd_set(tp, 1);
+				ledbat_cwnd_event(sk, CA_EVENT_LOSS);
+				break;
+			case 3:	/* another control */
+				release(sk);
+				KUNIT_ASSERT_GE(test, tp->snd_ssthresh, reno);
+				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
+				icsk->icsk_ca_ops =
+					&ledbat_variants[drawn(&state, LEDBAT_VARIANTS)].ops;
+				memset(inet_csk_ca(sk), 0, ICSK_CA_PRIV_SIZE);
+				icsk->icsk_ca_ops->init(sk);
+				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
+				break;
+			default:
+				tp->tcp_mstamp += drawn(&state, 100000);
+				if (icsk->icsk_ca_state == TCP_CA_Open)
+					ack(sk, 1 + drawn(&state, 3), drawn(&state, 200000));
+				else
+					sample(sk, 1, drawn(&state, 200000));
+			}
+			KUNIT_ASSERT_GE(test, cwnd_of(sk), 1U);
+		}
+		release(sk);
+		KUNIT_ASSERT_GE(test, tp->snd_ssthresh, reno);
+	}
+}
+
+static struct kunit_case socket_cases[] = {
+	CASE("begins-with-two", begins_with_two),
+	CASE("change-over-keeps-the-window", change_over_keeps_the_window),
+	CASE("change-over-in-recovery", change_over_in_recovery),
+	CASE("change-over-at-any-time", change_over_at_any_time),
+	CASE("delay-of-one-way", delay_of_one_way),
+#ifdef LEDBAT_HAVE_TCP_USEC_TS
+	CASE("stamps-of-milliseconds", stamps_of_milliseconds),
+#endif
+	CASE("clocks-that-differ", clocks_that_differ),
+	CASE("no-stamps", no_stamps),
+	CASE("bounded-by-round-trips", bounded_by_round_trips),
+	CASE("old-samples-do-not-count", old_samples_do_not_count),
+	CASE("used-window", used_window),
+	CASE("losses", losses),
+	CASE("window-limits", window_limits),
+	CASE("info", info),
+	CASE("linear", linear),
+	CASE("an-unused-window-does-not-grow", an_unused_window_does_not_grow),
+	CASE("rfc6817-cap", rfc6817_cap),
+	CASE("rfc6817-slow-start", rfc6817_slow_start),
+	CASE("without-slow-start", without_slow_start),
+	CASE("slow-start-after-a-loss", slow_start_after_a_loss),
+	CASE("delay-ends-slow-start", delay_ends_slow_start),
+	CASE("ldmin", ldmin),
+	CASE("md-once-per-round-trip", md_once_per_round_trip),
+	CASE("mdvar", mdvar),
+	CASE("aina-half-a-window", aina_half_a_window),
+	CASE("fair", fair),
+	CASE("pp-life", pp_life),
+	CASE("pp-decrease", pp_decrease),
+	CASE("pp-growth", pp_growth),
+	CASE("pp-losses", pp_losses),
+	CASE("pp-waits-for-recovery", pp_waits_for_recovery),
+	CASE("pp-silence-counts-little", pp_silence_counts_little),
+	CASE("settings", settings),
+	{}
+};
+
+static struct kunit_suite socket_suite = {
+	.name = "socket",
+	.test_cases = socket_cases,
+};
+
+kunit_test_suites(&socket_suite);
