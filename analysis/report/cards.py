@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from analysis.report.beside import Beside
 from analysis.report.results import state_of
-from analysis.report.strip import strip
+from analysis.report.strip import held_strip, strip
 from analysis.report.words import first_sentence, measured_value, paper_value, said, sentence
 from analysis.verdicts.rules import Outcome
 
@@ -70,7 +70,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         paper=paper_value(claim),
         measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
         how_many=_how_many(claim),
-        strip=strip(claim) or _held(claim),
+        strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, told),
         beside=[entry for one in others if (entry := one.entry(claim))],
     )
@@ -99,17 +99,6 @@ def _how_many(claim: Mapping[str, Any]) -> str:
         return "one seed"
     never = f"; never in {measured['never']}" if measured["never"] else ""
     return f"mean of {seeds} seeds, ± 95 % interval{never}" if measured["ci95"] else f"mean of {seeds} seeds{never}"
-
-
-def _held(claim: Mapping[str, Any]) -> Markup:
-    """Draw a mark for each seed of a predicate: full where it holds."""
-    held = claim.get("held")
-    if not held:
-        return Markup()
-    yes = sum(held.values())
-    marks = "".join(f'<i class="{"holds" if one else "fails"}"></i>' for one in held.values())
-    label = f"holds in {yes} of {len(held)} seeds"
-    return Markup(f'<span class="seeds" role="img" aria-label="{label}">{marks}</span>')  # noqa: S704 (numbers only)
 
 
 def _cause(claim: Mapping[str, Any], told: Mapping[str, str]) -> Cause | None:

@@ -1,4 +1,4 @@
-"""A claim's numbers as one line of dots: the paper's value, what its rule allows, and every seed. Inline SVG."""
+"""What each seed says of a claim: a dot beside the paper's value and what its rule allows, or whether it holds."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.words import measured_value, number, paper_value, power_of_ten
+from analysis.report.words import measured_value, number, paper_value, plural, power_of_ten
 
 WIDTH: Final = 320
 HEIGHT: Final = 50
@@ -47,7 +47,7 @@ class _Scale:
 
 
 def strip(claim: Mapping[str, Any]) -> Markup:
-    """Draw the strip of a claim that compares a number; nothing for others.
+    """Draw the strip of a claim that compares a number, as inline SVG; nothing for others.
 
     A standard deviation is one number of all seeds: its interval is drawn, without dots.
     """
@@ -83,6 +83,26 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if centre is not None and len(seeds) != 1:
         parts.append(f'<path class="mean" d="M{scale(centre)} {DOTS + 5}v8"/>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 (numbers, and text that is escaped above)
+
+
+def held_strip(claim: Mapping[str, Any]) -> Markup:
+    """Draw a mark for each seed of a statement, ten a row, with the seeds' numbers below; nothing for others."""
+    held: dict[str, bool] = claim.get("held") or {}
+    if not held:
+        return Markup()
+    fails = [seed for seed, holds in held.items() if not holds]
+    label = f"holds in {len(held) - len(fails)} of {plural(len(held), 'seed')}"
+    label += f"; not in {', '.join(fails)}" if fails else ""
+    marks = "".join(
+        f'<i class="{"holds" if holds else "fails"}" title="seed {seed}">{"✓" if holds else "✗"}</i>'
+        for seed, holds in held.items()
+    )
+    seeds = [*held]
+    axis = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    return Markup(  # noqa: S704 (numbers only)
+        f'<span class="seeds"><span class="marks" role="img" aria-label="{label}">{marks}</span>'
+        f'<span class="soft small">{axis}</span></span>'
+    )
 
 
 def _paper(claim: Mapping[str, Any]) -> list[float]:

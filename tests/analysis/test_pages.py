@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from analysis.__main__ import main
+from analysis.report.cards import name_of
+from analysis.report.strip import held_strip
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, opened, serious
 
@@ -151,6 +153,32 @@ def test_failures_stand_first_and_claims_say_what_others_have(report: Path, brow
     page.locator("#e01 summary").last.click()
     assert "snakemake --cores all icccn-fig2a-ledbat-vs-tcp" in page.locator("#e01").inner_text()
     assert page.locator("#e01 .copy").is_visible()
+
+
+def test_a_statement_has_a_mark_a_seed(report: Path, browser: Any) -> None:
+    verdicts = json.loads((report.parent / "here/experiments" / Path(CARDS).stem / "verdicts.json").read_text())
+    held = {name_of(one): one["held"] for one in verdicts["claims"] if one["held"]}
+    assert held
+    page = opened(browser, report / CARDS)
+    for name, seeds in held.items():
+        card = page.locator(f"#{name}")
+        signs = ["✓" if holds else "✗" for holds in seeds.values()]
+        assert card.locator(".seeds i").all_inner_texts() == signs
+        assert f"seeds {min(seeds)} to" in card.locator(".seeds").inner_text()
+        assert card.locator("svg.strip").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("held", "label", "below"),
+    [
+        ({"1": True}, "holds in 1 of 1 seed", "seed 1"),
+        ({"1": True, "2": False, "4": False}, "holds in 1 of 3 seeds; not in 2, 4", "seeds 1 to 4"),
+    ],
+)
+def test_a_statement_says_in_which_seeds_it_fails(held: dict[str, bool], label: str, below: str) -> None:
+    drawn = held_strip({"held": held})
+    assert f'aria-label="{label}"' in drawn and f">{below}<" in drawn
+    assert (drawn.count("✓"), drawn.count("✗")) == (sum(held.values()), len(held) - sum(held.values()))
 
 
 def test_previous_and_next(report: Path, browser: Any) -> None:
