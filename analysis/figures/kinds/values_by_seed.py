@@ -1,5 +1,6 @@
 """A figure of numbers: what was measured in each case, a dot a seed, their range and their median."""
 
+import textwrap
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -9,6 +10,8 @@ from analysis.figures import roles, style
 from analysis.figures.style import Specification
 
 ROW: Final = 34  # pixels
+LINE: Final = 15  # of a label
+PADDING: Final = 6  # of a label that stands above its row
 
 
 def make(measured: Fields, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
@@ -39,22 +42,18 @@ class ValuesBySeed:
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
-        rows = self._rows
+        longest = max(style.text_width(row["label"]) for row in self._rows)
+        beside = width - longest - 20 >= 0.6 * width
+        room = longest + 16 if beside else 0
+        written = max((style.text_width(row["number"]) for row in self._rows if row["seeds"]), default=0) + 16
+        across = width - room - written
+        rows, height = _placed(self._rows, None if beside else across - 2 * PADDING)
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
-        labels = [row["label"] for row in rows]
-        beside = width - max(map(style.text_width, labels)) - 20 >= 0.6 * width
-        room = max(map(style.text_width, labels)) + 16 if beside else 0
-        written = max((style.text_width(row["number"]) for row in seeds), default=0) + 16
-        across = width - room - written
-        height = (ROW if beside else ROW + 14) * len(rows)
         x = {"field": "value", "type": "quantitative", "title": self._axis, "axis": {"tickCount": 5}}
         x["scale"] = {"zero": False, "nice": True, "padding": 16}
-        y: Specification = {"field": "label", "type": "nominal", "title": None, "scale": {"domain": labels}}
-        y["axis"] = {"labelLimit": room, "ticks": False, "domain": False, "minExtent": room, "maxExtent": room}
-        if not beside:
-            y["axis"] = None
+        y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
         colour = {"field": "c", "type": "nominal", "scale": None, "legend": None}
         encoding = {"x": x, "y": y, "color": colour}
         span = {**encoding, "x": {**x, "field": "low"}, "x2": {"field": "high"}}
@@ -65,31 +64,46 @@ class ValuesBySeed:
             ]
         }
         dot = {"type": "circle", "size": 55, "opacity": 0.55}
-        tick = {"type": "tick", "thickness": 2.5, "size": 22}
+        tick = {"type": "tick", "orient": "vertical", "thickness": 2.5, "size": 22}
         middle = {**encoding, "x": {**x, "field": "middle"}}
         text = {"type": "text", "align": "left", "baseline": "middle"}
         at_end = {"y": y, "x": {"value": across + 8}, "text": {"field": "number"}}
+        name = {**text, "baseline": "top"} if not beside else {**text, "align": "right"}
+        at_start = {"y": {**y, "field": "top"}, "x": {"value": -8 if beside else PADDING}, "text": {"field": "lines"}}
+        bar = {"type": "bar", "orient": "horizontal", "size": 14, "opacity": style.BAND}
         layers: list[Specification] = [
-            {"data": {"values": seeds}, "mark": {"type": "bar", "size": 14, "opacity": style.BAND}, "encoding": span},
+            {"data": {"values": seeds}, "mark": bar, "encoding": span},
             {"data": {"values": dots}, "mark": dot, "encoding": {**encoding, **(tooltip if interactive else {})}},
             {"data": {"values": seeds}, "mark": tick, "encoding": middle},
             {"data": {"values": seeds}, "mark": text, "encoding": at_end},
+            {"data": {"values": rows}, "mark": {**name, "lineBreak": "\n", "lineHeight": LINE}, "encoding": at_start},
         ]
-        if not beside:
-            above = {"type": "text", "align": "left", "dy": -20}
-            layers.append({"data": {"values": rows}, "mark": above, "encoding": {"y": y, "text": {"field": "label"}}})
-            layers[-1]["encoding"]["x"] = {"value": 0}
         if paper:
             diamond = {"type": "point", "shape": "diamond", "size": 110, "strokeWidth": 2, "color": roles.PAPER}
             layers.append(
                 {"data": {"values": paper}, "mark": diamond, "encoding": {"x": {**x, "field": "paper"}, "y": y}}
             )
             allowed = {"x": {**x, "field": "least"}, "x2": {"field": "most"}, "y": y}
-            shade = {"type": "bar", "size": ROW - 8, "color": roles.PAPER, "opacity": style.BAND}
+            shade = {**bar, "size": ROW - 8, "color": roles.PAPER}
             layers.insert(
                 0, {"data": {"values": [row for row in paper if "least" in row]}, "mark": shade, "encoding": allowed}
             )
         return style.specification({"width": across, "height": height, "layer": layers})
+
+
+def _placed(rows: list[dict[str, Any]], above: int | None) -> tuple[list[dict[str, Any]], int]:
+    """Give each row its place (px from the top) and its label in lines, and how tall all are.
+
+    `above` is the room that labels have where they stand above their rows, px; None where they stand beside them.
+    """
+    placed, top = [], 0
+    for row in rows:
+        lines = textwrap.wrap(row["label"], int(above / style.LETTER)) if above else [row["label"]]
+        head = PADDING + LINE * len(lines) - 6 if above else 0
+        y = top + head + ROW // 2
+        placed.append({**row, "y": y, "top": top + PADDING if above else y, "lines": "\n".join(lines)})
+        top += head + ROW
+    return placed, top
 
 
 def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
