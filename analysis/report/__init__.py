@@ -17,6 +17,7 @@ from analysis.report import changes, machines, overview, prose, words
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.explained import explained
+from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of
 from analysis.report.tables import table
 from analysis.verdicts.rules import Outcome
@@ -69,7 +70,12 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         write_text(out / "explained-data.js", f"const RUNS = {json.dumps(live, separators=(',', ':'))};\n")
         with whole(out / LIVE) as temporary:
             shutil.copyfile(TEMPLATES / LIVE, temporary)
-        render(environment, "explained.html", out / "explained.html", common | {"data": live})
+        render(
+            environment,
+            "explained.html",
+            out / "explained.html",
+            common | {"data": live, "watched": _watched(results, out)},
+        )
     write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
     values = {
         "total": overview.totals(views),
@@ -93,6 +99,16 @@ def write_shared(out: Path) -> None:
     for name in SHARED:
         with whole(out / name) as temporary:
             shutil.copyfile(TEMPLATES / name, temporary)
+
+
+def _watched(results: Path, out: Path) -> list[Watched]:
+    """Write the packets of each kind of run into a file of its own, which a browser loads once a reader asks for it."""
+    kinds = []
+    for one, data in watched(results / "runs"):
+        text = json.dumps(data, separators=(",", ":"))
+        write_text(out / f"packets-{one.name}.js", f"PACKETS[{json.dumps(one.name)}] = {text};\n")
+        kinds.append(one)
+    return kinds
 
 
 def _searched(experiments: Sequence[Result]) -> list[list[str]]:

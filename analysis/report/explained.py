@@ -1,32 +1,28 @@
-"""What the page that explains LEDBAT shows: series and packets of the runs of its study, small enough for a browser."""
+"""What the page that explains LEDBAT shows: series of the runs of its study, small enough for a browser."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from analysis.figures import roles
+from analysis.report.packets import STEP_S, TEN_MINUTES, rounded
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import Series
 
-EXPERIMENT: Final = "explained-ten-minutes"
-STEP_S: Final = 0.1
 FIRST: Final = "ledbat"
 # s: the first flow alone, after its start and before the other joins; beside the other one; alone again
 ALONE: Final = (10.0, 20.0)
 BESIDE: Final = (30.0, 40.0)
 AFTER: Final = (50.0, 60.0)
-# the runs whose packets can be watched: a buffer that holds the target, and few enough places to see each
-WATCHED: Final = {"target": "60ms", "buffer": "30p"}
 
 
 def explained(runs: Path) -> dict[str, Any] | None:
     """Give what the page shows; None where the study has not been run."""
     if not runs.is_dir():
         return None
-    found = [run for (_, seed), run in Runs(runs).by_cell_and_seed(EXPERIMENT).items() if seed == 1]
+    found = [run for (_, seed), run in Runs(runs).by_cell_and_seed(TEN_MINUTES).items() if seed == 1]
     if not found:
         return None
     settings = found[0].settings
@@ -39,20 +35,11 @@ def explained(runs: Path) -> dict[str, Any] | None:
         "targets_ms": sorted({run.target_ms(FIRST) for run in found}),
         "buffers_pkts": sorted({run.buffer_pkts for run in found}),
         "runs": {_key(run): _series(run) for run in found},
-        "packets": {_case(run): _packets(run) for run in found if _is_watched(run.settings.cell_values)},
     }
 
 
-def _case(run: Run) -> str:
-    return str(run.settings.cell_values["case"])
-
-
 def _key(run: Run) -> str:
-    return f"{_case(run)}/{run.target_ms(FIRST):g}/{run.buffer_pkts}"
-
-
-def _is_watched(values: Mapping[str, Any]) -> bool:
-    return all(values[name] == value for name, value in WATCHED.items())
+    return f"{run.settings.cell_values['case']}/{run.target_ms(FIRST):g}/{run.buffer_pkts}"
 
 
 def _series(run: Run) -> dict[str, Any]:
@@ -66,16 +53,16 @@ def _series(run: Run) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "label": named[flow.name].label,
             "colour": named[flow.name].colour,
-            "window_pkts": _rounded(window.sampled(times), is_there, 0),
+            "window_pkts": rounded(window.sampled(times), is_there, 0),
         }
         if "target_ns" in flow.params:
             base = _base_ms(run, flow.name)
-            entry["base_ms"] = _rounded(base.sampled(times), is_there & (times >= base.start), 1)
+            entry["base_ms"] = rounded(base.sampled(times), is_there & (times >= base.start), 1)
         flows.append(entry)
     other = next(flow.name for flow in run.settings.flows if flow.name != FIRST)
     return {
         "flows": flows,
-        "queue_ms": _rounded(queue, times >= 0, 0),
+        "queue_ms": rounded(queue, times >= 0, 0),
         "alone": {"queue_ms": run.queue_ms.mean(*ALONE), "used": run.utilization(*ALONE)},
         "beside": {
             "queue_ms": run.queue_ms.mean(*BESIDE),
@@ -96,24 +83,3 @@ def _base_ms(run: Run, flow: str) -> Series:
     least = waited.min(waited.start, max(float(traced.times[known]), waited.start + STEP_S))
     from_then = traced.values[known:] - traced.values[known]
     return Series(traced.times[known:], from_then + run.base_rtt_ms / 2 + least, traced.end)
-
-
-def _rounded(values: Any, is_there: Any, digits: int) -> list[float | None]:
-    return [
-        (int(value) if digits == 0 else float(value)) if there else None
-        for value, there in zip(np.round(values, digits), is_there, strict=True)
-    ]
-
-
-def _packets(run: Run) -> dict[str, Any]:
-    """Give all packets that came to the queue: since the one before and waiting, 0.1 ms, -1 if dropped; and owners."""
-    order = [flow.name for flow in run.settings.flows]
-    packets = run.passages.sort("time_ns")
-    came = (packets["time_ns"].to_numpy() / 1e5).round().astype(int)
-    waited = ((packets["left_ns"] - packets["time_ns"]) / 1e5).round().fill_null(-1).cast(int).to_list()
-    return {
-        "run": _key(run),
-        "gap": np.diff(came, prepend=0).tolist(),
-        "wait": waited,
-        "owner": [order.index(name) for name in packets["flow"].to_list()],
-    }

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.__main__ import main
 from analysis.report.explained import explained
+from analysis.report.packets import packets, watched
+from analysis.runs import Runs
 from tests.analysis.browser import PHONE, chromium, opened, serious
 
 ROOT = Path(__file__).parents[2]
@@ -48,10 +51,40 @@ def test_the_numbers_are_those_of_the_runs(report: Path) -> None:
     # the path, without a queue
     assert all(one == pytest.approx(data["rtt_ms"] / 2, abs=1) for one in first["base_ms"] if one is not None)
     assert max(one for one in late["base_ms"] if one is not None) > 60
-    packets = data["packets"]["tcp"]
-    assert len(packets["gap"]) == len(packets["wait"]) == len(packets["owner"])
-    dropped = sum(wait == -1 for wait in packets["wait"])
-    assert data["runs"]["tcp/60/30"]["beside"]["drops"] <= dropped < 100
+
+
+def test_the_packets_are_those_of_the_run(report: Path) -> None:
+    [(kind, data), (late, _)] = watched(report.parent / "runs")
+    assert (kind.name, late.name) == ("tcp", "late-comer")
+    assert len(data["gap"]) == len(data["wait"]) == len(data["owner"])
+    came = np.cumsum(data["gap"]) / 1e4
+    owner, is_dropped = np.array(list(data["owner"])), np.array(data["wait"]) < 0
+    [run] = [
+        one
+        for one in Runs(report.parent / "runs").by_cell_and_seed(kind.experiment).values()
+        if "tcp" in one.settings.cell
+    ]
+    assert came[owner == "1"][0] == pytest.approx(run.start("tcp"), abs=0.05)
+    assert came[is_dropped] == pytest.approx(run.drops().times, abs=1e-4)
+    # one that comes now waits behind all that came before and have not left
+    now = 15.0
+    waiting = np.sum((came <= now) & (came + np.array(data["wait"]) / 1e4 > now))
+    assert waiting == pytest.approx(run.queue_pkts.at(now), abs=1)
+    assert [flow["label"] for flow in data["flows"]] == ["LEDBAT", "TCP"]
+
+
+def test_packets_of_a_part_begin_with_those_that_wait_already(report: Path) -> None:
+    run = next(iter(Runs(report.parent / "runs").by_cell_and_seed("explained-ten-minutes").values()))
+    part = packets(run, 15.0, 16.0)
+    came = np.cumsum(part["gap"]) / 1e4
+    assert came[0] < 15 < came[0] + part["wait"][0] / 1e4
+    assert came[-1] < 16 and part["until_s"] < 16
+
+
+def test_a_kind_of_run_is_a_small_file(report: Path) -> None:
+    sizes = [file.stat().st_size for file in report.glob("packets-*.js")]
+    assert len(sizes) == 2
+    assert max(sizes) < 300_000
 
 
 def test_the_page_shows_them(report: Path, browser: Any) -> None:
@@ -75,7 +108,26 @@ def test_the_scrubber_shows_whose_packets_wait(report: Path, browser: Any) -> No
     assert len(colours() - {"none"}) == 1
     page.locator("#time").fill("20400")
     assert len(colours() - {"none"}) == 2
-    before = page.locator("#time-said").inner_text()
+    page.locator("#time").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#time-said").inner_text() == "20.41 s"
+    page.get_by_role("button", name="Play").press("Enter")
+    page.wait_for_function("document.querySelector('#time-said').textContent !== '20.41 s'")
+    page.get_by_role("button", name="Pause").press("Enter")
+    page.locator("#watched").select_option("late-comer")
+    page.wait_for_function("document.querySelector('#queue svg')?.textContent.includes('LEDBAT, late')")
+    assert page.locator("#time-said").inner_text() == "24.00 s"
+    assert page.said == []
+
+
+def test_who_wants_less_motion_sees_a_still_picture_each_second(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "explained.html", reduced_motion="reduce")
+    page.clock.install()
+    page.reload()
+    page.evaluate("""() => {
+        window.pictures = 0;
+        new MutationObserver(() => { pictures += 1; }).observe(document.querySelector("#queue"), { childList: true });
+    }""")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"document.querySelector('#time-said').textContent !== '{before}'")
-    page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(2500)
+    assert page.evaluate("pictures") == 2

@@ -101,65 +101,102 @@ function curves() {
   show();
 }
 
+// What the files of packets fill, by the name of the kind of run.
+const PACKETS = {};
+
+// Load a kind of run once. A script works where a page from a disk may not fetch.
+function load(name) {
+  return new Promise((done, failed) => {
+    if (PACKETS[name]) { done(PACKETS[name]); return; }
+    const script = document.createElement("script");
+    script.src = `packets-${name}.js`;
+    script.onload = () => {
+      const packets = PACKETS[name];
+      let now = 0;
+      packets.came = packets.gap.map((gap) => (now += gap));
+      packets.longest = packets.wait.reduce((most, wait) => Math.max(most, wait), 0);
+      done(packets);
+    };
+    script.onerror = failed;
+    document.head.append(script);
+  });
+}
+
+// How many packets had come at an instant (0.1 ms).
+function arrived(packets, now) {
+  let low = 0;
+  let high = packets.came.length;
+  while (low < high) { const middle = (low + high) >> 1; if (packets.came[middle] <= now) low = middle + 1; else high = middle; }
+  return low;
+}
+
+// Packets in the queue at an instant (0.1 ms), the next to leave first.
+function waiting(packets, now) {
+  const found = [];
+  for (let index = arrived(packets, now) - 1; index >= 0 && packets.came[index] > now - packets.longest; index -= 1) {
+    if (packets.wait[index] >= 0 && packets.came[index] + packets.wait[index] > now) found.unshift(index);
+  }
+  return found;
+}
+
+function dropped(packets, now) {
+  return packets.wait.slice(arrived(packets, now - 5000), arrived(packets, now)).filter((wait) => wait < 0).length;
+}
+
 function scrubber() {
-  const unpack = (packets) => {
-    const came = [];
-    packets.gap.reduce((time, gap) => { came.push(time + gap); return time + gap; }, 0);
-    return { ...packets, came };
-  };
-  const kinds = Object.fromEntries(Object.entries(RUNS.packets).map(([kind, packets]) => [kind, unpack(packets)]));
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let packets = null;
   let timer = null;
 
-  // Packets in the queue at an instant (in units of 0.1 ms), next to leave first. None waits longer than a second.
-  const waiting = (packets, now) => {
-    let low = 0;
-    let high = packets.came.length;
-    while (low < high) { const middle = (low + high) >> 1; if (packets.came[middle] <= now) low = middle + 1; else high = middle; }
-    const found = [];
-    for (let index = low - 1; index >= 0 && packets.came[index] > now - 10000; index -= 1) {
-      if (packets.wait[index] >= 0 && packets.came[index] + packets.wait[index] > now) found.unshift(index);
-    }
-    return found;
-  };
-  const dropped = (packets, now) => {
-    let count = 0;
-    for (let index = 0; index < packets.came.length && packets.came[index] <= now; index += 1) {
-      count += packets.wait[index] < 0 && packets.came[index] > now - 5000;
-    }
-    return count;
-  };
-
   const show = () => {
-    const packets = kinds[by("watched").value];
-    const run = RUNS.runs[packets.run];
-    const [, target, buffer] = packets.run.split("/").map(Number);
+    if (!packets) return;
+    const { flows, buffer_pkts: buffer, packet_ms: each, target_ms: target } = packets;
     const now = Number(by("time").value);
-    by("time-said").textContent = `${(now / 1000).toFixed(2)} s`;
+    const said = `${(now / 1000).toFixed(2)} s`;
+    by("time-said").textContent = said;
+    by("time").setAttribute("aria-valuetext", said);
     const queue = waiting(packets, now * 10);
+    const owners = queue.map((index) => Number(packets.owner[index]));
     const width = by("queue").clientWidth;
     const gap = 3;
-    const size = Math.min(26, (width - 8) / buffer - gap);
-    const svg = draw("svg", { viewBox: `0 0 ${width} ${150 + 34 * run.flows.length}`, width, role: "img" });
-    const place = (index) => 2 + index * (size + gap);
-    svg.append(draw("text", { x: 2, y: 14, class: "title" }, `queue: ${queue.length} of ${buffer} places, ${Math.round(queue.length * RUNS.packet_ms)} ms`));
+    const rows = Math.ceil(buffer / Math.floor((width - 4) / 12));
+    const columns = Math.ceil(buffer / rows);
+    const size = Math.min(26, (width - 4) / columns - gap);
+    const tall = rows === 1 ? 40 : size;
+    const x = (index) => 2 + (index % columns) * (size + gap);
+    const y = (index) => 28 + Math.floor(index / columns) * (tall + gap);
+    const below = 28 + rows * (tall + gap);
+    const height = below + 30 + 34 * flows.length;
+    const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+    svg.append(draw("text", { x: 2, y: 14, class: "title" }, `queue: ${queue.length} of ${buffer} places, ${Math.round(queue.length * each)} ms`));
     for (let index = 0; index < buffer; index += 1) {
-      const owner = queue[index] === undefined ? null : run.flows[packets.owner[queue[index]]];
-      svg.append(draw("rect", { x: place(index), y: 28, width: size, height: 40, rx: 2, fill: owner?.colour ?? "none", class: "place" }));
+      const fill = index < queue.length ? flows[owners[index]]?.colour ?? "var(--soft)" : "none";
+      svg.append(draw("rect", { x: x(index), y: y(index), width: size, height: tall, rx: 2, fill, class: "place" }));
     }
-    const wanted = place(target / RUNS.packet_ms) - gap / 2;
-    svg.append(draw("path", { d: `M${wanted} 22v54`, class: "level dashed" }));
-    svg.append(draw("text", { x: wanted + 4, y: 90, class: "tick strong" }, `target, ${target} ms`));
+    if (target !== null) {
+      const wanted = target / each;
+      const last = Math.min(Math.floor(wanted), buffer - 1);
+      const at = x(last) + Math.min(wanted - last, 1) * (size + gap) - gap / 2;
+      const leftwards = at > width / 2;
+      if (wanted <= buffer) svg.append(draw("path", { d: `M${at} ${y(last) - 6}v${tall + 12}`, class: "level dashed" }));
+      svg.append(draw("text", { x: leftwards ? Math.min(at + 4, width - 2) : at - 4, y: below + 14, class: "tick strong", "text-anchor": leftwards ? "end" : "start" },
+        `target, ${Math.round(target)} ms${wanted > buffer ? ": more than the buffer holds" : ""}`));
+    }
     const lost = dropped(packets, now * 10);
     svg.append(draw("text", { x: width - 2, y: 14, "text-anchor": "end", class: "tick" }, lost ? `${lost} dropped in the last 0.5 s` : ""));
-    const sample = Math.min(run.queue_ms.length - 1, Math.floor(now / 1000 / RUNS.step_s));
-    run.flows.forEach((flow, number) => {
-      const y = 122 + 34 * number;
-      const window = flow.window_pkts[sample] ?? 0;
-      const share = queue.filter((index) => packets.owner[index] === number).length;
-      svg.append(draw("text", { x: 2, y, class: "label", fill: flow.colour }, `${flow.label}: window ${window}, ${share} in the queue`));
-      svg.append(draw("rect", { x: 2, y: y + 6, width: Math.min(width - 4, window * (size + gap)), height: 10, fill: flow.colour }));
+    const sample = Math.max(0, Math.floor((now / 1000 - packets.from_s) / packets.step_s));
+    const most = Math.max(...flows.map((flow) => (flow.window_pkts ?? []).reduce((top, one) => Math.max(top, one), 1)));
+    const scale = Math.min(size + gap, (width - 4) / most);
+    const shares = flows.map((flow, number) => {
+      const share = owners.filter((owner) => owner === number).length;
+      const window = flow.window_pkts?.[Math.min(sample, flow.window_pkts.length - 1)];
+      const told = flow.window_pkts === null ? "" : window === null ? "not there, " : `window ${window}, `;
+      const top = below + 44 + 34 * number - 10;
+      svg.append(draw("text", { x: 2, y: top, class: "label", fill: flow.colour }, `${flow.label}: ${told}${share} in the queue`));
+      svg.append(draw("rect", { x: 2, y: top + 6, width: (window ?? 0) * scale, height: 10, fill: flow.colour }));
+      return `${flow.label} ${share}`;
     });
-    svg.setAttribute("aria-label", `At ${(now / 1000).toFixed(2)} s ${queue.length} of ${buffer} places are taken`);
+    svg.setAttribute("aria-label", `At ${said} ${queue.length} of ${buffer} places are taken: ${shares.join(", ")}`);
     by("queue").replaceChildren(svg);
   };
 
@@ -171,12 +208,17 @@ function scrubber() {
   };
   const play = () => {
     let before = performance.now();
+    let drawn = before;
     let exact = Number(by("time").value);
     const frame = (instant) => {
-      exact += (instant - before) * Number(by("speed").value);
+      exact += Math.max(0, instant - before) * Number(by("speed").value);
       before = instant;
-      by("time").value = exact;
-      show();
+      // who wants less motion sees a still picture each second
+      if (!still.matches || instant - drawn >= 1000) {
+        drawn = instant;
+        by("time").value = exact;
+        show();
+      }
       if (exact >= Number(by("time").max)) stop();
       else timer = requestAnimationFrame(frame);
     };
@@ -184,12 +226,33 @@ function scrubber() {
     by("play").setAttribute("aria-pressed", "true");
     timer = requestAnimationFrame(frame);
   };
+  const choose = async () => {
+    stop();
+    packets = null;
+    const { value, dataset } = by("watched").selectedOptions[0];
+    by("watched-page").hidden = !dataset.page;
+    by("watched-page").href = dataset.page ?? "";
+    by("queue").textContent = "Loading the packets …";
+    try {
+      const found = await load(value);
+      if (value !== by("watched").value) return;
+      packets = found;
+    } catch {
+      by("queue").textContent = `packets-${value}.js is missing beside this page.`;
+      return;
+    }
+    Object.assign(by("time"), { min: packets.from_s * 1000, max: packets.until_s * 1000 });
+    by("time").value = dataset.first * 1000;
+    show();
+  };
+  if (!by("watched").options.length) return;
   by("scrubber").hidden = false;
-  by("scrubber").addEventListener("input", show);
+  by("watched").addEventListener("change", choose);
+  by("time").addEventListener("input", show);
   by("time").addEventListener("pointerdown", stop);
   by("play").addEventListener("click", () => (timer === null ? play() : stop()));
   addEventListener("resize", show);
-  show();
+  choose();
 }
 
 curves();
