@@ -50,10 +50,11 @@ class Table:
 
     def caption(self) -> str:
         """Say what the reader has to know to read the table."""
-        return (
-            "In each field, above: the paper's value; below: the mean over the seeds, ± their standard deviation, "
-            "marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗."
-        )
+        text = "In each field, above: the paper's value; below: the mean over the seeds, ± their standard deviation, "
+        text += "marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗."
+        if any(claim and "legible" in claim for _, claims in self._rows for claim in claims):
+            text += " A question mark: hard to read in the scanned text."
+        return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""
