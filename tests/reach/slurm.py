@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # where job steps look, whatever $SLURM_CONF says
@@ -70,9 +70,8 @@ def running(folder: Path) -> Iterator[None]:
         yield
     finally:
         for daemon in (*NODES, "slurmctld"):
-            pid = folder / f"{daemon}.pid"
-            if pid.exists():
-                os.kill(int(pid.read_text()), signal.SIGTERM)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it may not have started
+                os.kill(int((folder / f"{daemon}.pid").read_text()), signal.SIGTERM)
         CONFIGURATION.unlink()
 
 
