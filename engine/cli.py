@@ -8,7 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from engine import backends, check, conformance, doctor, exec_missing, exec_script, gate, interrupt, kunit
+from engine import (
+    backends,
+    check,
+    conformance,
+    doctor,
+    exec_missing,
+    exec_packages,
+    exec_script,
+    gate,
+    hand_in,
+    interrupt,
+    kunit,
+)
 from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
@@ -88,7 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     looking.set_defaults(action=_shell)
 
     executing = commands.add_parser("exec", help="a Mininet script of yours, unmodified, in virtual time")
-    executing.add_argument("script", help="a Python script that uses Mininet")
+    started = executing.add_mutually_exclusive_group(required=True)
+    started.add_argument("script", nargs="?", help="a Python script that uses Mininet")
+    started.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a module instead, and its arguments"
+    )
     executing.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     _add_exec_options(executing)
     executing.set_defaults(action=_exec, kept="the script had not begun")
@@ -136,8 +152,8 @@ def _parser() -> argparse.ArgumentParser:
     archiving.add_argument("--out", type=Path, required=True, help="a new folder, or a file that ends with .zip")
     archiving.set_defaults(action=_archive)
 
-    verifying = commands.add_parser("verify", help="carry out runs of an archive again and compare bytes")
-    verifying.add_argument("crate", type=Path)
+    verifying = commands.add_parser("verify", help="carry out what an archive or hand-in holds again and compare bytes")
+    verifying.add_argument("crate", type=Path, help="of `testbed archive`, or of `testbed exec --hand-in`")
     chosen = verifying.add_mutually_exclusive_group()
     chosen.add_argument("--run", action="append", help="STUDY/EXPERIMENT/CELL/seed-N; may be repeated")
     chosen.add_argument("--all", action="store_true", help="default: the first run of each experiment")
@@ -193,7 +209,9 @@ def _shell(options: argparse.Namespace) -> int:
 
 
 def _add_exec_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--real-time", action="store_true", help="at this terminal, for what asks questions")
+    time = parser.add_mutually_exclusive_group()
+    time.add_argument("--real-time", action="store_true", help="at this terminal, for what asks questions")
+    time.add_argument("--hand-in", type=Path, metavar="FILE.zip", help="also pack all for `testbed verify`")
     parser.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
     parser.add_argument("--into", type=Path, help="default: results/exec/<its name>")
     parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
@@ -206,6 +224,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _exec(options: argparse.Namespace) -> int:
+    if options.module is not None:
+        if not options.module:
+            raise EngineError("-m names nothing; allowed: a Python module, then its own arguments")
+        name, *options.arguments = options.module
+        return _in_lab(options, None, ("python3", "-m", name), name)
     script = Path(options.script)
     return _in_lab(options, script, exec_script.command_of(script, Path.cwd()), script.stem)
 
@@ -215,10 +238,24 @@ def _mn(options: argparse.Namespace) -> int:
 
 
 def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str, ...], name: str) -> int:
-    words = (*command, *options.arguments)
-    chosen = options.seed, options.deb, options.pip, options.keep_all
+    folder = Path.cwd()
+    beside = script.resolve().parent if script else folder
+    order = exec_script.Order(
+        words=(*command, *options.arguments),
+        folder=folder,
+        beside=beside,
+        seed=options.seed,
+        deb=options.deb,
+        pip=(*exec_packages.named_by(script, beside), *options.pip),
+        keep_all=options.keep_all,
+        stdin=b"" if options.real_time or os.isatty(0) else sys.stdin.buffer.read(),
+        together=os.path.sameopenfile(1, 2),
+    )
     into = options.into or Path("results/exec", name)
-    summary = exec_script.run(exec_script.Order(words, script, Path.cwd(), *chosen), into, options.real_time)
+    if options.hand_in:
+        summary = hand_in.run(order, into, options.hand_in)
+    else:
+        summary = exec_script.run(order, into, options.real_time)
     for sentence in (*exec_missing.sentences(summary["missing"]), *exec_missing.elsewhere(summary)):
         print(printable(sentence), file=sys.stderr)
     print(f"exit status {summary['exit_status']}; results in {into}", file=sys.stderr)
@@ -252,7 +289,9 @@ def _verify(options: argparse.Namespace) -> int:
     from engine.verify import verify
 
     worst = 0
-    for outcome in verify(options.crate, options.run or (), options.all):
+    handed_in = hand_in.is_hand_in(options.crate)
+    outcomes = [hand_in.verify(options.crate)] if handed_in else verify(options.crate, options.run or (), options.all)
+    for outcome in outcomes:
         print(printable(str(outcome)), flush=True)
         worst |= bool(outcome.different)
     return worst

@@ -26,8 +26,8 @@ class Lab:
     python: Path | None
 
 
-def load(script: Path | None, deb: tuple[str, ...], pip: tuple[str, ...]) -> Lab:
-    """The lab with Debian packages `deb`, Python packages `pip` and those that the script's header or folder names.
+def load(deb: tuple[str, ...], pip: tuple[str, ...]) -> Lab:
+    """The lab with Debian packages `deb` and Python packages `pip`.
 
     Raises:
         EngineError: the lab has not been built, or there is no such package.
@@ -41,21 +41,23 @@ def load(script: Path | None, deb: tuple[str, ...], pip: tuple[str, ...]) -> Lab
             boot = _adding(boot, "deb", versions)
             boot.provenance["rootfs"] = {"digest": root.digest}
             boot = replace(boot, rootfs=root.root)
-        if requirements := (*(named_by(script) if script else ()), *pip):
-            python = build.with_python(store, _say, requirements)
+        if pip:
+            python = build.with_python(store, _say, pip)
             boot = _adding(boot, "pip", python.versions)
     except ImageError as error:
         raise EngineError(str(error)) from None
     return Lab(boot, python.folder if python else None)
 
 
-def named_by(script: Path) -> tuple[str, ...]:
-    """The requirements in a script's PEP 723 header or, without one, in requirements.txt beside it.
+def named_by(script: Path | None, folder: Path) -> tuple[str, ...]:
+    """The requirements in a script's PEP 723 header or, without one, in requirements.txt of `folder`.
 
     Raises:
-        EngineError: the header is not what PEP 723 says.
+        EngineError: there is no such script, or the header is not what PEP 723 says.
     """
-    header = _HEADER.search(script.read_text(errors="replace"))
+    if script and not script.is_file():
+        raise EngineError(f"{script}: no such file; allowed: a Python script that uses Mininet")
+    header = _HEADER.search(script.read_text(errors="replace")) if script else None
     if header:
         text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in header["lines"].splitlines(True))
         try:
@@ -66,7 +68,7 @@ def named_by(script: Path) -> tuple[str, ...]:
             raise EngineError(f"{script}: `dependencies` in its header is {found!r}; allowed: a list of texts")
         return tuple(found)
     try:
-        lines = (script.resolve().parent / _REQUIREMENTS).read_text().splitlines()
+        lines = (folder / _REQUIREMENTS).read_text().splitlines()
     except FileNotFoundError:
         return ()
     plain = (line.partition(" #")[0].strip() for line in lines)

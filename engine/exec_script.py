@@ -24,6 +24,7 @@ from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import sign_of_life
 from engine.sandbox import STAGE, Limits
+from images.cache import tree_digest
 
 PROGRAM = "engine.guest.exec_script"
 SUMMARY = "exec.json"
@@ -45,22 +46,25 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 class Order:
     """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
-    `script` is the file it comes from, None for a module or a program of the guest's own.
+    `beside` is the folder of its script. `stdin` is what it reads, and `together` says that its standard error goes
+    where its standard output goes; neither is used in real time.
     """
 
     words: tuple[str, ...]
-    script: Path | None
     folder: Path
+    beside: Path
     seed: int = 1
     deb: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     keep_all: bool = False
+    stdin: bytes = b""
+    together: bool = True
 
     def seen(self, lab: Lab) -> dict[str, Path]:
         """Folders of the host by the paths at which the guest's sandbox has them."""
         seen = {
             _FOLDERS["TESTBED_WORK"]: self.folder,
-            _FOLDERS["TESTBED_SCRIPT"]: self.script.resolve().parent if self.script else self.folder,
+            _FOLDERS["TESTBED_SCRIPT"]: self.beside,
             _FOLDERS["TESTBED_MODULE_LISTS"]: lab.images.kernel.parent / "modules",
         }
         return seen | ({_FOLDERS["TESTBED_PYTHON"]: lab.python} if lab.python else {})
@@ -73,8 +77,8 @@ def command_of(script: Path, folder: Path) -> tuple[str, str]:
     return "python3", str(resolved.relative_to(folder)) if inside else f"/script/{resolved.name}"
 
 
-def run(order: Order, into: Path, real_time: bool = False) -> dict[str, Any]:
-    """Run the script; returns what exec.json says.
+def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) -> dict[str, Any]:
+    """Run the script; returns what exec.json says. With `echo`, what it prints also appears here.
 
     Its `exit_status` is the script's, or 128 + n when signal n ended it or this command.
 
@@ -82,18 +86,15 @@ def run(order: Order, into: Path, real_time: bool = False) -> dict[str, Any]:
     folder.
 
     Raises:
-        EngineError: there is no such script, the results folder holds something else, or the guest failed.
+        EngineError: the results folder holds something else, or the guest failed.
     """
-    if order.script and not order.script.is_file():
-        raise EngineError(f"{order.script}: no such file; allowed: a Python script that uses Mininet")
     if into.exists() and not (into / SUMMARY).exists():
         raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
-    lab = exec_packages.load(order.script, order.deb, order.pip)
+    lab = exec_packages.load(order.deb, order.pip)
     partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
     try:
         (partial / "logs").mkdir(parents=True)
-        started = _in_real_time if real_time else _in_virtual_time
-        summary = started(lab, order, partial)
+        summary = _in_real_time(lab, order, partial) if real_time else _in_virtual_time(lab, order, partial, echo)
     except OSError as error:
         raise EngineError(f"{error.filename or into}: {error.strerror}; choose another --into") from None
     except KeyboardInterrupt:  # before the guest has begun
@@ -103,8 +104,15 @@ def run(order: Order, into: Path, real_time: bool = False) -> dict[str, Any]:
         if partial.exists():
             _give_name(partial, into)
     summary["missing"] = exec_missing.missing(into, summary["missing"])
+    summary["digests"] = _digests(into)
     (into / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
     return summary
+
+
+def _digests(into: Path) -> dict[str, str]:
+    """SHA-256 of what the script printed and wrote; the console's log is not its work."""
+    all_files = tree_digest(into).items()
+    return {name: digest for name, digest in all_files if name != SUMMARY and not name.startswith("logs/")}
 
 
 def _give_name(partial: Path, into: Path) -> None:
@@ -140,15 +148,12 @@ def _outcome(folder: Path, status: int) -> dict[str, Any]:
 
 
 def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple[str, str]) -> None:
-    stdin = "/dev/null"
-    if not interactive and not os.isatty(0):
-        (folder / "stdin").write_bytes(sys.stdin.buffer.read())
-        stdin = "/results/stdin"
+    (folder / "stdin").write_bytes(order.stdin)
     words = {
         "words": order.words,
         "interactive": interactive,
         "keep_all": order.keep_all,
-        "stdin": stdin,
+        "stdin": "/results/stdin",
         "stdout": terminals[0],
         "stderr": terminals[1],
     }
@@ -177,17 +182,17 @@ def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
     return _summary(lab.images, order, arguments, said)
 
 
-def _in_virtual_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
+def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[str, Any]:
     """The script has terminals of the guest whose other ends are files, followed here, and one key: Ctrl-C."""
-    together = os.path.sameopenfile(1, 2)
+    together = order.together
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
     keys, pressed = os.pipe()
     with (
         free_cpu() as cpu,
         (folder / "stdout.txt").open("wb") as output,
         (folder / ("stdout.txt" if together else "stderr.txt")).open("ab") as errors,
-        _followed(folder / "stdout.txt", sys.stdout.buffer),
-        nullcontext() if together else _followed(folder / "stderr.txt", sys.stderr.buffer),
+        _followed(folder / "stdout.txt", sys.stdout.buffer) if echo else nullcontext(),
+        _followed(folder / "stderr.txt", sys.stderr.buffer) if echo and not together else nullcontext(),
         _interruption_typed(pressed),
     ):
         descriptors = (keys, output.fileno(), errors.fileno())

@@ -40,12 +40,13 @@ class Outcome:
     files: int
     different: list[str]
     made_with_another: list[str]
+    kind: str = "captures and traces"
 
     def __str__(self) -> str:
         """Describe it in a line."""
         made = f" (made with another {', '.join(self.made_with_another)})" if self.made_with_another else ""
         if not self.different:
-            return f"{self.run}: identical, {self.files} captures and traces{made}"
+            return f"{self.run}: identical, {self.files} {self.kind}{made}"
         return f"{self.run}: DIFFERS in {', '.join(self.different)}{made}"
 
 
@@ -141,7 +142,7 @@ def _repeat(folder: Path, archived: Path, name: str, place: Path) -> Outcome:
         run=name,
         files=len(before),
         different=sorted(file for file in {*before, *after} if before.get(file) != after.get(file)),
-        made_with_another=_differences(run["provenance"], made),
+        made_with_another=differences(run["provenance"], made),
     )
 
 
@@ -154,5 +155,6 @@ def _cell(study: Path, experiment: str, name: str, size: str) -> Cell:
     raise EngineError(f"{study}: no scenario of {experiment} with a cell {name!r}")
 
 
-def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Names of the parts of a provenance that are not the same."""
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))

@@ -6,6 +6,7 @@ overlay in memory. Files that the script leaves in /work are copied to /results/
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overl
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
 _MOST_TOLD = 100
+_NOBODY_ASKED = re.compile(r"/\.|/tmp/c\d+\.log$")  # caches, and what Mininet writes for each controller
 _ELSEWHERE = ("/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
 # of bash; what it prints is as without this function
 _NOT_FOUND = f"""() {{ echo "command $1" >>{_MISSING}; echo "bash: $1: command not found" >&2; return 127; }}"""
@@ -146,7 +148,8 @@ def _elsewhere(since_s: float) -> Iterator[str]:
     for top in _ELSEWHERE:
         for folder, _, names in os.walk(top):
             paths = (os.path.join(folder, name) for name in sorted(names))
-            yield from (path for path in paths if _is_content(path) and since_s <= os.stat(path).st_mtime <= until_s)
+            found = (path for path in paths if _is_content(path) and not _NOBODY_ASKED.search(path))
+            yield from (path for path in found if since_s <= os.stat(path).st_mtime <= until_s)
 
 
 def _keep_elsewhere(since_s: float) -> None:

@@ -1,5 +1,6 @@
 """`testbed exec`: unmodified Mininet scripts in a guest."""
 
+import hashlib
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,29 @@ def test_examples_of_mininet_run_unmodified(name: str, tmp_path: Path) -> None:
     script = images.load(index.LAB).rootfs / "usr/share/doc/mininet/examples" / f"{name}.py"
     done = execute(str(script), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_runs_with_its_arguments_its_input_and_the_other_scripts_of_its_folder(tmp_path: Path) -> None:
+    package = tmp_path / "course"
+    package.mkdir()
+    (package / "names.py").write_text("HOSTS = 2\n")
+    (package / "server.py").write_text(
+        "import socketserver\n\n"
+        "class Answer(socketserver.BaseRequestHandler):\n"
+        "    def handle(self):\n        self.request.sendall(b'served')\n\n"
+        "socketserver.TCPServer(('', 80), Answer).serve_forever()\n"
+    )
+    (package / "lab.py").write_text(
+        "import sys, time\nfrom mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "from course.names import HOSTS\n"
+        "net = Mininet(SingleSwitchTopo(HOSTS))\nnet.start()\n"
+        "net['h1'].cmd('python3 course/server.py &')\ntime.sleep(1)\n"
+        "print(net['h2'].cmd('nc -d 10.0.0.1 80').strip(), sys.argv[1:], sys.stdin.read())\nnet.stop()\n"
+    )
+    done = execute("--seed", "3", "-m", "course.lab", "--n", "4", folder=tmp_path, text="typed")
+    assert done.stdout == "served ['--n', '4'] typed\n", done.stderr
+    summary = json.loads((tmp_path / "results/exec/course.lab/exec.json").read_text())
+    assert summary["command"] == ["python3", "-m", "course.lab", "--n", "4"] and summary["seed"] == 3
 
 
 SPINNING = """\
@@ -309,7 +334,65 @@ def test_in_real_time_a_script_has_the_terminal(tmp_path: Path) -> None:
     os.close(end)
 
 
+def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (mine / "tool").mkdir()
+    (mine / "tool" / "tell.sh").write_text("#!/bin/sh\nls -l --time-style=full-iso tool\n")
+    (mine / "tool" / "tell.sh").chmod(0o755)
+    (mine / "mine.py").write_text(f"import os\nprint(os.popen('tool/tell.sh').read())\n{SCRIPT}")
+    done = execute("--hand-in", "mine.zip", "mine.py", "two words", folder=mine, text="typed")
+    assert done.returncode == 3, done.stderr
+    assert "tell.sh" in done.stdout
+    elsewhere = tmp_path_factory.mktemp("lecturer")
+    (mine / "mine.zip").rename(elsewhere / "mine.zip")
+    (mine / "helper.py").unlink()
+    well = verify("mine.zip", folder=elsewhere)
+    assert (well.returncode, well.stdout) == (0, "mine.zip: identical, 4 files\n"), well.stderr
+
+    # better numbers than the script gives, with digests to match
+    with zipfile.ZipFile(elsewhere / "mine.zip") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["results/stdout.txt"] = members["results/stdout.txt"].replace(b"0% packet loss", b"9% packet loss")
+    changed = pack(elsewhere / "changed.zip", members)
+    found = verify("changed.zip", folder=elsewhere)
+    assert found.returncode == 2 and "changed since it was made: results/stdout.txt" in found.stderr
+    order = json.loads(members["order.json"])
+    order["digests"]["results/stdout.txt"] = hashlib.sha256(members["results/stdout.txt"]).hexdigest()
+    pack(changed, {**members, "order.json": json.dumps(order).encode()})
+    found = verify("changed.zip", folder=elsewhere)
+    assert (found.returncode, found.stdout) == (1, "changed.zip: DIFFERS in stdout.txt\n")
+    pack(changed, {**members, "order.json": json.dumps({**order, "beside": "../.."}).encode()})
+    found = verify("changed.zip", folder=elsewhere)
+    assert found.returncode == 2 and "beside: found '../..'" in found.stderr
+
+
+def verify(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TESTBED, "verify", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def pack(file: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name)
+            member.external_attr = 0o755 << 16
+            archive.writestr(member, content)
+    return file
+
+
+def test_what_cannot_be_handed_in_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "course").mkdir()
+    named = execute("--hand-in", "a.tar", "a.py", folder=tmp_path)
+    assert named.returncode == 2 and "a.tar: exists or does not end with .zip" in named.stderr
+    outside = execute("--hand-in", "a.zip", "../a.py", folder=tmp_path / "course")
+    assert outside.returncode == 2 and "lies outside of" in outside.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
+    unnamed = execute("-m", folder=tmp_path)
+    assert unnamed.returncode == 2 and "-m names nothing" in unnamed.stderr
     missing = execute("nothing.py", folder=tmp_path)
     assert missing.returncode == 2 and "nothing.py: no such file" in missing.stderr
     (tmp_path / "a.py").write_text("")
