@@ -27,17 +27,22 @@ PAGE_BYTES = 1_000_000
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All experiments with the numbers of the reference set, and beside them an evaluator who has one verdict less."""
+    """The reference set with another verdict for one claim, and an evaluator who has one verdict less."""
     root = tmp_path_factory.mktemp("report")
     kept_results.write(root / "here")
+    _fail_first_claim(root / "here/experiments/icccn-fig2b-ledbat-vs-ledbat")
     shutil.copytree(root / "here", root / "there")
-    file = root / "there/experiments/icccn-fig2a-ledbat-vs-tcp/verdicts.json"
-    data = json.loads(file.read_text())
-    data["claims"][0] |= {"verdict": "not reproduced"}
-    file.write_text(json.dumps(data))
+    _fail_first_claim(root / "there/experiments/icccn-fig2a-ledbat-vs-tcp")
     options = ["--reference", str(kept_results.REFERENCE), "--beside", f"evaluator={root / 'there'}"]
     assert main(["report", "--results", str(root / "here"), "--out", str(root / "out"), *options]) == 0
     return root / "out"
+
+
+def _fail_first_claim(folder: Path) -> None:
+    file = folder / "verdicts.json"
+    data = json.loads(file.read_text())
+    data["claims"][0] |= {"verdict": "not reproduced"}
+    file.write_text(json.dumps(data))
 
 
 @pytest.fixture(scope="module")

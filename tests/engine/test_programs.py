@@ -54,7 +54,7 @@ def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Pat
         (folder / name / "implementation.yaml").write_text("extends: toy\n")
         (folder / name / "flaw").write_text(flaw)
         program(name)
-        return trial(tmp_path, SCENARIO.replace("FLAW", name))
+        return trial(tmp_path / name, SCENARIO.replace("FLAW", name))
 
     return build
 

@@ -57,5 +57,5 @@ def test_load_and_unload_under_traffic(
     assert all(outcome["busy"])
     assert all(outcome["removed"])
     for sent in outcome["sent"]:
-        assert len(sent) == 9
+        assert len(sent) == 10
         assert min(sent.values()) > 10 * 1448
