@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 DIRECTIONS = ("forward", "backward")
+HOLDING = ("delay", "jitter", "aggregation", "suspension")
+"""What events can change about how long a path holds a packet."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
 
 
 def most_ns(run: dict[str, Any], what: str, direction: str) -> int:
-    """Return the longest `delay` or `jitter` of a direction over all paths; 0 without any, as where nothing is sent."""
+    """Return the longest of one of `HOLDING` in a direction over all paths; 0 without any, as where nothing is sent."""
     name = f"{direction}_ns"
     first: list[int] = [path[name] for path in run["network"]["paths"]] if what == "delay" else []
     later: list[int] = [event.get(what, {}).get(name, 0) for event in run["events"]]

@@ -55,5 +55,5 @@ def _drain_ns(run: dict[str, Any]) -> int:
     for direction in extremes.DIRECTIONS:
         for queue in extremes.queues(run, direction):
             total_ns += (queue.buffer_pkts + 2) * packet_ns({"rate_bps": queue.slowest_bps})
-        total_ns += extremes.most_ns(run, "delay", direction) + extremes.most_ns(run, "jitter", direction)
+        total_ns += sum(extremes.most_ns(run, what, direction) for what in extremes.HOLDING)
     return math.ceil(total_ns) + _LAST_NS

@@ -71,6 +71,7 @@ def _window_bytes(run: dict[str, Any], direction: str) -> int:
     queues = extremes.queues(run, direction)
     if not queues:
         return 0
-    round_trip_ns = sum(extremes.most_ns(run, "delay", one) for one in extremes.DIRECTIONS)
+    held = [what for what in extremes.HOLDING if what != "jitter"]
+    round_trip_ns = sum(extremes.most_ns(run, what, one) for what in held for one in extremes.DIRECTIONS)
     fastest_bps, waiting_pkts = max(one.fastest_bps for one in queues), sum(one.buffer_pkts for one in queues)
     return math.ceil(fastest_bps * round_trip_ns / 8e9) + waiting_pkts * _PACKET_BYTES

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios import implementations, schema
+from scenarios import implementations, rate_traces, schema
 from scenarios.errors import FieldPath, Problem, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
+from scenarios.rate_traces import TraceError
 from scenarios.units import parse
 from topologies import by_name
 from topologies.description import Network, TopologyError
@@ -39,6 +41,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
         *_event_problems(document, filled, network, end_ns),
         *_form_problems(document, filled),
         *_drawn_event_problems(document, filled, network, end_ns),
+        *_trace_problems(document, filled, network, end_ns),
     ]
 
 
@@ -175,6 +178,28 @@ def _drawn_event_problems(
             yield document.problem((*path, "mean_gap"), found, f"gaps for at most {MOST_DRAWN_EVENTS} events")
         if event["on"] not in targets:
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(targets, event["on"]))
+        if "suspension" in event:
+            least, most = (event["suspension"][end] for end in ("least", "most"))
+            if parse(least, "time") > parse(most, "time"):
+                found = f"found least {least!r}, most {most!r}"
+                yield document.problem((*path, "suspension"), found, "least not above most")
+
+
+def _trace_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:
+    rules = schema.load_schema("scenario")
+    traces = schema.in_base_units(filled, rules, rules).get("rate_traces", [])
+    for index, trace in enumerate(traces):
+        path: FieldPath = ("rate_traces", index)
+        if trace["on"] not in network.queues:
+            yield document.problem((*path, "on"), f"found {trace['on']!r}", choices(list(network.queues), trace["on"]))
+        if ("like" in trace) != ("mean_bps" in trace):
+            found = "missing" if "like" in trace else "found beside file"
+            yield document.problem((*path, "mean"), found, "a mean rate with like, and only there")
+            continue
+        try:
+            rate_traces.steps(trace, document.file.parent, end_ns, random.Random(0))  # noqa: S311
+        except TraceError as error:
+            yield document.problem((*path, "file" if "file" in trace else "step"), error.found, error.allowed)
 
 
 def _instant_problems(
@@ -213,7 +238,11 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
             yield document.problem((*path, "on"), f"found {event['on']!r}", choices(list(targets), event["on"]))
             continue
         fields = targets[event["on"]]
-        changed = event.keys() - {"at", "on"}
+        changed = event.keys() - {"at", "on", "pairs"}
+        pairs = filled["topology"]["pairs"]
+        if "pairs" in event and (event["on"] != "path" or max(event["pairs"]) > pairs):
+            found = f"found {event['pairs']} on {event['on']}"
+            yield document.problem((*path, "pairs"), found, f"numbers from 1 to {pairs}, on path")
         if not changed:
             yield document.problem(path, "changes nothing", f"at least one of {', '.join(fields)}")
         for field in sorted(changed - set(fields)):

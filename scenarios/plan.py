@@ -22,6 +22,7 @@ class PlannedCell(TypedDict):
     scenario: str
     implementations: list[str]
     programs: list[str]
+    traces: list[str]
 
 
 def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
@@ -45,6 +46,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
         owners[experiment] = scenario
         for cell in cells:
             used = implementations.used_by(cell.settings["flows"])
+            traces = {trace["file"] for trace in cell.settings.get("rate_traces", ()) if "file" in trace}
             planned.append(
                 {
                     "study": cell.study,
@@ -55,6 +57,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "scenario": str(scenario),
                     "implementations": sorted(used),
                     "programs": sorted(used & programs),
+                    "traces": sorted(str(scenario.parent / trace) for trace in traces),
                 }
             )
     if problems:

@@ -14,10 +14,11 @@ from typing import Any
 
 import yaml
 
-from scenarios import checks, enough, implementations, load, schema
+from scenarios import checks, enough, implementations, load, rate_traces, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
+from scenarios.units import parse
 from topologies import by_name
 from topologies.queues import QUEUES
 
@@ -79,6 +80,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         found = list(_unknown_names(document, (), document.data, [name for name in values if name != "case"]))
         found = found or schema.problems(document, rules)
         if not found:
+            document = load.document(scenario, _repeated(node))
             filled = schema.with_defaults(document.data, rules, rules)
             for flow in filled["flows"]:
                 implementations.split_sides(flow)
@@ -119,6 +121,11 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
         run["delay"] = {name: ns + int(source.random() * cell.delay_spread_ns) for name, ns in run["delay"].items()}
     for index, drawn in enumerate(run.pop("drawn_events")):
         run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
+    for index, trace in enumerate(run.pop("rate_traces", ())):
+        source = _random(cell, seed, f"rate_traces[{index}]")
+        found = rate_traces.steps(trace, cell.scenario.parent, run["duration_ns"], source)
+        run["events"] += [{"at_ns": at_ns, "on": trace["on"], "rate_bps": rate_bps} for at_ns, rate_bps in found]
+    run["events"] = _end_suspensions(run["events"], run["duration_ns"])
     run["events"].sort(key=lambda event: event["at_ns"])
     _place(run)
     head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
@@ -152,13 +159,39 @@ def _drawn(drawn: dict[str, Any], end_ns: int, source: random.Random) -> Iterato
     def exponential_ns(mean_ns: int) -> int:
         return int(-math.log(1 - source.random()) * mean_ns)
 
-    delay = drawn["delay"]
+    what = "delay" if "delay" in drawn else "suspension"
+    bounds = drawn[what]
     at_ns = drawn["at_ns"] if "at_ns" in drawn else drawn["after_ns"] + exponential_ns(drawn["mean_gap_ns"])
     while at_ns < end_ns:
-        value_ns = delay["base_ns"] + exponential_ns(delay["mean_extra_ns"])
-        directions = {f"{direction}_ns": value_ns for direction in delay["directions"]}
-        yield {"at_ns": at_ns, "on": drawn["on"], "delay": directions}
+        if what == "delay":
+            value_ns = bounds["base_ns"] + exponential_ns(bounds["mean_extra_ns"])
+        else:
+            value_ns = bounds["least_ns"] + int(source.random() * (bounds["most_ns"] - bounds["least_ns"]))
+        directions = {f"{direction}_ns": value_ns for direction in bounds["directions"]}
+        yield {"at_ns": at_ns, "on": drawn["on"], what: directions}
         at_ns += exponential_ns(drawn["mean_gap_ns"])
+
+
+def _end_suspensions(events: list[dict[str, Any]], end_ns: int) -> list[dict[str, Any]]:
+    """Return the events with those that end suspensions. One that begins during another only prolongs that."""
+    ends: list[dict[str, Any]] = []
+    groups = [list(group) for group in {tuple(event.get("pairs", ())) for event in events}]
+    for direction, pairs in itertools.product(("forward_ns", "backward_ns"), sorted(groups)):
+        spans: list[tuple[dict[str, Any], int]] = []
+        for event in sorted(events, key=lambda event: event["at_ns"]):
+            if direction in event.get("suspension", {}) and event.get("pairs", []) == pairs:
+                until_ns = event["at_ns"] + event["suspension"][direction]
+                if spans and event["at_ns"] <= spans[-1][1]:
+                    del event["suspension"][direction]
+                    event, until_ns = spans[-1][0], max(until_ns, spans.pop()[1])
+                spans.append((event, until_ns))
+        for event, until_ns in spans:
+            event["suspension"][direction] = until_ns - event["at_ns"]
+            if until_ns < end_ns:
+                where: dict[str, Any] = {name: event[name] for name in ("on", "pairs") if name in event}
+                ends.append({"at_ns": until_ns, **where, "suspension": {direction: 0}})
+    left = [{name: value for name, value in event.items() if value != {}} for event in events + ends]
+    return [event for event in left if event.keys() - {"at_ns", "on", "pairs"}]
 
 
 def _cell(
@@ -274,6 +307,38 @@ def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, 
             values |= {name: plain[name][index] for name, index in chosen.items()}
             nodes = {name: matrix[name][index] for name, index in chosen.items()}
             yield values, _substituted(varied, nodes, used)
+
+
+def _repeated(cell: yaml.MappingNode) -> yaml.MappingNode:
+    """Make of each flow that has a `count` so many flows, between successive pairs of hosts."""
+    [flows] = [pair for pair in cell.value if pair[0].value == "flows"]
+    listed = []
+    for flow in flows[1].value:
+        fields = {key.value: value for key, value in flow.value}
+        count, every = fields.pop("count", None), fields.pop("every", None)
+        for number in range(int(count.value) if count else 1):
+            later_ns = number * parse(every.value, "time") if every else 0
+            own = fields
+            if count:
+                start_ns = parse(fields["start"].value, "time") if "start" in fields else 0
+                texts = {"name": f"{fields['name'].value}-{number + 1}", "start": f"{start_ns + later_ns}ns"}
+                texts |= {end: _next_host(fields[end].value, number) for end in ("from", "to")}
+                own = fields | {name: _text(text, fields.get(name, flow)) for name, text in texts.items()}
+            pairs = [(_text(name, value), value) for name, value in own.items()]
+            listed.append(yaml.MappingNode(flow.tag, pairs, flow.start_mark, flow.end_mark))
+    all_flows = yaml.SequenceNode(flows[1].tag, listed, flows[1].start_mark, flows[1].end_mark)
+    values = [(flows[0], all_flows) if pair is flows else pair for pair in cell.value]
+    return yaml.MappingNode(cell.tag, values, cell.start_mark, cell.end_mark)
+
+
+def _next_host(name: str, further: int) -> str:
+    """Return the host of the pair that is so much further; what is no host stays as it is."""
+    letter, number = name[:1], name[1:]
+    return f"{letter}{int(number) + further}" if number.isdecimal() else name
+
+
+def _text(text: str, place: yaml.Node) -> yaml.ScalarNode:
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, place.start_mark, place.end_mark)
 
 
 def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[str]) -> Iterator[Problem]:

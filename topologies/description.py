@@ -116,10 +116,10 @@ class Path:
 class Network:
     """A whole network: its nodes by name, its links, and the names that scenarios have for parts of it.
 
-    `delays` are the places where each direction is delayed. `routes` are OpenFlow rules and the port by which packets
-    leave then, by direction and the name of the path that they choose; the first one is in force from the start.
-    `entrances` are the interfaces at which packets of hosts arrive. With
-    `own_pairs_only` a host can send to the other host of its pair and to no other.
+    `delays` are the places where each direction is delayed, one for each pair of hosts. `routes` are OpenFlow rules and
+    the port by which packets leave then, by direction and the name of the path that they choose; the first one is in
+    force from the start. `entrances` are the interfaces at which packets of hosts arrive. With `own_pairs_only` a host
+    can send to the other host of its pair and to no other.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -147,11 +147,15 @@ class Network:
         return "forward" if any(path.source == sender for path in self.paths) else "backward"
 
     def targets(self) -> dict[str, tuple[str, ...]]:
-        """Return what an event can be on, each with the fields that it may change there."""
+        """Return what an event can be on, each with the fields that it may change there.
+
+        Where packets leave before they reach a queue, the audit could not tell duplicates from packets of the queue.
+        """
         found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
         if self.routes:
             return {**found, "route": ("path",)}
-        return {**found, "path": Propagation.CHANGEABLE}
+        without = {"duplicate"} if any(queue.departures for queue in self.queues.values()) else set()
+        return {**found, "path": tuple(what for what in Propagation.CHANGEABLE if what not in without)}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
         """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""
@@ -170,8 +174,9 @@ class Network:
                 for name, value in event.get(what, {}).items()
                 if name.startswith(direction)
             }
-            for place in places if values else ():
-                yield _change(place, values)
+            for pair, place in enumerate(places, 1):
+                if values and pair in event.get("pairs", (pair,)):
+                    yield _change(place, values)
 
     def plain(self) -> Plain:
         """Return the network as JSON data."""

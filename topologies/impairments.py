@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from topologies.shaping import Parts, Propagation, attributes_of
 
-_LOSS, _RATE, _GILBERT = 5, 6, 2  # linux/pkt_sched.h
+_CORRUPT, _LOSS, _RATE, _SLOT, _GILBERT = 4, 5, 6, 12, 2  # linux/pkt_sched.h
 _ALL = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class ImpairedLink(Propagation):
-    """A link whose jitter and losses have a form.
+    """A link whose jitter and losses have a form, or that repeats, corrupts or gathers packets.
 
     Jitter is uniform, plus or minus, unless netem has a table of the `distribution`, of which it is the standard
     deviation then. It may reorder, as on a path of parallel queues, unless packets `keep_order`, as on one whose queue
@@ -20,11 +20,19 @@ class ImpairedLink(Propagation):
 
     With `burst_pkts` losses come in bursts of so many packets on average (Gilbert's model); `loss_ppm` stays the share
     of all.
+
+    `duplicate_ppm` of all packets arrive twice. One bit of `corrupt_ppm` of all is wrong, Ethernet header included.
+    Packets gather for `aggregation_ns`, or for `suspension_ns` while that is above zero, and go on together (netem's
+    slots). What is zero may be so after an event, so it is said to ``tc``, which would keep the former value.
     """
 
     distribution: str = "uniform"
     keep_order: bool = False
     burst_pkts: int = 0
+    duplicate_ppm: int = 0
+    corrupt_ppm: int = 0
+    aggregation_ns: int = 0
+    suspension_ns: int = 0
 
     # with a rate netem sends packets in their order; at this one a full packet takes 12 ns
     _IN_ORDER_BPS = 10**12
@@ -33,8 +41,13 @@ class ImpairedLink(Propagation):
         """Return what the kernel must answer to `ASKED` when this is in force."""
         begins, ends = self._bursts()
         bursts = {"loss_ppm": 0, "burst_begins_ppm": begins, "burst_ends_ppm": ends} if ends else {}
-        order = {"keep_order": 1} if self.keep_order else {}
-        return {**super().values(), **order, **bursts}
+        shares = {"duplicate_ppm": self.duplicate_ppm, "corrupt_ppm": self.corrupt_ppm}
+        forms = {"keep_order": int(self.keep_order), "slot_ns": self._slot_ns}
+        return {**super().values(), **shares, **forms, **bursts}
+
+    @property
+    def _slot_ns(self) -> int:
+        return self.suspension_ns or self.aggregation_ns
 
     def _bursts(self) -> tuple[int, int]:
         """Return how likely a packet begins and ends a burst of losses, in ppm (0: there are no bursts)."""
@@ -50,12 +63,22 @@ class ImpairedLink(Propagation):
         loss = f" loss {self.loss_ppm / 10_000:.4f}%" if self.loss_ppm else ""
         if begins_and_ends := [ppm for ppm in self._bursts() if ppm]:
             loss = " loss gemodel" + "".join(f" {ppm / 10_000:.4f}%" for ppm in begins_and_ends)
+        shares = f" duplicate {self.duplicate_ppm / 10_000:.4f}% corrupt {self.corrupt_ppm / 10_000:.4f}%"
         order = f" rate {self._IN_ORDER_BPS}bit" if self.keep_order else ""
-        return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}{order}"
+        slot = f" slot {self._slot_ns}ns {self._slot_ns}ns"
+        return f"netem limit {self._LIMIT_PKTS} delay {self.delay_ns}ns{jitter}{loss}{shares}{order}{slot}"
 
 
-def read(options: Mapping[int, bytes]) -> Parts:
-    """Return from netem's attributes whether it keeps the order, and its bursts of losses."""
+def read(options: Mapping[int, bytes], duplicate: int) -> Parts:
+    """Return the fields of `ImpairedLink` that netem's attributes and share of duplicates tell."""
     bursts = attributes_of(options.get(_LOSS, b"")).get(_GILBERT, bytes(8))
-    begins, ends = (round(part * 1e6 / _ALL) for part in struct.unpack_from("=2I", bursts))
-    return {"keep_order": int(any(options[_RATE])), "burst_begins_ppm": begins, "burst_ends_ppm": ends}
+    begins, ends = (_ppm(part) for part in struct.unpack_from("=2I", bursts))
+    (slot_ns,) = struct.unpack_from("=q", options.get(_SLOT, bytes(8)))
+    (corrupt,) = struct.unpack_from("=I", options[_CORRUPT])
+    shares = {"duplicate_ppm": _ppm(duplicate), "corrupt_ppm": _ppm(corrupt)}
+    forms = {"keep_order": int(any(options[_RATE])), "slot_ns": slot_ns}
+    return {**shares, **forms, "burst_begins_ppm": begins, "burst_ends_ppm": ends}
+
+
+def _ppm(part: int) -> int:
+    return round(part * 1e6 / _ALL)

@@ -24,7 +24,7 @@ _HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=Bxxx
 _KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
 # linux/pkt_sched.h
 _HTB_PARAMETERS, _HTB_RATE64 = 1, 6
-_NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER, _NETEM_LOSS, _NETEM_RATE = 24, 10, 11, 5, 6
+_NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER, _NETEM_CORRUPT, _NETEM_RATE, _NETEM_FORMS = 24, 10, 11, 4, 6, {5, 12}
 _ALL = 2**32 - 1
 
 _ANSWER_BYTES = 1 << 16
@@ -123,7 +123,10 @@ class Propagation:
     # packets under way, not a buffer: so large that it never drops
     _LIMIT_PKTS = 1_000_000
 
-    CHANGEABLE: ClassVar = ("delay", "jitter", "distribution", "keep_order", "burst", "loss")
+    CHANGEABLE: ClassVar = (
+        *("delay", "jitter", "distribution", "keep_order", "burst", "loss"),
+        *("duplicate", "corrupt", "aggregation", "suspension"),
+    )
     ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
 
     def add(self, interface: str) -> list[str]:
@@ -212,15 +215,15 @@ def _parts(answer: bytes, interface: str) -> Parts:
     if kind == b"pfifo":
         return {"buffer_pkts": struct.unpack_from("=I", options)[0]}
     if kind == b"netem":
-        _, limit_pkts, loss, *_ = struct.unpack_from("=6I", options)
+        _, limit_pkts, loss, _, duplicate, _ = struct.unpack_from("=6I", options)
         inner = attributes_of(options[_NETEM_BYTES:])
         delay_ns, jitter_ns = (struct.unpack("=q", inner[what])[0] for what in (_NETEM_LATENCY, _NETEM_JITTER))
         statistics = attributes_of(attributes[_STATISTICS])
         more: Parts = {}
-        if _NETEM_LOSS in inner or any(inner[_NETEM_RATE]):
+        if duplicate or inner.keys() & _NETEM_FORMS or any(inner[_NETEM_CORRUPT] + inner[_NETEM_RATE]):
             from topologies import impairments  # late: see `bottleneck`
 
-            more = impairments.read(inner)
+            more = impairments.read(inner, duplicate)
         return {
             **more,
             "delay_ns": delay_ns,

@@ -76,23 +76,23 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     if running.failure:
         raise RuntimeError(running.failure)
     relays.check()
-    audit.check_losses(counters)
+    audit.check_losses(counters, audit.behind(run["network"]["links"], _changed(run, "corrupt_ppm")))
     audit.check_captures(capturing, written, counters)
     audit.check_relays(run["network"]["relays"].values(), counters)
     audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
     audit.check_qdiscs(audit.shaped(net), "at the end")
-    audit.check_paths(net, _lossy(run))
+    audit.check_paths(net, _changed(run, "loss_ppm"))
     outcome["audit"] = (
         "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
         "the kernel's queueing disciplines are the scenario's"
     )
 
 
-def _lossy(run: dict[str, Any]) -> set[str]:
-    """Return the names of the interfaces at which an event drops packets at random."""
+def _changed(run: dict[str, Any], what: str) -> set[str]:
+    """Return the names of the interfaces at which an event sets a field to something else than zero."""
     changes = [change for event in run["events"] for change in event["changes"]]
-    return {change["interface"] for change in changes if change.get("set", {}).get("loss_ppm")}
+    return {change["interface"] for change in changes if change.get("set", {}).get(what)}
 
 
 def _begin(what: str, at_ns: int) -> None:

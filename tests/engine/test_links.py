@@ -1,8 +1,9 @@
-"""Jitter and losses of a link are on packets what a scenario says of them.
+"""Jitter, losses and the rest of what a link does are on packets what a scenario says of them.
 
 A stream of 2500 packets a second crosses an otherwise empty path; each packet is seen before and behind its delay.
 """
 
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -36,6 +37,13 @@ cases:
   normal: {events: [{at: 0s, on: path, jitter: {forward: 5ms}, distribution: {forward: normal}}]}
   single: {events: [{at: 0s, on: path, loss: {forward: 5%}}]}
   bursts: {events: [{at: 0s, on: path, loss: {forward: 5%}, burst: {forward: 8p}}]}
+  damaged: {events: [{at: 0s, on: path, duplicate: {forward: 5%}, corrupt: {forward: 10%}}], duration: 5s}
+  held:
+    events:
+      - {at: 0s, on: path, aggregation: {forward: 4ms}}
+      - {at: 2s, on: path, aggregation: {forward: 0s}}
+      - {at: 3s, on: path, suspension: {forward: 200ms}}
+    duration: 4s
 """
 
 Delays = NDArray[np.float64]
@@ -43,25 +51,37 @@ Delays = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def delays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Delays]:
-    """Delays by case."""
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Run folders by case, with columns."""
     programs.build(Store(default_root()), print, "udp-cbr")
     folder = tmp_path_factory.mktemp("links")
     found = {}
     for cell in expand(trial(folder, SCENARIO), "full"):
         execute(cell, 1, folder)
-        found[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
+        one = run_folder(folder, cell, 1)
+        write_columns(one)
+        found[cell.name.removeprefix("case=")] = one
     return found
 
 
-def _read(folder: Path) -> Delays:
-    write_columns(folder)
-    packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(pl.col("flow") == "call")
-    sent, arrived = (
-        packets.filter(pl.col("tap") == tap).select("ip_id", "time_ns") for tap in ("bottleneck-out", "receiver")
-    )
-    both = sent.sort("time_ns").join(arrived, on="ip_id", how="left", maintain_order="left")
-    return ((both["time_ns_right"] - both["time_ns"]) / 1e6).cast(pl.Float64).fill_null(np.nan).to_numpy()
+@pytest.fixture(scope="module")
+def delays(folders: dict[str, Path]) -> dict[str, Delays]:
+    """Delays by case, of those in which each packet arrives once at most."""
+    found = {}
+    for case, folder in folders.items():
+        if case not in ("damaged", "held"):
+            both = _at(folder, "bottleneck-out").join(
+                _at(folder, "receiver"), on="ip_id", how="left", maintain_order="left"
+            )
+            differences = (both["time_ns_right"] - both["time_ns"]) / 1e6
+            found[case] = differences.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return found
+
+
+def _at(folder: Path, tap: str) -> pl.DataFrame:
+    packets = pl.read_parquet(folder / "columns" / "packets.parquet")
+    call = packets.filter((pl.col("flow") == "call") & (pl.col("tap") == tap))
+    return call.select("ip_id", "time_ns").sort("time_ns")
 
 
 def _overtaken(delays: Delays) -> int:
@@ -97,3 +117,25 @@ def test_losses_in_bursts_have_the_same_share_and_their_length(delays: dict[str,
     )  # three standard deviations of 310 bursts
     assert mean_burst_pkts(single) == pytest.approx(1 / 0.95, abs=0.05)
     assert mean_burst_pkts(bursts) == pytest.approx(8, abs=1.3)
+
+
+def test_packets_arrive_twice_and_corrupt_ones_do_not_reach_the_program(folders: dict[str, Path]) -> None:
+    sent, arrived = (len(_at(folders["damaged"], tap)) for tap in ("bottleneck-out", "receiver"))
+    # of corrupt packets some are not recognized as those of the call
+    assert arrived / sent == pytest.approx(1.05, abs=0.015)
+    taken = json.loads((folders["damaged"] / "summary.json").read_text())["flows"]["call"]["received_bytes"] / 160
+    # only the sender's MAC address, 6 of 214 bytes, may be wrong
+    assert taken / sent == pytest.approx(1.05 * (1 - 0.1 * (1 - 6 / 214)), abs=0.012)
+
+
+def test_packets_gather_and_go_on_together(folders: dict[str, Path]) -> None:
+    arrivals_ms = _at(folders["held"], "receiver")["time_ns"].to_numpy() / 1e6
+    gaps_ms, begins_ms = np.diff(arrivals_ms), arrivals_ms[:-1] - arrivals_ms[0]
+    waits = gaps_ms > 0.41
+    gathered = waits & (begins_ms < 1900)
+    assert gathered.sum() == pytest.approx(1900 / 4, abs=2)
+    assert gaps_ms[gathered] == pytest.approx(4, abs=0.01)
+    # suspended from one packet to the next one after 200 ms, and all that waited at once
+    [suspended] = np.flatnonzero(waits & (begins_ms > 2000))
+    assert gaps_ms[suspended] == pytest.approx(200, abs=0.5)
+    assert (gaps_ms[suspended + 1 : suspended + 400] < 0.01).all()

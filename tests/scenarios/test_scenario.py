@@ -201,6 +201,58 @@ def test_drawn_events_have_the_means_they_should_have(scenario: Any) -> None:
     assert all(event["delay"]["forward_ns"] == event["delay"]["backward_ns"] for event in events)
 
 
+def test_an_event_may_be_on_the_paths_of_some_pairs(scenario: Any) -> None:
+    [cell] = expand(scenario("events: [{at: 1s, on: path, pairs: [2], delay: {forward: 40ms}}]\n"), "full")
+    [event] = resolve(cell, 1)["events"]
+    assert event["changes"] == [{"node": "r2", "interface": "r2-d2", "set": {"delay_ns": 40_000_000}}]
+
+
+def test_a_count_of_flows_is_so_many_flows(scenario: Any) -> None:
+    file = scenario("matrix: {n: [1, 3]}\n", topology="{name: dumbbell, pairs: 3}")
+    flow = '{name: low, implementation: tcp-ledbat, from: s1, to: d1, count: "${n}", start: 1s, every: 2s}'
+    one, three = expand(with_flow(file, flow), "full")
+    assert [flow["name"] for flow in one.settings["flows"]] == ["low-1"]
+    assert [(flow["name"], flow["from"], flow["to"], flow["start_ns"]) for flow in three.settings["flows"]] == [
+        ("low-1", "s1", "d1", 1_000_000_000),
+        ("low-2", "s2", "d2", 3_000_000_000),
+        ("low-3", "s3", "d3", 5_000_000_000),
+    ]
+    with pytest.raises(ScenarioError, match=r":7: flows\[2\]\.from: unknown host 's3'; allowed: s1, s2"):
+        file = scenario()
+        expand(with_flow(file, flow.replace('"${n}"', "3")), "full")
+
+
+def test_a_suspension_ends_and_one_that_begins_during_another_prolongs_it(scenario: Any) -> None:
+    lines = "".join(
+        f"  - {{at: {at}, on: path, suspension: {held}}}\n"
+        for at, held in (
+            ("1s", "{forward: 200ms}"),
+            ("1100ms", "{forward: 300ms, backward: 1s}"),
+            ("19900ms", "{forward: 1s}"),
+        )
+    )
+    [cell] = expand(scenario(f"events:\n{lines}"), "full")
+    assert [(event["at_ns"] / 1e9, event["suspension"]) for event in resolve(cell, 1)["events"]] == [
+        (1, {"forward_ns": 400_000_000}),
+        (1.1, {"backward_ns": 1_000_000_000}),
+        (1.4, {"forward_ns": 0}),
+        (2.1, {"backward_ns": 0}),
+        (19.9, {"forward_ns": 1_000_000_000}),
+    ]
+
+
+def test_drawn_suspensions_are_as_long_as_they_may_be(scenario: Any) -> None:
+    suspended = "suspension: {least: 100ms, most: 300ms, directions: [forward, backward]}"
+    drawn = f"drawn_events: [{{after: 0s, mean_gap: 50s, on: path, {suspended}}}]\n"
+    [cell] = expand(scenario(drawn, duration="1000min"), "full")
+    events = [event["suspension"] for event in resolve(cell, 1)["events"]]
+    lengths = [event["forward_ns"] / 1e6 for event in events if event.get("forward_ns")]
+    assert len(lengths) == pytest.approx(1200, abs=5 * 1200**0.5)
+    # few overlap and are longer
+    assert 100 <= min(lengths) < 101 and 295 < sorted(lengths)[-20] < 600
+    assert all(event["forward_ns"] == event["backward_ns"] for event in events if len(event) == 2)
+
+
 def test_clocks_are_in_run_json_only_where_there_are_any(scenario: Any) -> None:
     file = scenario("clocks: [{host: d1, offset: -3s}, {host: s2, skew: 31ppm}]\n")
     assert resolve(expand(file, "full")[0], 1)["clocks"] == [
@@ -421,6 +473,47 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
             "events: [{at: 1s, on: path, keep_order: {forward: true}}]\n",
             "events[0].keep_order.forward: has no effect: no event sets jitter forward on path",
         ),
+        (
+            {},
+            "events: [{at: 1s, on: path, pairs: [3], delay: {forward: 1ms}}]\n",
+            "events[0].pairs: found [3] on path; allowed: numbers from 1 to 2, on path",
+        ),
+        (
+            {},
+            "rate_traces: [{on: path, like: wifi, mean: 5mbit}]\n",
+            "rate_traces[0].on: found 'path'; allowed: bottleneck",
+        ),
+        (
+            {},
+            "rate_traces: [{on: bottleneck, like: wifi}]\n",
+            "rate_traces[0].mean: missing; allowed: a mean rate with like, and only there",
+        ),
+        (
+            {},
+            "rate_traces: [{on: bottleneck, file: none.csv}]\n",
+            "none.csv cannot be read: No such file or directory; allowed: a file beside the scenario",
+        ),
+        (
+            {},
+            "events: [{at: 1s, on: path, suspension: {forward: 20s}}]\n",
+            "events[0].suspension.forward: found '20s', too large; allowed: 10s or less",
+        ),
+        (
+            {},
+            "drawn_events: [{after: 0s, mean_gap: 1s, on: path, suspension: {least: 3s, most: 2s}}]\n",
+            "drawn_events[0].suspension: found least '3s', most '2s'; allowed: least not above most",
+        ),
+        (
+            {},
+            "drawn_events: [{after: 0s, mean_gap: 1s, on: path}]\n",
+            "drawn_events[0]: found none; allowed: one of delay, suspension",
+        ),
+        (
+            {"topology": "{name: parking-lot, pairs: 2}"},
+            "more_bottlenecks: [{rate: 8mbit, buffer: 9p}]\nspans: [[1, 1], [1, 2]]\n"
+            "events: [{at: 1s, on: path, duplicate: {forward: 1%}}]\n",
+            "events[0].duplicate: no field of path; allowed: delay, jitter",
+        ),
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
         ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),
@@ -607,6 +700,7 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "scenario": str(file),
             "implementations": ["tcp-ledbat", "tcp-reno"],
             "programs": [],
+            "traces": [],
         }
     ]
     twin = file.with_name("twin.yaml")

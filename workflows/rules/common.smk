@@ -57,9 +57,11 @@ def descriptions(implementation):
 
 
 def meanings_of(wildcards):
-    """Return what determines how a job's scenario is read: schemas, and the implementations that it names."""
-    names = {name for cell in batch_of(wildcards).cells for name in cell["implementations"]}
-    return sorted({*map(str, SCHEMAS), *(file for name in names for file in descriptions(name))})
+    """Return what determines how a job's scenario is read: schemas, and the implementations and traces that it names."""
+    cells = batch_of(wildcards).cells
+    names = {name for cell in cells for name in cell["implementations"]}
+    traces = {trace for cell in cells for trace in cell["traces"]}
+    return sorted({*map(str, SCHEMAS), *traces, *(file for name in names for file in descriptions(name))})
 
 
 def programs_of(wildcards):
