@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from analysis.run_bottleneck import BottleneckWords
+from analysis.run_call import CallWords
 from analysis.run_sender import SenderWords
 from analysis.series import Instants, NotMeasuredError
 from analysis.settings import PACKET_BYTES
@@ -17,7 +18,7 @@ from analysis.words import word
 STEADY: Final = 2 / 3  # of the run have passed when `steady` begins
 
 
-class Run(BottleneckWords, SenderWords):
+class Run(BottleneckWords, SenderWords, CallWords):
     """A finished run. Raises NotMeasuredError for what its captures and traces do not tell.
 
     The methods marked as words are those that claims may use; their intervals are the whole run by default.
