@@ -172,7 +172,8 @@ def _unpack(file: Path, folder: Path) -> None:
         try:
             for member in (one for one in archive.infolist() if not one.is_dir()):
                 Path(archive.extract(member, folder)).chmod(0o600 | member.external_attr >> 16 & 0o100)
-        except (zipfile.BadZipFile, OSError) as error:
+        # RuntimeError: it is encrypted, or compressed in a way that Python does not know
+        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
             raise EngineError(f"{file}: is damaged ({error})") from None
     (folder / _INPUT).mkdir(exist_ok=True)
     _settle(folder / _INPUT)
@@ -181,7 +182,7 @@ def _unpack(file: Path, folder: Path) -> None:
 def _read(file: Path, folder: Path) -> dict[str, Any]:
     try:
         said: dict[str, Any] = json.loads((folder / ORDER).read_text())
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EngineError(f"{file}: {ORDER} is damaged ({error})") from None
     wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
     if wrong:

@@ -363,6 +363,9 @@ def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory:
     pack(changed, {**members, "order.json": json.dumps({**order, "beside": "../.."}).encode()})
     found = verify("changed.zip", folder=elsewhere)
     assert found.returncode == 2 and "beside: found '../..'" in found.stderr
+    pack(changed, {**members, "order.json": b"[" * 100_000})
+    found = verify("changed.zip", folder=elsewhere)
+    assert found.returncode == 2 and "changed.zip: order.json is damaged" in found.stderr
 
 
 def verify(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
