@@ -12,7 +12,6 @@ from engine.errors import EngineError
 from engine.own_study import ROOT
 from scenarios import implementations, load
 from scenarios.errors import choices
-from scenarios.resolve import expand
 
 SNAKEFILE = ROOT / "workflows" / "interop" / "Snakefile"
 CASES = ROOT / "workflows" / "interop" / "cases.yaml"
@@ -44,8 +43,6 @@ def interop(names: Sequence[str], chosen: Sequence[str], into: Path) -> NoReturn
     study = ROOT / folder / "studies" / STUDY
     order = order_of(names, cases, known)
     own_study.write(study, {study / f"{one['experiment']}.yaml": text for one, text in filled(cases, order)})
-    for one in study.glob("*.yaml"):
-        expand(one, "full")
     (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
     own_study.become_pipeline(SNAKEFILE, "interop", folder)
 

@@ -8,26 +8,37 @@ from pathlib import Path
 from typing import NoReturn
 
 from engine.errors import EngineError
+from scenarios.resolve import expand
 
 ROOT = Path(__file__).parents[1]
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED = re.compile("[{}\ud800-\udfff]")
+_LONGEST_NAME_BYTES = 255
 
 
 def folder_of(into: Path, name: str) -> Path:
     """Return the results folder of one order, relative to the project if it lies in it.
 
     Raises:
-        EngineError: Snakemake cannot work in such a folder.
+        EngineError: no folder can have this name, or Snakemake cannot work in it.
     """
     if _REFUSED.search(str(into.absolute())):
         raise EngineError(f"--into: found {str(into.absolute())!r}; allowed: UTF-8 text without {{ and }}")
+    if len(name) > _LONGEST_NAME_BYTES:
+        raise EngineError(
+            f"found names of {len(name)} characters together, of which the results folder's name is made; "
+            f"allowed: {_LONGEST_NAME_BYTES}"
+        )
     folder = into.absolute() / name
     return folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
 
 
 def write(study: Path, texts: dict[Path, str]) -> None:
-    """Write the study. An unchanged file keeps its time, so its runs are kept."""
+    """Write the study. An unchanged file keeps its time, so its runs are kept.
+
+    Raises:
+        ScenarioError: a scenario cannot be carried out with what was asked for.
+    """
     study.mkdir(parents=True, exist_ok=True)
     for file in study.glob("*.yaml"):
         if file not in texts:
@@ -35,6 +46,7 @@ def write(study: Path, texts: dict[Path, str]) -> None:
     for file, text in texts.items():
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
+        expand(file, "full")
 
 
 def pipeline(snakefile: Path, name: str, folder: Path) -> list[str]:

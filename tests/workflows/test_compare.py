@@ -16,6 +16,7 @@ import pytest
 from engine.cli import main
 from engine.compare import filled, panel
 from images.cache import default_root
+from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.plan import plan
@@ -80,6 +81,7 @@ def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
         (["tcp-cubic"], "found tcp-cubic; allowed: two or more different implementations"),
         (["tcp-cubic", "tcp-cubic"], "found tcp-cubic, tcp-cubic; allowed: two or more different implementations"),
         (["tcp-cubic", "tcp-ledbta"], "unknown implementation 'tcp-ledbta'"),
+        (sorted(implementations.known()), "together, of which the results folder's name is made; allowed: 255"),
         ([*TWO, "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1"),
         ([*TWO, "--scenario", "alon"], "--scenario: found 'alon', no file; allowed: against-tcp, alone"),
         ([*TWO, "--scenario", "workflows/studies/icccn/fig2a.yaml"], "has no place for what is compared, client"),
@@ -94,6 +96,12 @@ def test_a_wrong_order_is_one_message(
     assert message in said
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_scenario_does_not_allow_is_told_before_the_pipeline_starts(tmp_path: Path, capsys: Any) -> None:
+    assert main(["compare", "udp-cbr", "tcp-cubic", "--into", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "flow 'client' is udp-cbr, without timestamps" in said
 
 
 def test_a_folder_that_snakemake_cannot_name_is_refused(tmp_path: Path, capsys: Any) -> None:
