@@ -41,12 +41,13 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sabotage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
-    """Give guests a copy of the project's code in which one text of one file is replaced by another."""
+    """Give guests a copy of the project's code in which a text of a file is replaced by another."""
+    copy = tmp_path / "code"
 
     def replace(file: str, text: str, by: str) -> None:
-        copy = tmp_path / "code"
-        for package in ("engine", "topologies"):
-            shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        if not copy.exists():
+            for package in ("engine", "topologies"):
+                shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
         source = (copy / file).read_text()
         assert text in source
         (copy / file).write_text(source.replace(text, by))

@@ -9,15 +9,22 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from engine import sandbox, shell
+from engine.errors import EngineError
+from scenarios.resolve import Cell
 from tests.trust.canary import Canary
+from tests.trust.conftest import Sabotage
+from tests.trust.test_containment import Attack
 from tests.trust.test_faults import TESTBED
 
 KINDS = {"ssh-agent": socket.SOCK_STREAM, "docker": socket.SOCK_STREAM, "dbus": socket.SOCK_SEQPACKET}
 KINDS |= {"journal": socket.SOCK_DGRAM}
+ENDED = r"the guest was ended: its processes t(ake \d+|ook more than the \d+) MiB of memory"
 SCRIPT = """\
 import os, subprocess, sys
 canary, *sockets = sys.argv[1:]
@@ -92,3 +99,22 @@ def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Pa
     assert set(told) <= {-errno.EPERM, -errno.EOPNOTSUPP, -errno.EISCONN}
     canary.assert_intact()
     assert not [path for path in tmp_path.joinpath("results").rglob("*") if path.is_symlink()]
+
+
+def test_in_real_time_a_script_has_bounded_memory_as_well(tmp_path: Path, hostile_module: Path) -> None:
+    shutil.copy(hostile_module, tmp_path)
+    words = ["insmod", "/script/hostile.ko", "attack=memory"]
+    (tmp_path / "script.py").write_text(f"import subprocess\nsubprocess.run({words}, check=True)\n")
+    words = [TESTBED, "exec", "--real-time", "--into", tmp_path / "results", tmp_path / "script.py"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode
+    assert re.search(ENDED, done.stderr), done.stdout + done.stderr
+
+
+def test_so_has_a_shell(cell: Cell, attack: Attack, sabotage: Sabotage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "Limits", partial(sandbox.Limits, memory_bytes=256 << 20))
+    attack(attack="memory")
+    act = "import subprocess; subprocess.run(['insmod', '/opt/modules/hostile.ko', 'attack=memory'])"
+    sabotage("engine/guest/shell.py", "CLI(net)", act)
+    with pytest.raises(EngineError, match=ENDED):
+        shell.shell(cell)
