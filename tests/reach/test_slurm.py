@@ -5,11 +5,14 @@ The bytes of a run must not depend on who started it, nor on how often its job w
 
 import importlib.util
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,8 @@ from images.cache import default_root
 from tests.reach import slurm
 
 EXPERIMENT = "icccn-fig2a-ledbat-vs-tcp"
+TWO_RUNS = "icccn-fig2a-utilization-baselines"
+"""What the experiment's claims need besides: two runs in a job."""
 SNAKEMAKE = str(Path(sys.executable).parent / "snakemake")
 # without accounting there is no sacct, and the plugin would wait for it
 ON_SLURM = ["--workflow-profile", "profiles/slurm", "--slurm-no-account", "--slurm-status-command", "squeue"]
@@ -70,9 +75,12 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(runs)): path.read_bytes() for path in kept}
 
 
-def _jobs() -> str:
-    """What Slurm knows of its jobs."""
-    return subprocess.run(["scontrol", "show", "jobs"], capture_output=True, text=True, check=True).stdout
+def _jobs() -> dict[str, dict[str, str]]:
+    """What Slurm knows of its jobs, by their numbers."""
+    command = ["scontrol", "--oneliner", "show", "jobs"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    jobs = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in told.splitlines() if "JobId=" in line]
+    return {job["JobId"]: job for job in jobs}
 
 
 def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
@@ -86,28 +94,51 @@ def test_a_run_is_the_same_on_a_cluster(tmp_path: Path) -> None:
         (cache / kind).symlink_to(default_root() / kind)
     (tmp_path / "short-jobs.yaml").write_text("jobs: {runs: 1, virtual_seconds: 20000}\n")
     command = [*_command(*ON_SLURM, "--configfile", str(tmp_path / "short-jobs.yaml")), "--", EXPERIMENT]
-    before = _jobs().count("JobId=")
+    before = len(_jobs())
     subprocess.run(command, cwd=cluster, env=_environment(cache), check=True)
     assert _bytes(local)
     assert _bytes(local) == _bytes(cluster)
     made = len(list(cluster.glob("results/quick/runs/*/*/job-*.done")))
     # the runs, then metrics and report
-    assert _jobs().count("JobId=") - before == made + 2
+    assert len(_jobs()) - before == made + 2
     assert (cache / "images").is_dir()
 
 
-def test_a_job_that_is_ended_keeps_what_it_had_finished(tmp_path: Path) -> None:
-    folder = _checkout(tmp_path / "checkout")
+def _jobs_of_two_runs(before: Collection[str]) -> list[dict[str, str]]:
+    return [job for number, job in _jobs().items() if number not in before and TWO_RUNS in job["Comment"]]
+
+
+def _cancel(job: str) -> None:
+    subprocess.run(["scancel", job], check=True)
+
+
+def _exceed_its_limit(job: str) -> None:
+    """Keep the job from going on until its time is over: a minute, the least that Slurm knows."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            own = f"SLURM_JOB_ID={job}\0".encode() in (process / "environ").read_bytes()
+            if own and b"testbed\0run\0" in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGSTOP)
+    subprocess.run(["scontrol", "update", f"JobId={job}", "TimeLimit=1"], check=True)
+
+
+@pytest.mark.parametrize(("end", "state"), [(_cancel, "CANCELLED"), (_exceed_its_limit, "TIMEOUT")])
+def test_a_job_that_is_ended_keeps_what_it_had_finished(end: Callable[[str], None], state: str, tmp_path: Path) -> None:
+    folder, before = _checkout(tmp_path / "checkout"), _jobs()
     command = [*_command(*ON_SLURM), "--", EXPERIMENT]
     with subprocess.Popen(command, cwd=folder, env=_environment(default_root())) as snakemake:
         first = None
         while first is None and snakemake.poll() is None:
             time.sleep(0.2)  # the cluster's time is that of the host
-            first = next(folder.glob("results/quick/runs/*/*/*/seed-*/summary.json"), None)
+            first = next(folder.glob(f"results/quick/runs/*/{TWO_RUNS}/*/seed-*/summary.json"), None)
         assert first is not None
         made_ns = first.stat().st_mtime_ns
-        subprocess.run(["scancel", "--me"], check=True)
+        (asked,) = (job for job in _jobs_of_two_runs(before) if job["JobState"] == "RUNNING")
+        end(asked["JobId"])
         assert snakemake.wait() == 0
     assert first.stat().st_mtime_ns == made_ns
-    logs = folder.glob("results/quick/logs/runs/*/*/job-*.log")
+    logs = folder.glob(f"results/quick/logs/runs/*/{TWO_RUNS}/job-*.log")
     assert any("finished before, and kept" in log.read_text() for log in logs)
+    *_, ended, again = _jobs_of_two_runs(before)
+    assert (ended["JobState"], again["JobState"]) == (state, "COMPLETED")
+    assert again["TimeLimit"] > asked["TimeLimit"]
