@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from engine.errors import EngineError
 from engine.sandbox import Limits
 
 _PREFIX = "testbed-"  # of a group's name
@@ -49,11 +50,19 @@ class _Bounded(Group):
             if folder is None or not folder.name.startswith(_PREFIX):  # not there yet
                 return None
             self._folder = folder
-        if _event(self._folder / "memory.events", "oom_kill"):
+        memory = _events(self._folder / "memory.events")
+        if memory.get("oom_kill") and not memory.get("oom"):  # this group had not reached its limit
+            return "its host has no memory left, whose kernel ended one of its processes"
+        if memory.get("oom_kill"):
             return f"its processes took more than the {self._limits.memory_bytes >> 20} MiB of memory it is allowed"
-        if _event(self._folder / "pids.events", "max"):
+        if _events(self._folder / "pids.events").get("max"):
             return f"it wanted more than the {self._limits.processes} processes it is allowed"
         return None
+
+    def wait_until_empty(self) -> None:
+        """Wait for processes that the kernel or systemd is still ending: the one that was started may be the first."""
+        if self._folder is not None:
+            _wait_until_empty(self._folder)
 
 
 @contextmanager
@@ -61,7 +70,11 @@ def entered(limits: Limits) -> Iterator[Group]:
     """Make a group for one guest with these limits; remove it afterwards."""
     way = _way()
     if way == "systemd":
-        yield _Bounded(_scope(limits), limits)
+        group = _Bounded(_scope(limits), limits)
+        try:
+            yield group
+        finally:
+            group.wait_until_empty()
     elif way:
         with _folder(Path(way), limits) as folder:
             yield _Bounded(("sh", "-c", _ENTER, str(folder / "cgroup.procs")), limits)
@@ -134,19 +147,16 @@ def _folder(parent: Path, limits: Limits) -> Iterator[Path]:
             (folder / "memory.swap.max").write_text("0")
         yield folder
     finally:
-        _leave(folder)
+        _wait_until_empty(folder)
+        folder.rmdir()
 
 
-def _leave(folder: Path) -> None:
-    """Remove a group; its killed processes may take a moment to disappear."""
+def _wait_until_empty(group: Path) -> None:
     deadline = time.monotonic() + _PATIENCE_S
-    while folder.exists():
-        try:
-            folder.rmdir()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    while _events(group / "cgroup.events").get("populated"):
+        if time.monotonic() > deadline:
+            raise EngineError(f"processes of the guest do not end: those that {group}/cgroup.procs lists")
+        time.sleep(0.01)
 
 
 def _delegated() -> list[Path]:
@@ -181,9 +191,8 @@ def _mounted() -> tuple[Path, str] | None:
     return None
 
 
-def _event(file: Path, name: str) -> int:
-    words = dict(line.split() for line in _text(file).splitlines())
-    return int(words.get(name, 0))
+def _events(file: Path) -> dict[str, int]:
+    return {name: int(count) for name, count in map(str.split, _text(file).splitlines())}
 
 
 def _text(file: Path) -> str:
