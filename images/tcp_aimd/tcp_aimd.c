@@ -2,21 +2,26 @@
 /*
  * The forms of TCP that Rossi et al., ICCCN 2010, compare with LEDBAT.
  *
- * aimd: NewReno that never slow-starts. The window grows by one packet per RTT from the first ACK on and is halved on
- * loss; after a timeout it also recovers linearly. This is the "standard TCP" of models that leave slow start out
- * (section III). Linux has no switch for it: the initial threshold is infinite, and one given on a route is not read
- * for a first connection.
+ * aimd: NewReno that never slow-starts. The window grows by one packet per RTT
+ * from the first ACK on and is halved on loss; after a timeout it also recovers
+ * linearly. This is the "standard TCP" of models that leave slow start out
+ * (section III). Linux has no switch for it: the initial threshold is infinite,
+ * and one given on a route is not read for a first connection.
  *
- * reno_restart, tahoe: slow start as section IV.C describes it for both protocols. After a loss in slow start, or after
- * every loss, the threshold is half the window, and slow start begins again from the smallest window. Lost packets are
- * repaired as in NewReno.
+ * reno_restart, tahoe: slow start as section IV.C describes it for both
+ * protocols. After a loss in slow start, or after every loss, the threshold is
+ * half the window, and slow start begins again from the smallest window. Lost
+ * packets are repaired as in NewReno.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
 
 static void aimd_init(struct sock *sk)
 {
-	/* so that neither the stack nor its pacing takes the flow to be in slow start */
+	/*
+	 * so that neither the stack nor its pacing takes the flow to be in slow
+	 * start
+	 */
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, 1);
 }
 
@@ -39,7 +44,11 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 };
 
 struct restart {
-	u32 threshold;	/* half the window before the loss that is being repaired, if slow start follows; otherwise 0 */
+	/*
+	 * half the window before the loss that is being repaired, if slow start
+	 * follows; otherwise 0
+	 */
+	u32 threshold;
 };
 
 /* In a recovery, the stack moves the window to the returned value. */
@@ -53,10 +62,15 @@ static u32 tahoe_ssthresh(struct sock *sk)
 
 static u32 restart_ssthresh(struct sock *sk)
 {
-	return tcp_in_slow_start(tcp_sk(sk)) ? tahoe_ssthresh(sk) : tcp_reno_ssthresh(sk);
+	if (tcp_in_slow_start(tcp_sk(sk)))
+		return tahoe_ssthresh(sk);
+	return tcp_reno_ssthresh(sk);
 }
 
-/* Slow start during a recovery: the stack moves the window to the threshold, so ACKs raise the threshold. */
+/*
+ * Slow start during a recovery: the stack moves the window to the threshold, so
+ * ACKs raise the threshold.
+ */
 static void restart_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	const struct restart *ca = inet_csk_ca(sk);
@@ -74,12 +88,15 @@ static u32 restart_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* At the end of a recovery, or when a timeout has set the window to one packet. */
+/*
+ * At the end of a recovery, or when a timeout has set the window to one packet.
+ */
 static void restart_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct restart *ca = inet_csk_ca(sk);
 
-	if (ca->threshold && (event == CA_EVENT_COMPLETE_CWR || event == CA_EVENT_LOSS)) {
+	if (ca->threshold &&
+	    (event == CA_EVENT_COMPLETE_CWR || event == CA_EVENT_LOSS)) {
 		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, ca->threshold);
 		ca->threshold = 0;
 	}
@@ -107,7 +124,9 @@ static struct tcp_congestion_ops reno_restart __read_mostly = {
 	.undo_cwnd	= restart_undo_cwnd,
 };
 
-static struct tcp_congestion_ops *const controls[] = { &aimd, &tahoe, &reno_restart };
+static struct tcp_congestion_ops *const controls[] = {
+	&aimd, &tahoe, &reno_restart
+};
 
 static int __init aimd_register(void)
 {
@@ -135,4 +154,4 @@ module_exit(aimd_unregister);
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.2.0");
-MODULE_DESCRIPTION("AIMD without slow start, and TCP that slow-starts again after losses");
+MODULE_DESCRIPTION("AIMD without slow start, and TCP that slow-starts after losses");

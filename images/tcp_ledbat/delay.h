@@ -11,14 +11,15 @@
 #ifndef LEDBAT_DELAY_H
 #define LEDBAT_DELAY_H
 
+#include <linux/bits.h>
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/types.h>
 
-#define LEDBAT_SLOT_JIFFIES	(60 * HZ)	/* a base delay keeps one minimum per minute */
-#define LEDBAT_MAX_SLOTS	12		/* RFC 6817: 10; AINA 2011's figures fit 12 */
+#define LEDBAT_SLOT_JIFFIES	(60 * HZ) /* one minimum per minute */
+#define LEDBAT_MAX_SLOTS	12	/* RFC 6817: 10; AINA 2011's fit 12 */
 #define LEDBAT_MAX_FILTER	4		/* RFC 6817: 4 samples */
 
 struct ledbat_history;
@@ -34,26 +35,26 @@ struct ledbat_base {
 
 enum ledbat_source {
 	LEDBAT_ONE_WAY,			/* TCP timestamps */
-	LEDBAT_ROUND_TRIP,		/* no timestamps, or none that can be trusted */
+	LEDBAT_ROUND_TRIP,		/* no timestamps that can be trusted */
 };
 
 struct ledbat_delay {
 	struct ledbat_base	one_way;
 	struct ledbat_base	round_trip;
-	struct ledbat_history	*history;	/* ledbat_aina: more samples than recent_us holds */
+	struct ledbat_history	*history;	/* ledbat_aina: more samples */
 	s32	recent_us[LEDBAT_MAX_FILTER];
 	u16	taken[LEDBAT_MAX_FILTER];	/* when, in units of 1.024 ms */
 	s32	current_us;
 	s32	rtt_us;			/* newest; 0: none yet */
-	u32	first_sample;		/* difference of the first two stamps, in their unit */
-	u32	remote_stamp;		/* the other host's stamp when the check of its clock began */
+	u32	first_sample;		/* of the two stamps, in their unit */
+	u32	remote_stamp;		/* when the check of clocks began */
 	u32	local_ms;		/* this host's time then */
 	u8	slots;
 	u8	filter;			/* how many recent samples are used */
 	u8	newest;
 	u8	recent;			/* how many there are */
 	u8	source;
-	bool	bounded;		/* by the growth of the round-trip time */
+	bool	bounded;		/* by the growth of the RTT */
 };
 
 /*
@@ -61,7 +62,8 @@ struct ledbat_delay {
  * is modulo 2^32, so wraparound is harmless. Stamps in different units drift
  * apart without bound: saturate until ledbat_clocks_agree() detects it.
  */
-static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference, s32 unit_us)
+static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference,
+				     s32 unit_us)
 {
 	if (!delay->one_way.used)
 		delay->first_sample = difference;
@@ -71,12 +73,13 @@ static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference,
 
 /*
  * Whether the other host's stamps advance as fast as this host's clock, within
- * a factor of two. Units of 1 us, 1 ms, 4 ms and 10 ms differ by more than that;
- * a queue that fills or drains meanwhile makes less of a difference. Both
+ * a factor of two. Units of 1 us, 1 ms, 4 ms and 10 ms differ by more than
+ * that; a queue that fills or drains meanwhile makes less of a difference. Both
  * arguments are the time since the check began, at least LEDBAT_CLOCK_CHECK_MS.
  */
 #define LEDBAT_CLOCK_CHECK_MS	2000
-#define LEDBAT_CLOCK_STALE_MS	(30 * 60 * MSEC_PER_SEC)	/* microsecond stamps wrap after 71 min */
+/* stamps in microseconds wrap after 71 minutes */
+#define LEDBAT_CLOCK_STALE_MS	(30 * 60 * MSEC_PER_SEC)
 
 static inline bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
 {
@@ -85,8 +88,12 @@ static inline bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
 	return remote_us > local_us / 2 && remote_us < local_us * 2;
 }
 
-/* The base delay follows a decrease at once, and an increase when all earlier minutes are forgotten. */
-static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sample_us, u32 now)
+/*
+ * The base delay follows a decrease at once, and an increase when all earlier
+ * minutes are forgotten.
+ */
+static inline void ledbat_update_base(struct ledbat_base *base, u8 slots,
+				      s32 sample_us, u32 now)
 {
 	u32 passed;
 	int i;
@@ -98,16 +105,23 @@ static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sa
 	}
 	passed = (now - base->slot_start) / LEDBAT_SLOT_JIFFIES;
 	base->slot_start += passed * LEDBAT_SLOT_JIFFIES;
-	for (passed = min(passed, (u32)slots); passed; passed--) {
+	for (passed = min_t(u32, passed, slots); passed; passed--) {
 		base->slot = (base->slot + 1) % slots;
 		base->used = min(base->used + 1, (int)slots);
 		base->minimum_us[base->slot] = sample_us;
 	}
-	base->minimum_us[base->slot] = min(base->minimum_us[base->slot], sample_us);
+	base->minimum_us[base->slot] =
+		min(base->minimum_us[base->slot], sample_us);
 
 	base->smallest_us = base->minimum_us[0];
 	for (i = 1; i < base->used; i++)
 		base->smallest_us = min(base->smallest_us, base->minimum_us[i]);
+}
+
+/* Where the sample is that came `age` samples before the newest. */
+static inline int ledbat_nth(const struct ledbat_delay *delay, int age)
+{
+	return (delay->newest + delay->filter - age) % delay->filter;
 }
 
 /*
@@ -115,19 +129,21 @@ static inline void ledbat_update_base(struct ledbat_base *base, u8 slots, s32 sa
  * `now` and `rtt` are in units of 1.024 ms. `now` wraps after 67 s, when an old
  * sample would look new; RTTs are shorter, and the mistake would cost one step.
  */
-static inline void ledbat_drop_stale(struct ledbat_delay *delay, u16 now, u16 rtt)
+static inline void ledbat_drop_stale(struct ledbat_delay *delay, u16 now,
+				     u16 rtt)
 {
 	while (delay->recent) {
-		const int oldest = (delay->newest + delay->filter + 1 - delay->recent) % delay->filter;
+		const int age = delay->recent - 1;
 
-		if ((u16)(now - delay->taken[oldest]) <= rtt)
+		if ((u16)(now - delay->taken[ledbat_nth(delay, age)]) <= rtt)
 			break;
 		delay->recent--;
 	}
 }
 
 /* Current delay: the smallest of the newest `filter` samples. */
-static inline void ledbat_update_current(struct ledbat_delay *delay, s32 sample_us, u16 now)
+static inline void ledbat_update_current(struct ledbat_delay *delay,
+					 s32 sample_us, u16 now)
 {
 	int i;
 
@@ -139,12 +155,15 @@ static inline void ledbat_update_current(struct ledbat_delay *delay, s32 sample_
 	delay->current_us = sample_us;
 	for (i = 1; i < delay->recent; i++)
 		delay->current_us = min(delay->current_us,
-					delay->recent_us[(delay->newest + delay->filter - i) % delay->filter]);
+					delay->recent_us[ledbat_nth(delay, i)]);
 }
 
-static inline const struct ledbat_base *ledbat_base_of(const struct ledbat_delay *delay)
+static inline const struct ledbat_base *
+ledbat_base_of(const struct ledbat_delay *delay)
 {
-	return delay->source == LEDBAT_ONE_WAY ? &delay->one_way : &delay->round_trip;
+	if (delay->source == LEDBAT_ONE_WAY)
+		return &delay->one_way;
+	return &delay->round_trip;
 }
 
 /*
@@ -159,7 +178,8 @@ static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 	if (!ledbat_base_of(delay)->used)
 		return 0;
 	if (delay->bounded && delay->round_trip.used)
-		queuing_us = min(queuing_us, delay->rtt_us - delay->round_trip.smallest_us);
+		queuing_us = min(queuing_us,
+				 delay->rtt_us - delay->round_trip.smallest_us);
 	return max(queuing_us, 0);
 }
 
@@ -170,11 +190,11 @@ static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
  * LEDBAT_HISTORY_LENGTH samples in a row rise.
  */
 #define LEDBAT_HISTORY_LENGTH	256		/* a power of 2 */
-#define LEDBAT_HISTORY_AGE	(1U << 20)	/* samples; beyond any window */
+#define LEDBAT_HISTORY_AGE	BIT(20)		/* samples; beyond any window */
 
 struct ledbat_history {
 	u32	count;		/* samples so far */
-	u32	first;		/* oldest entry; indices are modulo LEDBAT_HISTORY_LENGTH */
+	u32	first;		/* oldest entry, modulo the length */
 	u32	length;
 	struct {
 		u32	number;
@@ -182,36 +202,57 @@ struct ledbat_history {
 	} entry[LEDBAT_HISTORY_LENGTH];
 };
 
-#define ledbat_entry(history, i) (&(history)->entry[((history)->first + (i)) % LEDBAT_HISTORY_LENGTH])
-
-static inline void ledbat_remember(struct ledbat_history *history, s32 sample_us)
+/* Where the i-th oldest entry is. */
+static inline u32 ledbat_ith(const struct ledbat_history *history, u32 i)
 {
+	return (history->first + i) % LEDBAT_HISTORY_LENGTH;
+}
+
+/* How many samples have come since the i-th oldest entry. */
+static inline u32 ledbat_age(const struct ledbat_history *history, u32 i)
+{
+	return history->count - history->entry[ledbat_ith(history, i)].number;
+}
+
+static inline s32 ledbat_ith_us(const struct ledbat_history *history, u32 i)
+{
+	return history->entry[ledbat_ith(history, i)].sample_us;
+}
+
+static inline void ledbat_remember(struct ledbat_history *history,
+				   s32 sample_us)
+{
+	u32 end;
+
 	history->count++;
-	while (history->length && ledbat_entry(history, history->length - 1)->sample_us >= sample_us)
+	while (history->length &&
+	       ledbat_ith_us(history, history->length - 1) >= sample_us)
 		history->length--;
 	if (history->length == LEDBAT_HISTORY_LENGTH ||
-	    (history->length && history->count - ledbat_entry(history, 0)->number >= LEDBAT_HISTORY_AGE)) {
+	    (history->length && ledbat_age(history, 0) >= LEDBAT_HISTORY_AGE)) {
 		history->first++;
 		history->length--;
 	}
-	ledbat_entry(history, history->length)->number = history->count;
-	ledbat_entry(history, history->length)->sample_us = sample_us;
+	end = ledbat_ith(history, history->length);
+	history->entry[end].number = history->count;
+	history->entry[end].sample_us = sample_us;
 	history->length++;
 }
 
-static inline s32 ledbat_smallest_us(const struct ledbat_history *history, u32 newest)
+static inline s32 ledbat_smallest_us(const struct ledbat_history *history,
+				     u32 newest)
 {
 	u32 low = 0, high = history->length - 1;
 
 	while (low < high) {
 		const u32 middle = (low + high) / 2;
 
-		if (history->count - ledbat_entry(history, middle)->number < newest)
+		if (ledbat_age(history, middle) < newest)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return ledbat_entry(history, low)->sample_us;
+	return ledbat_ith_us(history, low);
 }
 
 #endif

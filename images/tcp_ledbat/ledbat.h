@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the parts of the module share: a socket's state, the variants and their settings. */
+/* A socket's state, the variants and their settings: what all parts share. */
 #ifndef LEDBAT_H
 #define LEDBAT_H
 
@@ -25,10 +25,14 @@ enum ledbat_setting {
 
 enum ledbat_slow_start {
 	LEDBAT_NO_SLOW_START,		/* additive increase from the start */
-	LEDBAT_SLOW_START_ONCE,		/* until the first loss, or until delay has lowered the window */
-	LEDBAT_SLOW_START_AFTER_LOSS,	/* the same as once, and from the floor after every loss */
-	LEDBAT_SLOW_START_AT_FLOOR,	/* the same as once, and again whenever the window is at its floor */
-	LEDBAT_SLOW_START_AFTER_OVERSHOOT, /* the same as once, and from the floor after a loss in slow start */
+	/* until the first loss, or until delay has lowered the window */
+	LEDBAT_SLOW_START_ONCE,
+	/* the same as once, and from the floor after every loss */
+	LEDBAT_SLOW_START_AFTER_LOSS,
+	/* the same as once, and again whenever the window is at its floor */
+	LEDBAT_SLOW_START_AT_FLOOR,
+	/* the same as once, and from the floor after a loss in slow start */
+	LEDBAT_SLOW_START_AFTER_OVERSHOOT,
 	LEDBAT_SLOW_STARTS
 };
 
@@ -58,36 +62,36 @@ struct ledbat_variant {
 	struct tcp_congestion_ops	ops;
 	u32				mask;
 	bool				standard;
-	struct ledbat_settings		defaults;	/* of new network namespaces */
+	struct ledbat_settings		defaults; /* of new namespaces */
 };
 
 extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
 
 /* The state of a socket, at most ICSK_CA_PRIV_SIZE bytes. */
 struct ledbat {
-	struct ledbat_delay *delay;		/* NULL: no memory, so the queuing delay is unknown */
-	s64	credit_us;			/* see window.h */
+	struct ledbat_delay *delay;	/* NULL: no memory for it */
+	s64	credit_us;		/* see window.h */
 	u32	target_us	: 20,
 		min_window	: 6,
-		step		: 6;		/* ALLOWED_INCREASE or the minimal decrease, packets */
-	u32	factor_ppm	: 24;		/* GAIN, beta or zeta */
+		step		: 6;	/* packets up or down; variants.c */
+	u32	factor_ppm	: 24;	/* GAIN, beta or zeta */
 	u32	slow_start	: 3,
-		restarts	: 1,		/* in a recovery after which slow start begins again */
-		phase		: 3,		/* ledbatpp.c */
-		rounds		: 3;		/* ledbatpp.c: RTTs left of a phase */
-	u32	reno_ssthresh;			/* the threshold as Reno would have it */
-	u32	undo_ssthresh;			/* the same before the last loss */
-	u32	round_end;			/* snd_nxt when the current RTT began */
-	u32	round_start_us;			/* ledbatpp.c */
-	u32	rtt_us;				/* ledbat_mdvar: of the newest ACK */
-	u32	slow_us;			/* ledbatpp.c: length of the slowdown so far */
-	u64	next_slow_us;			/* ledbatpp.c: when the next slowdown is due */
+		restarts	: 1,	/* slow start follows recovery */
+		phase		: 3,	/* ledbatpp.c */
+		rounds		: 3;	/* ledbatpp.c: RTTs left of a phase */
+	u32	reno_ssthresh;		/* as Reno would have the threshold */
+	u32	undo_ssthresh;		/* the same before the last loss */
+	u32	round_end;		/* snd_nxt when the current RTT began */
+	u32	round_start_us;		/* ledbatpp.c */
+	u32	rtt_us;			/* ledbat_mdvar: of the newest ACK */
+	u32	slow_us;		/* ledbatpp.c: slowdown's length */
+	u64	next_slow_us;		/* ledbatpp.c: when one is due */
 };
 
 /* settings.c */
 int ledbat_settings_register(void);
 void ledbat_settings_unregister(void);
-const struct ledbat_settings *ledbat_settings_of(const struct sock *sk, const struct ledbat_variant *variant);
+u32 ledbat_setting_of(const struct sock *sk, enum ledbat_setting setting);
 
 /* main.c */
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk);
@@ -99,7 +103,8 @@ u32 ledbat_ssthresh(struct sock *sk);
 u32 ledbat_lost(struct sock *sk, u32 threshold);
 u32 ledbat_undo_cwnd(struct sock *sk);
 void ledbat_set_threshold(struct sock *sk, u32 threshold);
-bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us);
+bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
+			s32 *sample_us);
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
 void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample);
 u32 ledbat_known_queuing_us(const struct ledbat *ca);
@@ -107,7 +112,8 @@ bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
 void ledbat_add_credit(struct sock *sk, s64 credit_us);
 void ledbat_count(struct sock *sk, s64 credit_us);
 void ledbat_set_window(struct sock *sk, u64 window);
-size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
+		       union tcp_cc_info *info);
 
 /* ledbatpp.c */
 void ledbatpp_init(struct sock *sk);

@@ -33,7 +33,8 @@
  */
 struct ledbat_info {
 	u32	zero;
-	u32	base_delay_us;		/* modulo 2^32: only differences have a meaning */
+	/* modulo 2^32: only differences have a meaning */
+	u32	base_delay_us;
 	u32	current_delay_us;
 	u32	queuing_delay_us;
 	u32	target_us	: 24,
@@ -44,7 +45,8 @@ struct ledbat_info {
 
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk)
 {
-	return container_of(inet_csk(sk)->icsk_ca_ops, struct ledbat_variant, ops);
+	return container_of(inet_csk(sk)->icsk_ca_ops, struct ledbat_variant,
+			    ops);
 }
 
 /* Delay */
@@ -58,16 +60,23 @@ static s32 ledbat_stamp_unit_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
-/* Every two seconds: stamps that do not advance with this host's clock say nothing about delays. */
-static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat_delay *delay)
+/*
+ * Every two seconds: stamps that do not advance with this host's clock say
+ * nothing about delays.
+ */
+static void ledbat_check_clock(const struct tcp_sock *tp,
+			       struct ledbat_delay *delay)
 {
-	const u32 now_ms = div_u64(tp->tcp_mstamp, USEC_PER_MSEC), local_ms = now_ms - delay->local_ms;
+	const u32 now_ms = div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
+	const u32 local_ms = now_ms - delay->local_ms;
 	const u32 stamp = tp->rx_opt.rcv_tsval;
+	const u64 remote_us = (u64)(stamp - delay->remote_stamp) *
+			      ledbat_stamp_unit_us(tp);
 
 	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_CHECK_MS)
 		return;
 	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_STALE_MS &&
-	    !ledbat_clocks_agree((u64)(stamp - delay->remote_stamp) * ledbat_stamp_unit_us(tp), local_ms)) {
+	    !ledbat_clocks_agree(remote_us, local_ms)) {
 		delay->source = LEDBAT_ROUND_TRIP;
 		delay->recent = 0;
 	}
@@ -79,31 +88,47 @@ static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat_delay *d
  * Only an ACK of new data carries the stamp of the segment that caused it;
  * others echo an old one (RFC 7323 section 4.3).
  */
-static bool ledbat_one_way_sample(const struct tcp_sock *tp, struct ledbat_delay *delay,
-				  const struct ack_sample *sample, s32 *sample_us)
+static bool ledbat_one_way_sample(const struct tcp_sock *tp,
+				  struct ledbat_delay *delay,
+				  const struct ack_sample *sample,
+				  s32 *sample_us)
 {
-	if (!sample->pkts_acked || !tp->rx_opt.saw_tstamp || !tp->rx_opt.rcv_tsecr)
+	u32 difference;
+
+	if (!sample->pkts_acked || !tp->rx_opt.saw_tstamp ||
+	    !tp->rx_opt.rcv_tsecr)
 		return false;
 	ledbat_check_clock(tp, delay);
 	if (delay->source != LEDBAT_ONE_WAY)
 		return false;
-	*sample_us = ledbat_relative_us(delay, tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr, ledbat_stamp_unit_us(tp));
-	ledbat_update_base(&delay->one_way, delay->slots, *sample_us, tcp_jiffies32);
+	difference = tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr;
+	*sample_us = ledbat_relative_us(delay, difference,
+					ledbat_stamp_unit_us(tp));
+	ledbat_update_base(&delay->one_way, delay->slots, *sample_us,
+			   tcp_jiffies32);
 	return true;
 }
 
-/* Slow start during a recovery: the stack moves the window to the threshold, so ACKs raise the threshold. */
+/*
+ * Slow start during a recovery: the stack moves the window to the threshold, so
+ * ACKs raise the threshold.
+ */
 static void ledbat_repair(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	if (ca->restarts && sample->pkts_acked && tp->snd_ssthresh < ca->reno_ssthresh)
+	if (ca->restarts && sample->pkts_acked &&
+	    tp->snd_ssthresh < ca->reno_ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, tp->snd_ssthresh + 1);
 }
 
-/* Called for every ACK, before the window changes. Return whether the ACK gives a sample. */
-bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *sample_us)
+/*
+ * Called for every ACK, before the window changes. Return whether the ACK gives
+ * a sample.
+ */
+bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
+			s32 *sample_us)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 	struct ledbat_delay *delay = ca->delay;
@@ -115,10 +140,12 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample, s32 *s
 	/* the stack measures no RTT on a retransmission */
 	if (sample->rtt_us > 0) {
 		delay->rtt_us = sample->rtt_us;
-		ledbat_update_base(&delay->round_trip, delay->slots, delay->rtt_us, tcp_jiffies32);
+		ledbat_update_base(&delay->round_trip, delay->slots,
+				   delay->rtt_us, tcp_jiffies32);
 	}
 	if (delay->source == LEDBAT_ONE_WAY)
-		return ledbat_one_way_sample(tcp_sk(sk), delay, sample, sample_us);
+		return ledbat_one_way_sample(tcp_sk(sk), delay, sample,
+					     sample_us);
 	*sample_us = sample->rtt_us;
 	return sample->rtt_us > 0;
 }
@@ -134,7 +161,8 @@ void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	s32 sample_us;
 
 	if (ledbat_take_sample(sk, sample, &sample_us))
-		ledbat_update_current(ca->delay, sample_us, ledbat_now(tcp_sk(sk)));
+		ledbat_update_current(ca->delay, sample_us,
+				      ledbat_now(tcp_sk(sk)));
 }
 
 /* The same, after forgetting samples older than an RTT. */
@@ -144,11 +172,13 @@ void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	const struct ledbat *ca = inet_csk_ca(sk);
 
 	if (ca->delay)
-		ledbat_drop_stale(ca->delay, ledbat_now(tp), min_t(u32, (tp->srtt_us >> 3 >> 10) + 1, U16_MAX));
+		ledbat_drop_stale(ca->delay, ledbat_now(tp),
+				  min_t(u32, (tp->srtt_us >> 3 >> 10) + 1,
+					U16_MAX));
 	ledbat_pkts_acked(sk, sample);
 }
 
-/* Without a sample the queue counts as empty: additive increase, like plain TCP. */
+/* Without a sample the queue counts as empty. */
 u32 ledbat_known_queuing_us(const struct ledbat *ca)
 {
 	return ca->delay ? ledbat_queuing_delay_us(ca->delay) : 0;
@@ -164,7 +194,8 @@ u32 ledbat_known_queuing_us(const struct ledbat *ca)
  */
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 {
-	return tp->is_cwnd_limited || tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
+	return tp->is_cwnd_limited ||
+	       tcp_packets_in_flight(tp) + acked + 1 >= tcp_snd_cwnd(tp);
 }
 
 /*
@@ -187,7 +218,8 @@ static void ledbat_lower_threshold(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct ledbat *ca = inet_csk_ca(sk);
 
-	if (tcp_snd_cwnd(tp) <= ca->min_window && ca->slow_start == LEDBAT_SLOW_START_AT_FLOOR)
+	if (tcp_snd_cwnd(tp) <= ca->min_window &&
+	    ca->slow_start == LEDBAT_SLOW_START_AT_FLOOR)
 		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
 	else if (tp->snd_ssthresh > tcp_snd_cwnd(tp))
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
@@ -199,10 +231,14 @@ void ledbat_add_credit(struct sock *sk, s64 credit_us)
 	struct ledbat *ca = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	/* the stack may have changed the window since (loss, idle): keep the fraction below one packet */
+	/*
+	 * the stack may have changed the window since (loss, idle): keep the
+	 * fraction below one packet
+	 */
 	ca->credit_us = min(ca->credit_us, (s64)cwnd * ca->target_us - 1);
 	ca->credit_us += credit_us;
-	cwnd = ledbat_apply_credit(&ca->credit_us, cwnd, ca->target_us, ca->min_window);
+	cwnd = ledbat_apply_credit(&ca->credit_us, cwnd, ca->target_us,
+				   ca->min_window);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	if (credit_us < 0)
 		ledbat_lower_threshold(sk);
@@ -215,24 +251,29 @@ void ledbat_count(struct sock *sk, s64 credit_us)
 	u32 cwnd;
 
 	ca->credit_us += credit_us;
-	cwnd = ledbat_counted(&ca->credit_us, tcp_snd_cwnd(tp), ca->target_us, ca->min_window);
+	cwnd = ledbat_counted(&ca->credit_us, tcp_snd_cwnd(tp), ca->target_us,
+			      ca->min_window);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	if (credit_us < 0)
 		ledbat_lower_threshold(sk);
 }
 
-/* For a step that is a share of the window; `window` is in 1/target of a packet. */
+/* For a step that is a share of the window, in 1/target of a packet. */
 void ledbat_set_window(struct sock *sk, u64 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
-	const u32 cwnd = ledbat_set_exact_window(&ca->credit_us, window, ca->target_us, ca->min_window);
+	const u32 cwnd = ledbat_set_exact_window(&ca->credit_us, window,
+						 ca->target_us, ca->min_window);
 
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	ledbat_lower_threshold(sk);
 }
 
-/* A loss lowers the threshold to `threshold`; the stack asks once per recovery, that is at most once per RTT. */
+/*
+ * A loss lowers the threshold to `threshold`; the stack asks once per recovery,
+ * that is at most once per RTT.
+ */
 u32 ledbat_lost(struct sock *sk, u32 threshold)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
@@ -245,10 +286,12 @@ u32 ledbat_lost(struct sock *sk, u32 threshold)
 u32 ledbat_ssthresh(struct sock *sk)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
-	const u32 half = ledbat_halved(tcp_snd_cwnd(tcp_sk(sk)), ca->min_window);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const u32 half = ledbat_halved(tcp_snd_cwnd(tp), ca->min_window);
 
 	ca->restarts = ca->slow_start == LEDBAT_SLOW_START_AFTER_LOSS ||
-		       (ca->slow_start == LEDBAT_SLOW_START_AFTER_OVERSHOOT && tcp_in_slow_start(tcp_sk(sk)));
+		       (ca->slow_start == LEDBAT_SLOW_START_AFTER_OVERSHOOT &&
+			tcp_in_slow_start(tp));
 	return ledbat_lost(sk, ca->restarts ? ca->min_window : half);
 }
 
@@ -265,8 +308,6 @@ u32 ledbat_undo_cwnd(struct sock *sk)
 
 static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 {
-	const struct ledbat_variant *variant = ledbat_variant_of(sk);
-	const struct ledbat_settings *settings = ledbat_settings_of(sk, variant);
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
@@ -274,9 +315,9 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	struct ledbat_delay *delay = ca->delay;
 
 	memset(ca, 0, sizeof(*ca));
-	ca->target_us = READ_ONCE(settings->value[LEDBAT_TARGET_US]);
-	ca->min_window = READ_ONCE(settings->value[LEDBAT_MIN_WINDOW]);
-	ca->slow_start = READ_ONCE(settings->value[LEDBAT_SLOW_START]);
+	ca->target_us = ledbat_setting_of(sk, LEDBAT_TARGET_US);
+	ca->min_window = ledbat_setting_of(sk, LEDBAT_MIN_WINDOW);
+	ca->slow_start = ledbat_setting_of(sk, LEDBAT_SLOW_START);
 	ca->round_end = tp->snd_una - 1;
 
 	/* set-up of an accepted connection must not sleep */
@@ -285,10 +326,12 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	else
 		delay = kzalloc(sizeof(*delay), GFP_ATOMIC | __GFP_NOWARN);
 	if (delay) {
-		delay->slots = READ_ONCE(settings->value[LEDBAT_BASE_HISTORY]);
-		delay->filter = READ_ONCE(settings->value[LEDBAT_CURRENT_FILTER]);
-		delay->source = tp->rx_opt.tstamp_ok ? source : LEDBAT_ROUND_TRIP;
-		delay->bounded = variant->standard;
+		delay->slots = ledbat_setting_of(sk, LEDBAT_BASE_HISTORY);
+		delay->filter = ledbat_setting_of(sk, LEDBAT_CURRENT_FILTER);
+		if (!tp->rx_opt.tstamp_ok)
+			source = LEDBAT_ROUND_TRIP;
+		delay->source = source;
+		delay->bounded = ledbat_variant_of(sk)->standard;
 	}
 	ca->delay = delay;
 
@@ -296,8 +339,9 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	ca->reno_ssthresh = tp->snd_ssthresh;
 	if (!ca->slow_start && icsk->icsk_ca_state <= TCP_CA_Disorder)
 		ledbat_lower_threshold(sk);
-	if (READ_ONCE(settings->value[LEDBAT_PACING]))
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	if (ledbat_setting_of(sk, LEDBAT_PACING))
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
+			SK_PACING_NEEDED);
 }
 
 void ledbat_init(struct sock *sk)
@@ -310,7 +354,10 @@ void ledbat_init_from_round_trips(struct sock *sk)
 	ledbat_set_up(sk, LEDBAT_ROUND_TRIP);
 }
 
-/* A connection that switches to this control keeps its window; a new one has sent nothing but its SYN. */
+/*
+ * A connection that switches to this control keeps its window; a new one has
+ * sent nothing but its SYN.
+ */
 void ledbat_start_small(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -319,7 +366,7 @@ void ledbat_start_small(struct sock *sk)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_CWND));
 }
 
-/* Leave the threshold as Reno would have kept it, for a control that may follow. */
+/* Leave the threshold as Reno would have kept it, for who may follow. */
 void ledbat_release(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -334,18 +381,22 @@ void ledbat_release(struct sock *sk)
 		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
 }
 
-size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
+		       union tcp_cc_info *info)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
 	const struct ledbat_delay *delay = ca->delay;
 	struct ledbat_info answer = { .target_us = ca->target_us };
 
 	BUILD_BUG_ON(sizeof(answer) > sizeof(*info));
-	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+	if (!(ext & BIT(INET_DIAG_VEGASINFO - 1)))
 		return 0;
 	if (delay) {
-		answer.base_delay_us = delay->first_sample + ledbat_base_of(delay)->smallest_us;
-		answer.current_delay_us = delay->first_sample + delay->current_us;
+		const struct ledbat_base *base = ledbat_base_of(delay);
+
+		answer.base_delay_us = delay->first_sample + base->smallest_us;
+		answer.current_delay_us = delay->first_sample +
+					  delay->current_us;
 		answer.queuing_delay_us = ledbat_queuing_delay_us(delay);
 		answer.source = delay->source;
 	}
@@ -356,6 +407,7 @@ size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *i
 
 static int __init ledbat_register(void)
 {
+	struct tcp_congestion_ops *ops;
 	int error, i;
 
 	BUILD_BUG_ON(sizeof(struct ledbat) > ICSK_CA_PRIV_SIZE);
@@ -364,7 +416,8 @@ static int __init ledbat_register(void)
 	if (error)
 		return error;
 	for (i = 0; i < LEDBAT_VARIANTS; i++) {
-		error = tcp_register_congestion_control(&ledbat_variants[i].ops);
+		ops = &ledbat_variants[i].ops;
+		error = tcp_register_congestion_control(ops);
 		if (error)
 			goto undo;
 	}

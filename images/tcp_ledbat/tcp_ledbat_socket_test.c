@@ -179,7 +179,9 @@ static void delay_of_one_way(struct kunit *test)
 	sample(sk, 1, 0);
 	sample(sk, 1, 12000);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 12000U);
-	/* what acknowledges nothing, has no stamp or echoes none, says nothing */
+	/*
+	 * what acknowledges nothing, has no stamp or echoes none, says nothing
+	 */
 	sample(sk, 0, 30000);
 	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
 	sample(sk, 1, 30000);
@@ -209,7 +211,10 @@ static void stamps_of_milliseconds(struct kunit *test)
 }
 #endif
 
-/* The source of delays after some seconds in which the other host stamps in ticks of this length. */
+/*
+ * The source of delays after some seconds in which the other host stamps in
+ * ticks of this length.
+ */
 static int source_after(struct kunit *test, u32 tick_us, int seconds)
 {
 	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
@@ -220,7 +225,8 @@ static int source_after(struct kunit *test, u32 tick_us, int seconds)
 
 	for (i = 0; i < seconds * 100; i++) {
 		tp->tcp_mstamp += 10 * USEC_PER_MSEC;
-		tp->rx_opt.rcv_tsval = 7 + div_u64(tp->tcp_mstamp - begin, tick_us);
+		tp->rx_opt.rcv_tsval =
+			7 + div_u64(tp->tcp_mstamp - begin, tick_us);
 		tp->rx_opt.rcv_tsecr = tp->tcp_mstamp;
 		inet_csk(sk)->icsk_ca_ops->pkts_acked(sk, &taken);
 	}
@@ -233,9 +239,12 @@ static void clocks_that_differ(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, source_after(test, 1, 5), (int)LEDBAT_ONE_WAY);
 	KUNIT_EXPECT_EQ(test, source_after(test, 1000, 1), (int)LEDBAT_ONE_WAY);
-	KUNIT_EXPECT_EQ(test, source_after(test, 1000, 3), (int)LEDBAT_ROUND_TRIP);
-	KUNIT_EXPECT_EQ(test, source_after(test, 4000, 3), (int)LEDBAT_ROUND_TRIP);
-	KUNIT_EXPECT_EQ(test, source_after(test, 10000, 3), (int)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, source_after(test, 1000, 3),
+			(int)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, source_after(test, 4000, 3),
+			(int)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, source_after(test, 10000, 3),
+			(int)LEDBAT_ROUND_TRIP);
 }
 
 static void no_stamps(struct kunit *test)
@@ -337,7 +346,9 @@ static void window_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 12U);
 	ledbat_set_window(sk, 50ULL * ca->target_us);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 12U);
-	/* a fraction of a larger window is less than a packet of a smaller one */
+	/*
+	 * a fraction of a larger window is less than a packet of a smaller one
+	 */
 	tp->snd_cwnd = 4;
 	ca->credit_us = 9LL * ca->target_us;
 	ledbat_add_credit(sk, 0);
@@ -524,7 +535,9 @@ static void ldmin(struct kunit *test)
 	struct sock *sk = old_socket(test, LEDBAT_LDMIN, 20);
 
 	sample(sk, 1, 0);
-	/* a millisecond above TARGET: a packet less, and a little; then three */
+	/*
+	 * a millisecond above TARGET: a packet less, and a little; then three
+	 */
 	round_trip(sk, 26000);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 18U);
 	round_trip(sk, 28000);
@@ -615,7 +628,8 @@ static void pp_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_FIRST_SLOW_START);
 	window = cwnd_of(sk);
 	round_trip(sk, 46000);
-	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_BEFORE_FIRST_SLOWDOWN);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase,
+			(u32)LEDBATPP_BEFORE_FIRST_SLOWDOWN);
 	KUNIT_EXPECT_LE(test, cwnd_of(sk), window + 1);
 	/* two round trips later two packets, for two round trips */
 	before = 0;
@@ -641,8 +655,10 @@ static void pp_life(struct kunit *test)
 	/* the next one after nine times as long */
 	while (ca->phase == LEDBATPP_RUNNING)
 		round_trip(sk, 30000);
-	KUNIT_EXPECT_GE(test, tp->tcp_mstamp - regained, 8 * (regained - slowed));
-	KUNIT_EXPECT_LE(test, tp->tcp_mstamp - regained, 10 * (regained - slowed));
+	KUNIT_EXPECT_GE(test, tp->tcp_mstamp - regained,
+			8 * (regained - slowed));
+	KUNIT_EXPECT_LE(test, tp->tcp_mstamp - regained,
+			10 * (regained - slowed));
 	release(sk);
 }
 
@@ -736,17 +752,28 @@ static void settings(struct kunit *test)
 	const struct kernel_param of_md = { .arg = md };
 
 	/* what RFC 6817 says MUST be */
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "100001"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "min_window", "3"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "gain_ppm", "1000001"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "slow_start", "2"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "beta_ppm", "5"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", "999"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=20000,beta_ppm=700000\n", &of_md), 0);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "100001"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "min_window", "3"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "gain_ppm", "1000001"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "slow_start", "2"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "beta_ppm", "5"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", "999"),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(md, "target_us", NULL),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_set_defaults("target_us=20000,beta_ppm=700000\n",
+					    &of_md),
+			0);
 	KUNIT_EXPECT_EQ(test, md->defaults.value[LEDBAT_TARGET_US], 20000U);
 	KUNIT_EXPECT_EQ(test, md->defaults.value[LEDBAT_BETA_PPM], 700000U);
-	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=x", &of_md), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=x", &of_md),
+			-EINVAL);
 	md->defaults = kept;
 }
 
@@ -764,11 +791,13 @@ static void change_over_at_any_time(struct kunit *test)
 	int round, step;
 
 	for (round = 0; round < 200; round++) {
-		struct sock *sk = old_socket(test, drawn(&state, LEDBAT_VARIANTS),
+		struct sock *sk = old_socket(test,
+					     drawn(&state, LEDBAT_VARIANTS),
 					     2 + drawn(&state, 100));
 		struct inet_connection_sock *icsk = inet_csk(sk);
 		struct tcp_sock *tp = tcp_sk(sk);
-		u32 reno = TCP_INFINITE_SSTHRESH;	/* what Reno would have kept */
+		/* what Reno would have kept */
+		u32 reno = TCP_INFINITE_SSTHRESH;
 
 		for (step = 0; step < 100; step++) {
 			u32 cwnd = cwnd_of(sk);
@@ -777,7 +806,8 @@ static void change_over_at_any_time(struct kunit *test)
 			case 0:	/* a loss, and its end */
 				reno = max(cwnd / 2, 2U);
 				tp->prior_cwnd = cwnd;
-				tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
+				tp->snd_ssthresh =
+					icsk->icsk_ca_ops->ssthresh(sk);
 				icsk->icsk_ca_state = TCP_CA_Recovery;
 				break;
 			case 1:
@@ -792,7 +822,8 @@ static void change_over_at_any_time(struct kunit *test)
 				break;
 			case 2:	/* a timeout */
 				reno = max(cwnd / 2, 2U);
-				tp->snd_ssthresh = icsk->icsk_ca_ops->ssthresh(sk);
+				tp->snd_ssthresh =
+					icsk->icsk_ca_ops->ssthresh(sk);
 				icsk->icsk_ca_state = TCP_CA_Open;
 				tcp_snd_cwnd_set(tp, 1);
 				ledbat_cwnd_event(sk, CA_EVENT_LOSS);
@@ -802,7 +833,9 @@ static void change_over_at_any_time(struct kunit *test)
 				KUNIT_ASSERT_GE(test, tp->snd_ssthresh, reno);
 				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
 				icsk->icsk_ca_ops =
-					&ledbat_variants[drawn(&state, LEDBAT_VARIANTS)].ops;
+					&ledbat_variants[drawn(&state,
+							       LEDBAT_VARIANTS)]
+						 .ops;
 				memset(inet_csk_ca(sk), 0, ICSK_CA_PRIV_SIZE);
 				icsk->icsk_ca_ops->init(sk);
 				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
@@ -810,7 +843,8 @@ static void change_over_at_any_time(struct kunit *test)
 			default:
 				tp->tcp_mstamp += drawn(&state, 100000);
 				if (icsk->icsk_ca_state == TCP_CA_Open)
-					ack(sk, 1 + drawn(&state, 3), drawn(&state, 200000));
+					ack(sk, 1 + drawn(&state, 3),
+					    drawn(&state, 200000));
 				else
 					sample(sk, 1, drawn(&state, 200000));
 			}

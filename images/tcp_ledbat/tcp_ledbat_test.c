@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the arithmetic in delay.h and window.h. Cases named like icccn-fig1-controller-conformance/e01 test a
- * paper's statement about its controller; the others test what an RFC or a draft asks for, and robustness.
+ * KUnit tests of the arithmetic in delay.h and window.h. Cases named like
+ * icccn-fig1-controller-conformance/e01 test a paper's statement about its
+ * controller; the others test what an RFC or a draft asks for, and robustness.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -27,10 +28,14 @@ static s64 exact(const struct flow *flow)
 static void ack(struct flow *flow, s64 credit_us)
 {
 	flow->credit_us += credit_us;
-	flow->cwnd = ledbat_apply_credit(&flow->credit_us, flow->cwnd, TARGET_US, 1);
+	flow->cwnd = ledbat_apply_credit(&flow->credit_us, flow->cwnd,
+					 TARGET_US, 1);
 }
 
-/* Change of the window in an RTT in which every packet's ACK sees this delay, in 1/target of a packet. */
+/*
+ * Change of the window in an RTT in which every packet's ACK sees this delay,
+ * in 1/target of a packet.
+ */
 static s64 change_in_rtt(u32 cwnd, u32 queuing_us)
 {
 	struct flow flow = { .cwnd = cwnd };
@@ -60,14 +65,27 @@ static void sample(struct ledbat_delay *delay, s32 sample_us, u32 now)
 	ledbat_update_current(delay, sample_us, 0);
 }
 
+/* A sample of two stamps, of which each unit is `unit_us`. */
+static void difference_sample(struct ledbat_delay *delay, u32 difference,
+			      s32 unit_us)
+{
+	sample(delay, ledbat_relative_us(delay, difference, unit_us), 0);
+}
+
 static struct ledbat_delay new_delay(u8 slots, u8 filter)
 {
 	return (struct ledbat_delay){ .slots = slots, .filter = filter };
 }
 
+/* How far a change of the window is from packets, in 1/target of 1/1000. */
+static s64 off_by(s64 change, s64 thousandths)
+{
+	return abs(change * 1000 - thousandths * TARGET_US);
+}
+
 /* Within a hundredth of a packet; precision() tests the sharp bound. */
-#define EXPECT_PACKETS(test, change, thousandths)							\
-	KUNIT_EXPECT_LE(test, abs((s64)(change) * 1000 - (s64)(thousandths) * (s64)TARGET_US), 10LL * TARGET_US)
+#define EXPECT_PACKETS(test, change, thousandths)			\
+	KUNIT_EXPECT_LE(test, off_by(change, thousandths), 10LL * TARGET_US)
 
 /* ICCCN 2010 */
 
@@ -78,7 +96,10 @@ static void plus_one(struct kunit *test)
 
 static void minus_one(struct kunit *test)
 {
-	/* within the RTT the window falls, and with it the divisor: 1 / 50 of a packet */
+	/*
+	 * within the RTT the window falls, and with it the divisor: 1 / 50 of a
+	 * packet
+	 */
 	EXPECT_PACKETS(test, change_in_rtt(200, 2 * TARGET_US), -1000);
 }
 
@@ -120,7 +141,9 @@ static void history_of_ten_minutes(struct kunit *test)
 static void offset_cancels(struct kunit *test)
 {
 	static const s32 offsets_ms[] = { -1000000, 0, 1000000 };
-	static const u32 delays_ms[] = { 30, 25, 28, 60, 90, 25, 26, 50, 75, 25 };
+	static const u32 delays_ms[] = {
+		30, 25, 28, 60, 90, 25, 26, 50, 75, 25
+	};
 	struct flow flows[ARRAY_SIZE(offsets_ms)];
 	int i, j;
 
@@ -129,12 +152,17 @@ static void offset_cancels(struct kunit *test)
 
 		flows[i] = (struct flow){ .cwnd = 10 };
 		for (j = 0; j < 1000; j++) {
-			const u32 difference = delays_ms[j % ARRAY_SIZE(delays_ms)] + (u32)offsets_ms[i];
+			const int k = j % ARRAY_SIZE(delays_ms);
+			const u32 offset_ms = offsets_ms[i];
 
-			sample(&delay, ledbat_relative_us(&delay, difference, USEC_PER_MSEC), 0);
-			ack(&flows[i], ledbat_linear_us(TARGET_US, ledbat_queuing_delay_us(&delay)));
+			difference_sample(&delay, delays_ms[k] + offset_ms,
+					  USEC_PER_MSEC);
+			ack(&flows[i],
+			    ledbat_linear_us(TARGET_US,
+					     ledbat_queuing_delay_us(&delay)));
 			KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay),
-					(delays_ms[j % ARRAY_SIZE(delays_ms)] - (j ? 25 : 30)) * USEC_PER_MSEC);
+					(delays_ms[k] - (j ? 25 : 30)) *
+					USEC_PER_MSEC);
 		}
 		KUNIT_EXPECT_EQ(test, flows[i].cwnd, flows[0].cwnd);
 		KUNIT_EXPECT_EQ(test, flows[i].credit_us, flows[0].credit_us);
@@ -146,8 +174,10 @@ static void never_faster_than_tcp(struct kunit *test)
 	u32 cwnd, queuing_us;
 
 	for (cwnd = 1; cwnd < 300; cwnd += 7)
-		for (queuing_us = 0; queuing_us < 3 * TARGET_US; queuing_us += 1111)
-			KUNIT_EXPECT_LE(test, change_in_rtt(cwnd, queuing_us), (s64)TARGET_US);
+		for (queuing_us = 0; queuing_us < 3 * TARGET_US;
+		     queuing_us += 1111)
+			KUNIT_EXPECT_LE(test, change_in_rtt(cwnd, queuing_us),
+					(s64)TARGET_US);
 }
 
 static void proportional(struct kunit *test)
@@ -176,7 +206,8 @@ static void like_aimd_without_delay(struct kunit *test)
 		aimd++;
 		if (rtt % 60 == 0) {
 			flow.cwnd = ledbat_halved(flow.cwnd, 1);
-			flow.credit_us = min(flow.credit_us, (s64)flow.cwnd * TARGET_US - 1);
+			flow.credit_us = min(flow.credit_us,
+					     (s64)flow.cwnd * TARGET_US - 1);
 			aimd /= 2;
 		}
 		KUNIT_EXPECT_LE(test, abs((int)flow.cwnd - (int)aimd), 1);
@@ -230,18 +261,32 @@ static s64 min_decrease_in_rtt(u32 cwnd, u32 queuing_us, u32 packets)
 	u32 i;
 
 	for (i = 0; i < cwnd; i++)
-		ack(&flow, ledbat_min_decrease_us(TARGET_US, queuing_us, packets));
+		ack(&flow,
+		    ledbat_min_decrease_us(TARGET_US, queuing_us, packets));
 	return exact(&flow) - (s64)cwnd * TARGET_US;
 }
 
 static void at_least_a_packet(struct kunit *test)
 {
 	EXPECT_PACKETS(test, min_decrease_in_rtt(300, TARGET_US + 1, 1), -1000);
-	EXPECT_PACKETS(test, min_decrease_in_rtt(300, TARGET_US + 1000, 1), -1000);
-	EXPECT_PACKETS(test, min_decrease_in_rtt(900, TARGET_US + 2500, 1), -2500);
-	EXPECT_PACKETS(test, min_decrease_in_rtt(900, TARGET_US + 1000, 2), -2000);
-	KUNIT_EXPECT_EQ(test, ledbat_min_decrease_us(TARGET_US, TARGET_US, 1), 0LL);
-	KUNIT_EXPECT_EQ(test, ledbat_min_decrease_us(TARGET_US, 0, 1), (s64)TARGET_US);
+	EXPECT_PACKETS(test, min_decrease_in_rtt(300, TARGET_US + 1000, 1),
+		       -1000);
+	EXPECT_PACKETS(test, min_decrease_in_rtt(900, TARGET_US + 2500, 1),
+		       -2500);
+	EXPECT_PACKETS(test, min_decrease_in_rtt(900, TARGET_US + 1000, 2),
+		       -2000);
+	KUNIT_EXPECT_EQ(test, ledbat_min_decrease_us(TARGET_US, TARGET_US, 1),
+			0LL);
+	KUNIT_EXPECT_EQ(test, ledbat_min_decrease_us(TARGET_US, 0, 1),
+			(s64)TARGET_US);
+}
+
+/* What ledbat_md leaves of a window with its default of beta. */
+static u32 multiplied(s64 *credit_us, u32 cwnd)
+{
+	const u64 window = ledbat_multiplied((u64)cwnd * TARGET_US, 600000);
+
+	return ledbat_set_exact_window(credit_us, window, TARGET_US, 1);
 }
 
 static void beta(struct kunit *test)
@@ -249,40 +294,52 @@ static void beta(struct kunit *test)
 	s64 credit_us = 0;
 	u32 cwnd;
 
-	cwnd = ledbat_set_exact_window(&credit_us, ledbat_multiplied(55ULL * TARGET_US, 600000), TARGET_US, 1);
+	cwnd = multiplied(&credit_us, 55);
 	KUNIT_EXPECT_EQ(test, cwnd, 33U);
 	KUNIT_EXPECT_EQ(test, credit_us, 0LL);
 	/* 0.6 * 54 = 32.4: the fraction is kept */
-	cwnd = ledbat_set_exact_window(&credit_us, ledbat_multiplied(54ULL * TARGET_US, 600000), TARGET_US, 1);
+	cwnd = multiplied(&credit_us, 54);
 	KUNIT_EXPECT_EQ(test, cwnd, 32U);
 	KUNIT_EXPECT_EQ(test, credit_us, 32LL * TARGET_US * 4 / 10);
-	cwnd = ledbat_set_exact_window(&credit_us, ledbat_multiplied(1ULL * TARGET_US, 600000), TARGET_US, 1);
+	cwnd = multiplied(&credit_us, 1);
 	KUNIT_EXPECT_EQ(test, cwnd, 1U);
 }
 
-/* What ledbat_mdvar leaves of a window, before the three packets, in 1/10000. */
+/*
+ * What ledbat_mdvar leaves of a window, before the three packets, in 1/10000.
+ */
 static u64 mdvar_share(u32 base_rtt_us)
 {
 	const u64 window = 1000000ULL * TARGET_US;
+	const u64 kept = LEDBAT_MDVAR_PACKETS * TARGET_US +
+		ledbat_drained(window, TARGET_US, base_rtt_us + TARGET_US);
 
-	return div64_u64((ledbat_drained(window, TARGET_US, base_rtt_us + TARGET_US) +
-			  LEDBAT_MDVAR_PACKETS * TARGET_US) * 10000 + window / 2, window);
+	return div64_u64(kept * 10000 + window / 2, window);
 }
 
 static void three_packets_more(struct kunit *test)
 {
 	const u64 window = 65ULL * TARGET_US;
 
-	KUNIT_EXPECT_EQ(test, window * 40 / 65 - ledbat_drained(window, TARGET_US, 65000), 3ULL * TARGET_US);
+	KUNIT_EXPECT_EQ(test,
+			window * 40 / 65 -
+				ledbat_drained(window, TARGET_US, 65000),
+			3ULL * TARGET_US);
 	/* never below zero, whatever the window and the RTT */
-	KUNIT_EXPECT_EQ(test, ledbat_drained(3ULL * TARGET_US, TARGET_US, 65000), 0ULL);
-	KUNIT_EXPECT_EQ(test, ledbat_drained(window, TARGET_US, TARGET_US), 0ULL);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_drained(3ULL * TARGET_US, TARGET_US, 65000),
+			0ULL);
+	KUNIT_EXPECT_EQ(test, ledbat_drained(window, TARGET_US, TARGET_US),
+			0ULL);
 	KUNIT_EXPECT_EQ(test, ledbat_drained(window, TARGET_US, 0), 0ULL);
 }
 
 static void once_per_rtt(struct kunit *test)
 {
-	/* an ACK of data sent before the decrease does not end its RTT, one of later data does; also across a wrap */
+	/*
+	 * an ACK of data sent before the decrease does not end its RTT, one of
+	 * later data does; also across a wrap
+	 */
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(1000, 50000));
 	KUNIT_EXPECT_FALSE(test, ledbat_round_over(50000, 50000));
 	KUNIT_EXPECT_TRUE(test, ledbat_round_over(50001, 50000));
@@ -305,7 +362,8 @@ static void noise_filter(struct kunit *test)
 		sample(&one, samples_us[i], 0);
 		sample(&two, samples_us[i], 0);
 		KUNIT_EXPECT_EQ(test, one.current_us, samples_us[i]);
-		KUNIT_EXPECT_EQ(test, two.current_us, min(samples_us[i], samples_us[max(i - 1, 0)]));
+		KUNIT_EXPECT_EQ(test, two.current_us,
+				min(samples_us[i], samples_us[max(i - 1, 0)]));
 	}
 }
 
@@ -326,17 +384,25 @@ static void slow_above_target(struct kunit *test)
 
 static void beta_trades_queue_for_use(struct kunit *test)
 {
-	/* At the crossing the window is (base + TARGET) worth of packets; the part beyond base is in the queue. */
+	/*
+	 * At the crossing the window is (base + TARGET) worth of packets; the
+	 * part beyond base is in the queue.
+	 */
 	static const u32 base_us[] = { 10000, 20000, 40000, 60000, 100000 };
 	u32 i, beta_ppm;
 
 	for (i = 0; i < ARRAY_SIZE(base_us); i++) {
 		const u32 rtt_us = base_us[i] + TARGET_US;
-		const u32 drains_ppm = LEDBAT_PPM - div_u64((u64)TARGET_US * LEDBAT_PPM, rtt_us);
-		const u64 window = (u64)rtt_us * TARGET_US;	/* a packet per microsecond */
+		const u32 drains_ppm =
+			LEDBAT_PPM -
+			div_u64((u64)TARGET_US * LEDBAT_PPM, rtt_us);
+		/* a packet per microsecond */
+		const u64 window = (u64)rtt_us * TARGET_US;
 
-		for (beta_ppm = 200000; beta_ppm < LEDBAT_PPM; beta_ppm += 50000) {
-			const bool queue = ledbat_multiplied(window, beta_ppm) > (u64)base_us[i] * TARGET_US;
+		for (beta_ppm = 200000; beta_ppm < LEDBAT_PPM;
+		     beta_ppm += 50000) {
+			const bool queue = ledbat_multiplied(window, beta_ppm) >
+					   (u64)base_us[i] * TARGET_US;
 
 			KUNIT_EXPECT_EQ(test, queue, beta_ppm > drains_ppm);
 		}
@@ -354,7 +420,8 @@ static struct kunit_case eunice[] = {
 	CASE("eunice-sec3-controller-conformance/e11", mdvar_at_40_ms),
 	CASE("eunice-sec3-controller-conformance/e12", mdvar_at_20_ms),
 	CASE("eunice-sec3-controller-conformance/e13", slow_above_target),
-	CASE("eunice-sec3-controller-conformance/e14", beta_trades_queue_for_use),
+	CASE("eunice-sec3-controller-conformance/e14",
+	     beta_trades_queue_for_use),
 	{}
 };
 
@@ -394,11 +461,13 @@ static void falls_beyond_target_only(struct kunit *test)
 
 	for (change_us = 0; change_us < 4 * TARGET_US; change_us += 100) {
 		struct ledbat_delay delay = new_delay(10, 1);
+		s64 step_us;
 
 		sample(&delay, 0, 0);
 		sample(&delay, change_us, 0);
-		KUNIT_EXPECT_EQ(test, ledbat_linear_us(TARGET_US, ledbat_queuing_delay_us(&delay)) < 0,
-				change_us > TARGET_US);
+		step_us = ledbat_linear_us(TARGET_US,
+					   ledbat_queuing_delay_us(&delay));
+		KUNIT_EXPECT_EQ(test, step_us < 0, change_us > TARGET_US);
 	}
 }
 
@@ -410,7 +479,8 @@ static void grows_fastest_after_a_drop(struct kunit *test)
 	sample(&delay, 25000, 0);
 	sample(&delay, -30000, 0);
 	KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay), 0U);
-	EXPECT_PACKETS(test, change_in_rtt(50, ledbat_queuing_delay_us(&delay)), 1000);
+	EXPECT_PACKETS(test, change_in_rtt(50, ledbat_queuing_delay_us(&delay)),
+		       1000);
 }
 
 static void size_of_a_drop_is_nothing(struct kunit *test)
@@ -418,7 +488,10 @@ static void size_of_a_drop_is_nothing(struct kunit *test)
 	static const s32 drops_us[] = { -30000, -60000, -90000 };
 	int i;
 
-	/* the base delay follows at once: from the next sample on, the controller sees only the queue */
+	/*
+	 * the base delay follows at once: from the next sample on, the
+	 * controller sees only the queue
+	 */
 	for (i = 0; i < ARRAY_SIZE(drops_us); i++) {
 		struct ledbat_delay delay = new_delay(10, 1);
 
@@ -446,7 +519,10 @@ static struct kunit_case aina[] = {
 
 /* Not from a paper */
 
-/* One per cent over 100 RTTs, at the windows of 2 and 10 Mbit/s with 1500 bytes and 50 ms. */
+/*
+ * One per cent over 100 RTTs, at the windows of 2 and 10 Mbit/s with 1500 bytes
+ * and 50 ms.
+ */
 static void precision(struct kunit *test)
 {
 	static const u32 windows[] = { 8, 42 };
@@ -454,14 +530,18 @@ static void precision(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(windows); i++) {
 		const s64 up = change_in_rtts(windows[i], 0, 100);
-		const s64 down = change_in_rtts(windows[i] + 100, 2 * TARGET_US, 100);
+		const s64 down =
+			change_in_rtts(windows[i] + 100, 2 * TARGET_US, 100);
 
-		KUNIT_EXPECT_LE(test, abs(up - 100LL * TARGET_US), 1LL * TARGET_US);
-		KUNIT_EXPECT_LE(test, abs(down + 100LL * TARGET_US), 1LL * TARGET_US);
+		KUNIT_EXPECT_LE(test, abs(up - 100LL * TARGET_US),
+				1LL * TARGET_US);
+		KUNIT_EXPECT_LE(test, abs(down + 100LL * TARGET_US),
+				1LL * TARGET_US);
 	}
 }
 
-static void counts(struct kunit *test, struct flow *flow, s64 step_us, u32 cwnd, s64 count_us)
+static void counts(struct kunit *test, struct flow *flow, s64 step_us, u32 cwnd,
+		   s64 count_us)
 {
 	flow->credit_us += step_us;
 	flow->cwnd = ledbat_counted(&flow->credit_us, flow->cwnd, TARGET_US, 1);
@@ -482,17 +562,20 @@ static void whole_packets(struct kunit *test)
 
 static void stamps_wrap(struct kunit *test)
 {
-	static const u32 starts[] = { 0, 1, 0x7ffffff0, 0x80000000, 0xfffffff0, 0xffffffff };
+	static const u32 starts[] = {
+		0, 1, 0x7ffffff0, 0x80000000, 0xfffffff0, 0xffffffff
+	};
 	int i, unit_us;
 
 	for (unit_us = 1; unit_us <= 1000; unit_us *= 1000)
 		for (i = 0; i < ARRAY_SIZE(starts); i++) {
 			struct ledbat_delay delay = new_delay(10, 1);
 
-			sample(&delay, ledbat_relative_us(&delay, starts[i], unit_us), 0);
-			sample(&delay, ledbat_relative_us(&delay, starts[i] - 10, unit_us), 0);
-			sample(&delay, ledbat_relative_us(&delay, starts[i] + 20, unit_us), 0);
-			KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay), 30U * unit_us);
+			difference_sample(&delay, starts[i], unit_us);
+			difference_sample(&delay, starts[i] - 10, unit_us);
+			difference_sample(&delay, starts[i] + 20, unit_us);
+			KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay),
+					30U * unit_us);
 		}
 }
 
@@ -509,7 +592,10 @@ static void jiffies_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 9);
 }
 
-/* Clocks that drift apart by 100 ppm: the error of the estimate is the drift over a history's length, and no more. */
+/*
+ * Clocks that drift apart by 100 ppm: the error of the estimate is the drift
+ * over a history's length, and no more.
+ */
 static void skew(struct kunit *test)
 {
 	struct ledbat_delay delay = new_delay(10, 1);
@@ -531,7 +617,10 @@ static void never_a_negative_queue(struct kunit *test)
 {
 	struct ledbat_delay delay = new_delay(1, 4);
 
-	/* the current delay includes a sample of the minute that the base delay has forgotten */
+	/*
+	 * the current delay includes a sample of the minute that the base delay
+	 * has forgotten
+	 */
 	sample(&delay, 0, 0);
 	sample(&delay, 50, LEDBAT_SLOT_JIFFIES);
 	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 50);
@@ -551,7 +640,8 @@ static void long_idle(struct kunit *test)
 /* Against a plain search, with a window that changes. */
 static void smallest_of_many(struct kunit *test)
 {
-	struct ledbat_history *history = kunit_kzalloc(test, sizeof(*history), GFP_KERNEL);
+	struct ledbat_history *history =
+		kunit_kzalloc(test, sizeof(*history), GFP_KERNEL);
 	s32 *all = kunit_kcalloc(test, 5000, sizeof(*all), GFP_KERNEL);
 	u32 state = 1, i, j, m;
 
@@ -572,9 +662,11 @@ static void smallest_of_many(struct kunit *test)
 	/* rising without end: the oldest are forgotten */
 	for (i = 0; i < 2 * LEDBAT_HISTORY_LENGTH; i++)
 		ledbat_remember(history, 200000 + i);
-	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, LEDBAT_HISTORY_LENGTH),
+	KUNIT_EXPECT_EQ(test,
+			ledbat_smallest_us(history, LEDBAT_HISTORY_LENGTH),
 			200000 + LEDBAT_HISTORY_LENGTH);
-	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, 1), 200000 + 2 * LEDBAT_HISTORY_LENGTH - 1);
+	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, 1),
+			200000 + 2 * LEDBAT_HISTORY_LENGTH - 1);
 }
 
 /* RFC 6817, with the vectors of ns-3's tests of its TcpLedbat, in packets. */
@@ -584,18 +676,26 @@ static void rfc6817_vectors(struct kunit *test)
 	s64 credit_us;
 	u32 cwnd;
 
-	/* 2 ms of queue, 2 packets acknowledged at a window of 2: 2 + 0.98 * 2 / 2 = 2.98 */
+	/*
+	 * 2 ms of queue, 2 packets acknowledged at a window of 2:
+	 * 2 + 0.98 * 2 / 2 = 2.98
+	 */
 	credit_us = ledbat_gain_us(target_us, 2000, LEDBAT_PPM, 2);
 	cwnd = ledbat_apply_credit(&credit_us, 2, target_us, 2);
-	KUNIT_EXPECT_EQ(test, ledbat_exact_window(credit_us, cwnd, target_us), 298000ULL);
+	KUNIT_EXPECT_EQ(test, ledbat_exact_window(credit_us, cwnd, target_us),
+			298000ULL);
 	/* 198 ms: 2 - 0.98 * 2 / 2 = 1.02, below MIN_CWND */
 	credit_us = ledbat_gain_us(target_us, 198000, LEDBAT_PPM, 2);
 	cwnd = ledbat_apply_credit(&credit_us, 2, target_us, 2);
 	KUNIT_EXPECT_EQ(test, cwnd, 2U);
 	KUNIT_EXPECT_EQ(test, credit_us, 0LL);
 	/* GAIN scales both directions */
-	KUNIT_EXPECT_EQ(test, ledbat_gain_us(target_us, 50000, LEDBAT_PPM / 2, 4), 100000LL);
-	KUNIT_EXPECT_EQ(test, ledbat_gain_us(target_us, 150000, LEDBAT_PPM / 2, 4), -100000LL);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_gain_us(target_us, 50000, LEDBAT_PPM / 2, 4),
+			100000LL);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_gain_us(target_us, 150000, LEDBAT_PPM / 2, 4),
+			-100000LL);
 }
 
 static void ledbatpp_gain(struct kunit *test)
@@ -610,18 +710,33 @@ static void ledbatpp_gain(struct kunit *test)
 
 static void ledbatpp_decrease(struct kunit *test)
 {
-	/* W = 100, GAIN = 1/3: at 1.2 TARGET 100 + 1/3 - 20; at 2 TARGET and beyond, a half */
-	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 72000, 3), 6000000ULL + 20000 - 1200000);
-	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 120000, 3), 3000000ULL);
-	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 600000, 3), 3000000ULL);
+	/*
+	 * W = 100, GAIN = 1/3: at 1.2 TARGET 100 + 1/3 - 20; at 2 TARGET and
+	 * beyond, a half
+	 */
+	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 72000, 3),
+			6000000ULL + 20000 - 1200000);
+	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 120000, 3),
+			3000000ULL);
+	KUNIT_EXPECT_EQ(test, ledbatpp_decreased(6000000, 60000, 600000, 3),
+			3000000ULL);
 }
 
 static void fledbat_step(struct kunit *test)
 {
-	/* +1 / w at and below TARGET; at 1.5 TARGET with zeta = 1, half a packet less per ACK */
-	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, 0, LEDBAT_PPM, 40), (s64)TARGET_US);
-	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, TARGET_US, LEDBAT_PPM, 40), (s64)TARGET_US);
-	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, TARGET_US * 3 / 2, LEDBAT_PPM, 40), -19LL * TARGET_US);
+	/*
+	 * +1 / w at and below TARGET; at 1.5 TARGET with zeta = 1, half a
+	 * packet less per ACK
+	 */
+	KUNIT_EXPECT_EQ(test, ledbat_fair_us(TARGET_US, 0, LEDBAT_PPM, 40),
+			(s64)TARGET_US);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_fair_us(TARGET_US, TARGET_US, LEDBAT_PPM, 40),
+			(s64)TARGET_US);
+	KUNIT_EXPECT_EQ(test,
+			ledbat_fair_us(TARGET_US, TARGET_US * 3 / 2, LEDBAT_PPM,
+				       40),
+			-19LL * TARGET_US);
 }
 
 static struct kunit_case others[] = {
@@ -640,10 +755,11 @@ static struct kunit_case others[] = {
 	{}
 };
 
-static struct kunit_suite icccn_suite = { .name = "icccn", .test_cases = icccn };
-static struct kunit_suite eunice_suite = { .name = "eunice", .test_cases = eunice };
-static struct kunit_suite aina_suite = { .name = "aina", .test_cases = aina };
-static struct kunit_suite others_suite = { .name = "others", .test_cases = others };
+#define SUITE(_cases) { .name = #_cases, .test_cases = _cases }
+static struct kunit_suite icccn_suite = SUITE(icccn);
+static struct kunit_suite eunice_suite = SUITE(eunice);
+static struct kunit_suite aina_suite = SUITE(aina);
+static struct kunit_suite others_suite = SUITE(others);
 
 kunit_test_suites(&icccn_suite, &eunice_suite, &aina_suite, &others_suite);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Controller steps: what an ACK adds to the window or takes from it, in integers.
+ * Controller steps: what an ACK adds to the window or takes from it.
  *
- * A window is cwnd whole packets and a credit below one packet. A whole packet costs cwnd * target, because the
- * controllers add (target - queuing delay) / target / cwnd for a packet acknowledged. In this unit that is just
- * target - queuing delay, so no rounding error grows however long a flow runs.
+ * A window is cwnd whole packets and a credit below one packet. A whole packet
+ * costs cwnd * target, because the controllers add (target - queuing delay) /
+ * target / cwnd for a packet acknowledged. In this unit that is just target -
+ * queuing delay, so no rounding error grows however long a flow runs.
  */
 #ifndef LEDBAT_WINDOW_H
 #define LEDBAT_WINDOW_H
@@ -17,12 +18,13 @@
 #define LEDBAT_PPM	1000000
 
 /* TARGET, in milliseconds */
-#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, in the first draft, which all papers evaluate */
+#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, in the papers' draft */
 #define LEDBAT_RFC6817_TARGET	100	/* MUST be at most, in RFC 6817 */
 #define LEDBATPP_TARGET		60
 
 /* Turn credit into packets; the window stays at or above `floor`. */
-static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u32 floor)
+static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us,
+				      u32 floor)
 {
 	while (*credit_us >= (s64)cwnd * target_us) {
 		*credit_us -= (s64)cwnd * target_us;
@@ -40,10 +42,12 @@ static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us, u
 }
 
 /*
- * The same in whole packets, as the authors of ICCCN 2010 published it: what is beyond a packet is dropped, and a step
- * down begins a whole packet below the next step up.
+ * The same in whole packets, as the authors of ICCCN 2010 published it: what is
+ * beyond a packet is dropped, and a step down begins a whole packet below the
+ * next step up.
  */
-static inline u32 ledbat_counted(s64 *count_us, u32 cwnd, u32 target_us, u32 floor)
+static inline u32 ledbat_counted(s64 *count_us, u32 cwnd, u32 target_us,
+				 u32 floor)
 {
 	if (*count_us >= (s64)cwnd * target_us) {
 		*count_us = 0;
@@ -61,7 +65,8 @@ static inline u64 ledbat_exact_window(s64 credit_us, u32 cwnd, u32 target_us)
 	return (u64)cwnd * target_us + div_u64(max(credit_us, 0LL), cwnd);
 }
 
-static inline u32 ledbat_set_exact_window(s64 *credit_us, u64 window, u32 target_us, u32 floor)
+static inline u32 ledbat_set_exact_window(s64 *credit_us, u64 window,
+					  u32 target_us, u32 floor)
 {
 	u32 fraction;
 	const u64 cwnd = div_u64_rem(window, target_us, &fraction);
@@ -74,35 +79,54 @@ static inline u32 ledbat_set_exact_window(s64 *credit_us, u64 window, u32 target
 	return cwnd;
 }
 
-/* Draft-00, RFC 6817 with GAIN 1: +1 packet per RTT without a queue, -1 at twice the target. */
+/*
+ * Draft-00, RFC 6817 with GAIN 1: +1 packet per RTT without a queue, -1 at
+ * twice the target.
+ */
 static inline s64 ledbat_linear_us(u32 target_us, u32 queuing_us)
 {
 	return (s64)target_us - queuing_us;
 }
 
 /* RFC 6817 section 2.4.2: the same, scaled. */
-static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm, u32 acked)
+static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm,
+				 u32 acked)
 {
-	return div_s64(ledbat_linear_us(target_us, queuing_us) * gain_ppm * acked, LEDBAT_PPM);
+	const s64 step_us = ledbat_linear_us(target_us, queuing_us) * acked;
+
+	return div_s64(step_us * gain_ppm, LEDBAT_PPM);
 }
 
 /*
- * EUNICE 2011 section 3.2: above the target GAIN = TARGET * N, which gives N packets per RTT for each millisecond of
- * excess. The paper's stamps are in milliseconds, so any excess is at least one.
+ * EUNICE 2011 section 3.2: above the target GAIN = TARGET * N, which gives N
+ * packets per RTT for each millisecond of excess. The paper's stamps are in
+ * milliseconds, so any excess is at least one.
  */
-static inline s64 ledbat_min_decrease_us(u32 target_us, u32 queuing_us, u32 packets)
+static inline s64 ledbat_min_decrease_us(u32 target_us, u32 queuing_us,
+					 u32 packets)
 {
+	s64 excess_us;
+
 	if (queuing_us <= target_us)
 		return ledbat_linear_us(target_us, queuing_us);
-	return -div_s64((s64)max_t(u32, queuing_us - target_us, USEC_PER_MSEC) * packets * target_us, USEC_PER_MSEC);
+	excess_us = max_t(u32, queuing_us - target_us, USEC_PER_MSEC);
+	return -div_s64(excess_us * packets * target_us, USEC_PER_MSEC);
 }
 
-/* Fair LEDBAT: alpha / w for a packet acknowledged, minus zeta * (queuing delay - target) / target above the target. */
-static inline s64 ledbat_fair_us(u32 target_us, u32 queuing_us, u32 zeta_ppm, u32 cwnd)
+/*
+ * Fair LEDBAT: alpha / w for a packet acknowledged; above the target less
+ * zeta * (queuing delay - target) / target.
+ */
+static inline s64 ledbat_fair_us(u32 target_us, u32 queuing_us, u32 zeta_ppm,
+				 u32 cwnd)
 {
+	u64 excess_us;
+
 	if (queuing_us <= target_us)
 		return target_us;
-	return target_us - (s64)div_u64((u64)(queuing_us - target_us) * zeta_ppm, LEDBAT_PPM) * cwnd;
+	excess_us = queuing_us - target_us;
+	excess_us = div_u64(excess_us * zeta_ppm, LEDBAT_PPM);
+	return target_us - (s64)excess_us * cwnd;
 }
 
 /* EUNICE 2011 section 3.2, MD: w = beta * w. */
@@ -111,7 +135,10 @@ static inline u64 ledbat_multiplied(u64 window, u32 beta_ppm)
 	return mul_u64_u32_div(window, beta_ppm, LEDBAT_PPM);
 }
 
-/* EUNICE 2011 section 3.2 in its erratum's form, MDvar: w = (1 - TARGET / current RTT) * w - 3 packets. */
+/*
+ * EUNICE 2011 section 3.2 in its erratum's form, MDvar:
+ * w = (1 - TARGET / current RTT) * w - 3 packets.
+ */
 #define LEDBAT_MDVAR_PACKETS	3
 
 static inline u64 ledbat_drained(u64 window, u32 target_us, u32 rtt_us)
@@ -124,26 +151,38 @@ static inline u64 ledbat_drained(u64 window, u32 target_us, u32 rtt_us)
 	return kept > extra ? kept - extra : 0;
 }
 
-/* LEDBAT++ section 4.2: GAIN is one over this, so that a flow on a short path does not grow faster than others. */
+/*
+ * LEDBAT++ section 4.2: GAIN is one over this, so that a flow on a short path
+ * does not grow faster than others.
+ */
 #define LEDBATPP_MAX_DIVISOR	16
 
 static inline u32 ledbatpp_gain_divisor(u32 target_us, u32 base_us)
 {
 	if (!base_us)
 		return LEDBATPP_MAX_DIVISOR;
-	return clamp_t(u32, DIV_ROUND_UP(2 * target_us, base_us), 1, LEDBATPP_MAX_DIVISOR);
+	return clamp_t(u32, DIV_ROUND_UP(2 * target_us, base_us), 1,
+		       LEDBATPP_MAX_DIVISOR);
 }
 
-/* LEDBAT++: W += max(GAIN - W * (queuing delay / target - 1), -W / 2), once per RTT above the target. */
-static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us, u32 divisor)
+/*
+ * LEDBAT++, once per RTT above the target:
+ * W += max(GAIN - W * (queuing delay / target - 1), -W / 2).
+ */
+static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us,
+				     u32 divisor)
 {
-	const u64 fall = mul_u64_u32_div(window, queuing_us - target_us, target_us);
+	const u64 fall =
+		mul_u64_u32_div(window, queuing_us - target_us, target_us);
 	const u64 gain = target_us / divisor;
 
 	return max(window + gain - min(fall, window + gain), window / 2);
 }
 
-/* On loss: RFC 6817 section 2.4.2, and with a floor of one packet all the papers' variants. */
+/*
+ * On loss: RFC 6817 section 2.4.2, and with a floor of one packet all the
+ * papers' variants.
+ */
 static inline u32 ledbat_halved(u32 cwnd, u32 floor)
 {
 	return min(cwnd, max(cwnd / 2, floor));
