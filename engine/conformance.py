@@ -37,7 +37,7 @@ def main(names: Sequence[str], into: Path) -> int:
     for name, folder in zip(names, folders, strict=True):
         study = ROOT / folder / "studies" / STUDY
         own_study.write(study, {study / CASES.name: filled(CASES, [name], 1)})
-        if subprocess.run(own_study.pipeline(SNAKEFILE, STUDY, folder), cwd=ROOT, check=False).returncode:
+        if own_study.carry_out(SNAKEFILE, STUDY, folder):
             return 2
     command = [sys.executable, "-m", "analysis", "conformance", *(str(ROOT / folder) for folder in folders)]
     return subprocess.run(command, check=False).returncode

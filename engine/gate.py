@@ -39,7 +39,7 @@ def main(file: Path, client: str | None, into: Path, history: Path | None) -> in
     study = ROOT / folder / "studies" / STUDY
     files = [_find(scenario, file) for scenario in asked["scenarios"]]
     own_study.write(study, {study / one.name: filled(one, [name], asked["seeds"]) for one in files})
-    if subprocess.run(own_study.pipeline(SNAKEFILE, "gate", folder), cwd=ROOT, check=False).returncode:
+    if own_study.carry_out(SNAKEFILE, "gate", folder):
         return UNKNOWN
     words = [str(file), "--results", str(ROOT / folder), "--client", name]
     words += ["--history", str(history)] if history else []

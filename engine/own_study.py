@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -49,15 +51,26 @@ def write(study: Path, texts: dict[Path, str]) -> None:
         expand(file, "full")
 
 
-def pipeline(snakefile: Path, name: str, folder: Path) -> list[str]:
+def _pipeline(snakefile: Path, name: str, folder: Path) -> list[str]:
     """Return the call of Snakemake, for the project's folder; its configuration `name` is the folder."""
     # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
     order = f"{name}= {json.dumps(str(folder), ensure_ascii=False)} "
     return [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
 
 
+def carry_out(snakefile: Path, name: str, folder: Path) -> int:
+    """Return the exit status of the pipeline. If interrupted, end it with its jobs and their guests."""
+    with subprocess.Popen(_pipeline(snakefile, name, folder), cwd=ROOT, start_new_session=True) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
+
+
 def become_pipeline(snakefile: Path, name: str, folder: Path) -> NoReturn:
     """Go on as Snakemake."""
-    command = pipeline(snakefile, name, folder)
+    command = _pipeline(snakefile, name, folder)
     os.chdir(ROOT)
     os.execv(command[0], command)  # noqa: S606 (signals and the exit status are the pipeline's)

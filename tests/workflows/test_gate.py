@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -155,3 +158,27 @@ def test_a_real_gate(tmp_path: Path) -> None:
     }
     assert found == {"fills the link": "passed", "gives way": "broken"}
     assert "broken   gives way (race.yaml): " in done.stdout
+
+
+def at_work(folder: Path) -> list[str]:
+    """Commands of processes, of other processes than this one, that name the folder."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            commands.append((process / "cmdline").read_bytes().decode(errors="replace"))
+    return [command for command in commands if str(folder) in command]
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_ended_it_leaves_no_run_at_work(tmp_path: Path, end: signal.Signals) -> None:
+    file = put(tmp_path, budget("fills the link", "utilization(1, 9) > 0.9"))
+    (tmp_path / "race.yaml").write_text(SCENARIO.replace("duration: 9s", "duration: 20min"))
+    command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not any("testbed\0run" in one for one in at_work(tmp_path)):
+            time.sleep(0.1)
+        process.send_signal(end)
+        _, said = process.communicate()
+    assert process.returncode == 128 + end, said
+    assert said.endswith("finished runs are kept\n")
+    assert at_work(tmp_path) == []
