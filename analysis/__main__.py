@@ -167,6 +167,12 @@ def _interop(options: argparse.Namespace) -> None:
     print(write(options.results))
 
 
+def _check(options: argparse.Namespace) -> None:
+    from analysis.check import write
+
+    print(write(options.results))
+
+
 def _gate(options: argparse.Namespace) -> int:
     import json
 
@@ -205,6 +211,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "compare": _compare,
     "comparison": _comparison,
     "interop": _interop,
+    "check": _check,
     "gate": _gate,
     "conformance": _conformance,
 }
@@ -297,6 +304,9 @@ def _parser() -> argparse.ArgumentParser:
 
     interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
     interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")
+
+    check = commands.add_parser("check", help="whether an implementation keeps its contract, as a page")
+    check.add_argument("--results", type=Path, required=True, help="the folder of a `testbed check`")
 
     comparison = commands.add_parser("comparison", help="the pages of a comparison")
     comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")

@@ -3,9 +3,10 @@
 import copy
 import json
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from scenarios.resolve import Cell, expand
 
 TRANSFER_BYTES = 1_000_000
 NOT_SUPPORTED = 127
+FILE = "check.json"
+FORMAT = 1
+_ANALYSIS = [sys.executable, "-m", "analysis", "check", "--results"]
 _SEED = 1
 _SCENARIO = """\
 experiment: check
@@ -35,56 +39,90 @@ keep_captures: true
 
 @dataclass(frozen=True)
 class Finding:
-    """A demand of the contract, and how the implementation fails it (None: it does not)."""
+    """A demand of the contract, how the implementation fails it (None: it does not), and the folder of its runs."""
 
     demand: str
     wrong: str | None
+    runs: str
 
 
-def main(name: str) -> int:
-    """Print what is right and wrong with implementation `name`; return 0 if all is right.
+def main(name: str, into: Path) -> int:
+    """Print what is right and wrong with implementation `name`, and make a page of it; return 0 if all is right.
+
+    Captures, logs and the page are kept in the folder `into`/`name`; those of an earlier check are replaced.
 
     Raises:
-        EngineError: there is no such implementation, or it has not been built.
+        EngineError: there is no such implementation, it has not been built, or the folder holds something else.
     """
-    wrong = interrupted = False
-    folder = Path(tempfile.mkdtemp(prefix="testbed-check-"))
+    _is_program(name)  # what is asked for wrongly removes nothing
+    folder = into / name
+    _empty(folder)
+    found: list[Finding] = []
+    complete = False
     try:
+        _keep(folder, name, found, complete)
         for finding in check(name, folder):
-            wrong |= bool(finding.wrong)
+            found.append(finding)
             because = f": {finding.wrong}" * bool(finding.wrong)
             print(f"{'wrong' if because else 'ok':6} {finding.demand}{because}", flush=True)
-    except KeyboardInterrupt:
-        interrupted = True
-        raise
+        complete = True
     finally:
-        if wrong or interrupted:
-            print(f"captures and logs are in {folder}", flush=True)
-        else:
-            shutil.rmtree(folder)
-    return int(wrong)
+        _keep(folder, name, found, complete)
+        told = subprocess.run([*_ANALYSIS, str(folder)], capture_output=True, text=True, check=False)
+        print(f"page   {told.stdout}" if told.returncode == 0 else told.stderr, end="", flush=True)
+    return int(any(finding.wrong for finding in found))
+
+
+def _empty(folder: Path) -> None:
+    """Remove what an earlier check left.
+
+    Raises:
+        EngineError: no check left it.
+    """
+    if folder.exists():
+        if not (folder / FILE).is_file():
+            raise EngineError(f"{folder}: found something else; allowed: no such folder, or that of an earlier check")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+
+
+def _keep(folder: Path, name: str, found: Sequence[Finding], complete: bool) -> None:
+    document = {
+        "format": FORMAT,
+        "implementation": name,
+        "complete": complete,
+        "findings": [asdict(finding) for finding in found],
+    }
+    (folder / FILE).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _is_program(name: str) -> bool:
+    known = implementations.known()
+    if name not in known:
+        raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
+    is_program = bool(known[name]["kind"] == "program")
+    if is_program:
+        images.program(name)  # without it, every demand would be reported as unmet
+    return is_program
 
 
 def check(name: str, folder: Path) -> Iterator[Finding]:
     """Yield each demand in turn with what was found; runs go into `folder`."""
-    known = implementations.known()
-    if name not in known:
-        raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
-    is_program = known[name]["kind"] == "program"
-    if is_program:
-        images.program(name)  # without it, every demand would be reported as unmet
+    is_program = _is_program(name)
     scenario = folder / "check" / "check.yaml"
     scenario.parent.mkdir()
     scenario.write_text(_SCENARIO.format(name=name))
     (cell,) = expand(scenario, "full")
-    yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, folder / "transfer", is_program))
-    yield Finding(
-        "sends without end until SIGTERM, and ends within a virtual second of it", _endless(cell, folder / "endless")
-    )
+    runs = "runs/transfer"
+    yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, folder / runs, is_program), runs)
+    runs = "runs/endless"
+    demand = "sends without end until SIGTERM, and ends within a virtual second of it"
+    yield Finding(demand, _endless(cell, folder / runs), runs)
     if is_program:
         for role in ("receiver", "sender"):
-            found = _unknown(cell, folder / f"unknown-to-{role}", role)
-            yield Finding(f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}", found)
+            runs = f"runs/unknown-to-{role}"
+            demand = f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}"
+            yield Finding(demand, _unknown(cell, folder / runs, role), runs)
 
 
 def _transfer(cell: Cell, into: Path, is_program: bool) -> str | None:

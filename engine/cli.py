@@ -142,7 +142,8 @@ def _parser() -> argparse.ArgumentParser:
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
-    trying.set_defaults(action=lambda options: check.main(options.implementation), kept="what was found stands above")
+    trying.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
+    trying.set_defaults(action=_check, kept="what was found stands above")
 
     checking = commands.add_parser("doctor", help="what this host lacks and how to get it")
     checking.set_defaults(action=lambda _: doctor.main())
@@ -272,6 +273,10 @@ def _interop(options: argparse.Namespace) -> NoReturn:
 
 def _conformance(options: argparse.Namespace) -> int:
     return conformance.main(options.implementation, options.into)
+
+
+def _check(options: argparse.Namespace) -> int:
+    return check.main(options.implementation, options.into)
 
 
 def _gate(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render, write_shared
@@ -18,6 +19,7 @@ REPORT: Final = "report/index.html"
 SHIM: Final = "iframe-worker.js"
 # captures and columns stay at home; what pages show and link goes along
 LEFT_OUT: Final = ("*.parquet", "runs", "studies", "logs", ".made-for-*", ".snakemake")
+_ANCHOR: Final = re.compile(r'<a href="([^"#:]+)">(.*?)</a>')
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
@@ -73,20 +75,33 @@ def _reports(results: Path, out: Path) -> list[Part]:
 
 
 def _folders(results: Path, out: Path) -> list[Part]:
-    """Copy the pages of comparisons and of interoperation, a folder each."""
+    """Copy the pages of comparisons, interoperation, conformance and contracts, a folder each."""
     parts = []
     for kind, title, says in (
         ("compare", "Comparison", "Implementations beside each other, in the same scenarios"),
         ("interop", "Interoperation", "Which implementations understand each other"),
+        ("conformance", "Conformance", "What its packets show of RFC 6817, LEDBAT++ and BEP 29"),
+        ("check", "Contract", "Whether an implementation keeps what every scenario relies on"),
     ):
         for index in sorted(results.glob(f"{kind}/*/index.html")):
             _copy(index.parent, out / kind / index.parent.name)
+            _unlink_what_stayed(out / kind / index.parent.name)
             parts.append(Part(f"{kind}/{index.parent.name}/index.html", f"{title}: {index.parent.name}", says))
     return parts
 
 
 def _copy(folder: Path, out: Path) -> None:
     shutil.copytree(folder, out, ignore=shutil.ignore_patterns(*LEFT_OUT))
+
+
+def _unlink_what_stayed(folder: Path) -> None:
+    """Turn links to captures and logs, which are not published, into text."""
+    for page in folder.glob("*.html"):
+
+        def text(link: re.Match[str], folder: Path = folder) -> str:
+            return link[0] if (folder / unquote(link[1])).exists() else f'<span class="soft">{link[2]}</span>'
+
+        page.write_text(_ANCHOR.sub(text, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _documentation(project: Path, out: Path) -> Part:

@@ -24,7 +24,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*report, "--out", str(results / "report")]) == 0
     compared = results / "compare/tcp-cubic-tcp-ledbat"
     (compared / "runs").mkdir(parents=True)
-    (compared / "index.html").write_text("<!doctype html><title>compared</title>")
+    links = "".join(f'<a href="{where}">{where}</a>' for where in ("index.html", "runs/compare/x/seed%3D1/logs/"))
+    (compared / "index.html").write_text(f"<!doctype html><title>compared</title>{links}")
     (compared / "runs/large.parquet").write_text("")
     assert main(["site", "--results", str(results), "--out", str(results / "site")]) == 0
     return results / "site"
@@ -62,6 +63,8 @@ def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
 def test_captures_stay_at_home(site: Path) -> None:
     assert (site / "compare/tcp-cubic-tcp-ledbat/index.html").exists()
     assert list(site.rglob("*.parquet")) == []
+    page = (site / "compare/tcp-cubic-tcp-ledbat/index.html").read_text()
+    assert '<span class="soft">runs/compare/x/seed%3D1/logs/</span>' in page  # nothing is there to be linked
 
 
 def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:

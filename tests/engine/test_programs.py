@@ -1,16 +1,15 @@
 """Programs under test: what a good endpoint leaves, and how each kind of bad one fails its own run only."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -210,36 +209,49 @@ def test_check_takes_nothing_odd_for_what_arrived(toy: Toy, tmp_path: Path, flaw
     assert most_bytes < 100 << 20
 
 
-def test_check_keeps_the_logs_that_it_names(
-    toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_check_makes_a_page_with_the_sentence_and_what_was_left(
+    toy: Toy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy("crashes")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert main(["check", "crashes"]) == 1
+    assert main(["check", "crashes", "--into", str(tmp_path / "checks")]) == 1
     said = capsys.readouterr().out
     named = re.search(r"sender exited with 1: out of luck \(logs in (\S+)\)", said)
     assert named
-    assert Path(named[1], "checked.sender.err").read_text() == "out of luck\n"
-    folder = re.search(r"^captures and logs are in (\S+)$", said, re.MULTILINE)
-    assert folder and named[1].startswith(folder[1])
-    assert Path(named[1]).parent.joinpath("pcap/sender.pcap").stat().st_size > PCAP_HEADER_BYTES
+    page = tmp_path / "checks/crashes/index.html"
+    assert said.endswith(f"page   {page}\n")
+    text = page.read_text()
+    assert "crashes fails 2 of 4 demands" in text
+    assert "Flow checked: sender exited with 1: out of luck." in text
+    links = [page.parent / unquote(link) for link in re.findall(r'<a href="(runs/[^"]+)"', text)]
+    log, capture = (next(one for one in links if one.name == name) for name in ("checked.sender.err", "sender.pcap"))
+    assert log == Path(named[1], "checked.sender.err")
+    assert log.read_text() == "out of luck\n"
+    assert capture.stat().st_size > PCAP_HEADER_BYTES
+    assert all(one.is_file() for one in links)
+
+
+def test_check_replaces_nothing_but_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    precious = tmp_path / "tcp-reno/precious"
+    precious.parent.mkdir()
+    precious.touch()
+    assert main(["check", "tcp-reno", "--into", str(tmp_path)]) == 2
+    assert "found something else; allowed: no such folder, or that of an earlier check" in capsys.readouterr().err
+    assert precious.exists()
 
 
 @pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_check_keeps_what_it_found(tmp_path: Path, end: signal.Signals, status: int) -> None:
-    command = [str(Path(sys.executable).with_name("testbed")), "check", "tcp-reno"]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [str(Path(sys.executable).with_name("testbed")), "check", "tcp-reno", "--into", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline().startswith("ok     transfers 1 MB")
         process.send_signal(end)
         said, complaint = process.communicate(timeout=60)
     assert process.returncode == status
     assert complaint.endswith("ed; what was found stands above\n")
-    folder = re.fullmatch(r"captures and logs are in (\S+)\n", said)
-    assert folder and Path(folder[1], "transfer/check/check/single/seed-1/pcap/sender.pcap").exists()
+    assert said == f"page   {tmp_path}/tcp-reno/index.html\n"
+    assert "tcp-reno was checked in part" in (tmp_path / "tcp-reno/index.html").read_text()
+    assert (tmp_path / "tcp-reno/runs/transfer/check/check/single/seed-1/pcap/sender.pcap").exists()
 
 
 def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
@@ -257,11 +269,11 @@ def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
         (own_implementations / name).write_text(text)
     (own_implementations / "mine/endpoint").chmod(0o755)
     program("mine")
+    monkeypatch.chdir(tmp_path)
     assert main(["check", "mine"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
 
     [(name, scenario)] = re.findall(r"`(trial/mine.yaml)`:\n\n```yaml\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
     Path(name).parent.mkdir()
     Path(name).write_text(scenario)
     [run] = re.findall(r"^testbed (run .*)$", page, re.MULTILINE)
