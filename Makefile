@@ -41,6 +41,7 @@ quick: host images  ## the same with each experiment at its smallest useful size
 	$(BIN)/snakemake --cores all quick
 
 test: host debug-images lab-images  ## all tests, a process per processor; a file's tests stay together
+	@$(PYTHON) -m engine.doctor --install-for-tests
 	$(BIN)/pytest --numprocesses logical --dist loadfile
 
 test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more

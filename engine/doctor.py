@@ -31,6 +31,7 @@ from images.paths import refused_cache, refused_checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "images" / "host-packages.txt"
+FOR_TESTS = ROOT / "tests" / "host-packages.txt"
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - guests have their memory there
 
 GIB = 1 << 30
@@ -74,7 +75,7 @@ class HostPackage:
             if wanted.endswith(".h"):
                 return Path(sysconfig.get_path("include"), wanted).exists()
             return importlib.util.find_spec(wanted) is not None
-        return shutil.which(self.shown_by) is not None
+        return any(shutil.which(program) for program in self.shown_by.split("|"))
 
 
 def host_packages(text: str) -> list[HostPackage]:
@@ -310,7 +311,16 @@ def prepare() -> int:
     return 1 if missing else 0
 
 
+def prepare_tests(run: Callable[[list[str]], int] = subprocess.call) -> int:
+    """Install what only tests need where that is allowed; without it they are skipped, so nothing is refused."""
+    if by_hand := install(host_packages(FOR_TESTS.read_text()), run):
+        print(f"some tests will be skipped; this lets them run:\n  {by_hand}", file=sys.stderr)
+    return 0
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m engine.doctor", description="Check what this host has.")
     parser.add_argument("--install", action="store_true", help="install missing packages first, where that is allowed")
-    sys.exit(prepare() if parser.parse_args().install else main())
+    parser.add_argument("--install-for-tests", action="store_true", help="only install what tests need beside them")
+    asked = parser.parse_args()
+    sys.exit(prepare_tests() if asked.install_for_tests else prepare() if asked.install else main())

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-NO_CHROMIUM = "chromium is not installed (Debian: apt-get install chromium)"
+PROGRAMS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
+NO_CHROMIUM = "chromium is not installed (Debian: apt-get install chromium-headless-shell)"
 DESK = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
 

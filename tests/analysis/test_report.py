@@ -14,6 +14,7 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.report.results import collect
+from tests.analysis.browser import CHROMIUM, NO_CHROMIUM
 from tests.analysis.synthetic import plain, write
 
 ROOT = Path(__file__).parents[2]
@@ -243,10 +244,7 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
     assert kept == first[0] and renewed > first[1]
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian: apt-get install chromium)")
+@pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 @pytest.mark.parametrize("name", ["index.html", "made-by-hand.html", "figures/made-by-hand/figure.html"])
 def test_in_a_browser(results: Path, tmp_path: Path, name: str) -> None:
     """No message on the console, no attempt to reach the network, the figure really drawn; missing files: see above."""

@@ -40,12 +40,29 @@ def as_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/bin/{name}" if name != "no-such-program" else None)
 
 
-def test_the_list_of_host_packages_is_well_formed() -> None:
-    packages = host_packages(doctor.PACKAGES.read_text())
+@pytest.mark.parametrize(
+    ("file", "some"),
+    [(doctor.PACKAGES, {"gcc", "mmdebstrap", "bubblewrap"}), (doctor.FOR_TESTS, {"chromium-headless-shell"})],
+)
+def test_the_lists_of_packages_are_well_formed(file: Path, some: set[str]) -> None:
+    packages = host_packages(file.read_text())
     names = [package.name for package in packages]
     assert names == sorted(set(names))
-    assert {"gcc", "mmdebstrap", "bubblewrap"} <= set(names)
+    assert some <= set(names)
     assert all(package.shown_by and package.purpose for package in packages)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_what_only_tests_need_is_no_reason_to_refuse(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packages = tmp_path / "host-packages.txt"
+    packages.write_text("nothing no-such-program showing this\n")
+    monkeypatch.setattr(doctor, "FOR_TESTS", packages)
+    commands = Commands(refuse="sudo -n true")
+    assert doctor.prepare_tests(commands) == 0
+    assert commands.seen == ["sudo -n true"]
+    assert "some tests will be skipped; this lets them run:\n  sudo apt-get install" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -53,6 +70,7 @@ def test_the_list_of_host_packages_is_well_formed() -> None:
     [
         ("sh", True),
         ("no-such-program", False),
+        ("no-such-program|sh", True),
         ("/etc/passwd", True),
         ("/no/such/file", False),
         ("python:ensurepip", True),
