@@ -1,6 +1,7 @@
 """Each kind of figure, drawn by the command line from runs built by hand, and the messages for mistakes."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,26 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert svg.count(f'stroke="{roles.PAPER}"') == 1
     values[0]["role"] = "UDP"
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
+
+
+def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None:
+    def value(group: str, name: str) -> dict[str, str]:
+        return {"label": f"{group}: {name}", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"}
+
+    values = [value(group, name) for group in ("one", "two") for name in ("first", "second")]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
+    svg = svg_of(tmp_path)
+    # a line has its name once where plots stand side by side
+    assert [svg.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 1, 1, 4]
+    narrow = (tmp_path / "made-by-hand" / "figure-narrow.svg").read_text()
+    assert [narrow.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 2, 2, 4]
+    assert height(svg) < height(narrow)
+
+
+def height(svg: str) -> int:
+    found = re.search(r'<svg[^>]* height="(\d+)', svg)
+    assert found
+    return int(found[1])
 
 
 def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: Path) -> None:

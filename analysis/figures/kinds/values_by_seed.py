@@ -12,6 +12,10 @@ from analysis.figures.style import Specification
 ROW: Final = 34  # pixels
 LINE: Final = 15  # of a label
 PADDING: Final = 6  # of a label that stands above its row
+TITLE: Final = 7.2  # mean width of a letter of a title
+LEAST: Final = 100  # of a plot that stands beside others
+
+Rows = list[dict[str, Any]]
 
 
 def make(measured: Fields, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
@@ -23,7 +27,8 @@ class ValuesBySeed:
     """A figure of kind `values-by-seed`.
 
     Its declaration has an `axis` and `values`, each with a `label` and either a `measure`, whose numbers are in
-    `by_seed`, or a `claim`, which has the paper's number, too. A value may have a `role`, whose colour it takes.
+    `by_seed`, or a `claim`, which has the paper's number, too. A value may have a `role`, whose colour it takes. Values
+    called "group: name" are drawn in a plot for each group, all with the same axis.
     """
 
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
@@ -31,6 +36,9 @@ class ValuesBySeed:
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         self._rows = [_row(one, by_name, self._unit) for one in figure.children("values")]
+        drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
+        known = [value for value in drawn if value is not None]
+        self._ends = [min(known, default=0), max(known, default=1)]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
@@ -42,17 +50,41 @@ class ValuesBySeed:
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
-        longest = max(style.text_width(row["label"]) for row in self._rows)
+        longest = max(style.text_width(row["name"]) for row in self._rows)
         beside = width - longest - 20 >= 0.6 * width
         room = longest + 16 if beside else 0
         written = max((style.text_width(row["number"]) for row in self._rows if row["seeds"]), default=0) + 16
-        across = width - room - written
-        rows, height = _placed(self._rows, None if beside else across - 2 * PADDING)
+        groups = list(dict.fromkeys(row["group"] for row in self._rows))
+        columns = max(1, min(len(groups), (width - room) // (LEAST + written))) if beside else 1
+        across = (width - room) // columns - written
+        lines: list[Specification] = []
+        for first in range(0, len(groups), columns):
+            part = groups[first : first + columns]
+            shown = {name: [row for row in self._rows if row["group"] == name] for name in part}
+            names = list(dict.fromkeys(row["name"] for rows in shown.values() for row in rows))
+            plots: list[Specification] = []
+            for group, rows in shown.items():
+                if beside:
+                    # the first plot names the lines of those that stand beside it
+                    placed, labels, height = _placed_beside(rows, names)
+                    labels = [] if plots else labels
+                else:
+                    placed, labels, height = _placed_below(rows, across - 2 * PADDING)
+                layers = self._layers(placed, across, interactive=interactive)
+                layers.append(_named(labels, beside=beside))
+                plots.append({"width": across, "height": height, "layer": layers})
+                if group:
+                    plots[-1]["title"] = textwrap.wrap(group, int((across + written) / TITLE))
+            lines.append({"hconcat": plots, "spacing": written, "bounds": "flush"} if columns > 1 else plots[0])
+        return style.specification({"vconcat": lines, "spacing": 26} if len(lines) > 1 else lines[0])
+
+    def _layers(self, rows: Rows, across: int, *, interactive: bool) -> list[Specification]:
+        """Draw rows that have their places, in a plot `across` px wide."""
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
         x = {"field": "value", "type": "quantitative", "title": self._axis, "axis": {"tickCount": 5}}
-        x["scale"] = {"zero": False, "nice": True, "padding": 16}
+        x["scale"] = {"zero": False, "nice": True, "padding": 16, "domain": self._ends}
         y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
         colour = {"field": "c", "type": "nominal", "scale": None, "legend": None}
         encoding = {"x": x, "y": y, "color": colour}
@@ -68,15 +100,12 @@ class ValuesBySeed:
         middle = {**encoding, "x": {**x, "field": "middle"}}
         text = {"type": "text", "align": "left", "baseline": "middle"}
         at_end = {"y": y, "x": {"value": across + 8}, "text": {"field": "number"}}
-        name = {**text, "baseline": "top"} if not beside else {**text, "align": "right"}
-        at_start = {"y": {**y, "field": "top"}, "x": {"value": -8 if beside else PADDING}, "text": {"field": "lines"}}
         bar = {"type": "bar", "orient": "horizontal", "size": 14, "opacity": style.BAND}
         layers: list[Specification] = [
             {"data": {"values": seeds}, "mark": bar, "encoding": span},
             {"data": {"values": dots}, "mark": dot, "encoding": {**encoding, **(tooltip if interactive else {})}},
             {"data": {"values": seeds}, "mark": tick, "encoding": middle},
             {"data": {"values": seeds}, "mark": text, "encoding": at_end},
-            {"data": {"values": rows}, "mark": {**name, "lineBreak": "\n", "lineHeight": LINE}, "encoding": at_start},
         ]
         if paper:
             diamond = {"type": "point", "shape": "diamond", "size": 110, "strokeWidth": 2, "color": roles.PAPER}
@@ -88,22 +117,36 @@ class ValuesBySeed:
             layers.insert(
                 0, {"data": {"values": [row for row in paper if "least" in row]}, "mark": shade, "encoding": allowed}
             )
-        return style.specification({"width": across, "height": height, "layer": layers})
+        return layers
 
 
-def _placed(rows: list[dict[str, Any]], above: int | None) -> tuple[list[dict[str, Any]], int]:
-    """Give each row its place (px from the top) and its label in lines, and how tall all are.
+def _placed_beside(rows: Rows, names: list[str]) -> tuple[Rows, Rows, int]:
+    """Give each row its place (px from the top) in the line of its name; the labels of the lines; how tall all are."""
+    lines = {name: ROW * place + ROW // 2 for place, name in enumerate(names)}
+    labels = [{"y": y, "text": name} for name, y in lines.items()]
+    return [{**row, "y": lines[row["name"]]} for row in rows], labels, ROW * len(names)
 
-    `above` is the room that labels have where they stand above their rows, px; None where they stand beside them.
-    """
-    placed, top = [], 0
+
+def _placed_below(rows: Rows, room: int) -> tuple[Rows, Rows, int]:
+    """Give each row its place (px from the top) below its label; the labels, `room` px wide; how tall all are."""
+    placed, labels, top = [], [], 0
     for row in rows:
-        lines = textwrap.wrap(row["label"], int(above / style.LETTER)) if above else [row["label"]]
-        head = PADDING + LINE * len(lines) - 6 if above else 0
-        y = top + head + ROW // 2
-        placed.append({**row, "y": y, "top": top + PADDING if above else y, "lines": "\n".join(lines)})
+        lines = textwrap.wrap(row["name"], int(room / style.LETTER))
+        head = PADDING + LINE * len(lines) - 6
+        placed.append({**row, "y": top + head + ROW // 2})
+        labels.append({"y": top + PADDING, "text": "\n".join(lines)})
         top += head + ROW
-    return placed, top
+    return placed, labels, top
+
+
+def _named(labels: Rows, *, beside: bool) -> Specification:
+    how = {"align": "right", "baseline": "middle"} if beside else {"align": "left", "baseline": "top"}
+    y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
+    return {
+        "data": {"values": labels},
+        "mark": {"type": "text", "lineBreak": "\n", "lineHeight": LINE, **how},
+        "encoding": {"y": y, "x": {"value": -8 if beside else PADDING}, "text": {"field": "text"}},
+    }
 
 
 def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
@@ -121,7 +164,8 @@ def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
     row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
     if never := len(by_seed) - len(values):
         row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
-    row["c"] = roles.colour("queue")
+    group, _, name = row["label"].rpartition(": ")
+    row |= {"group": group, "name": name, "c": roles.colour("queue")}
     if "role" in one.data:
         row["c"] = roles.declared(one, "role")
     if values:
