@@ -62,7 +62,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     }
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
-        values = _page(experiment, beside) | {"before": before, "after": after}
+        values = _page(experiment, shown, beside) | {"before": before, "after": after}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
     write_shared(out)
     live = explained(results / "runs")
@@ -171,13 +171,14 @@ def _copy_figure(experiment: Result, out: Path) -> None:
             shutil.copyfile(experiment.folder / name, temporary)
 
 
-def _page(experiment: Result, beside: Sequence[Beside]) -> dict[str, Any]:
+def _page(experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside]) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    causes = " ".join(prose.told(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],
         "cards": cards(experiment.claims, beside),
-        "values": prose.values_of([experiment]),
+        "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
         "table": table(experiment.data["figure"], experiment.claims),
         "caption": (experiment.folder / CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),

@@ -46,6 +46,16 @@ def values_of(experiments: Iterable[Result]) -> set[float]:
     return {value for one in experiments for value in leaves(_facts(one)) if math.isfinite(value)}
 
 
+def told(cause: Mapping[str, Any]) -> str:
+    """Give all that a cause says: its text, and what varied it."""
+    return " ".join(filter(None, (cause["text"], cause.get("by"))))
+
+
+def quoted_by(text: str, experiment: Result, others: Iterable[Result]) -> list[Result]:
+    """Give the experiments whose numbers a text about an experiment may quote: that one, and those it names."""
+    return [experiment, *(other for other in others if other is not experiment and other.id in text)]
+
+
 def marked(text: str, values: set[float]) -> Markup:
     """Mark the numbers of a text that nothing measured here shows; what stands between backticks becomes code."""
     parts, done = [], 0

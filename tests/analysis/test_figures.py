@@ -12,6 +12,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.documents import Fields
 from analysis.figures import roles
+from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, write
 
 CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
@@ -137,6 +138,21 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
     svg = svg_of(tmp_path)
     for text in ("B = 20", ">0.90<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
         assert text in svg
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "written"),
+    [
+        (0.00371, 0.0004, "0.0037 ±0.0004"),
+        (0.3312, 0.0096, "0.33 ±0.01"),
+        (0.25, 0.0, "0.25 ±0"),
+        (0.9984, 0.0002, "0.998 ±0"),
+        (1128.97, 62.3, "1129 ±62"),
+        (7.9e-4, 1e-5, "7.9e-4 ±1e-5"),
+    ],
+)
+def test_a_table_has_no_digits_that_the_seeds_leave_unknown(mean: float, std: float, written: str) -> None:
+    assert _with_deviation(mean, std) == written
 
 
 def test_values_by_seed(runs: Path, tmp_path: Path) -> None:

@@ -70,8 +70,7 @@ def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiment
     for one in (one for one in experiments if one.study == study):
         for claim in one.claims:
             if cause := claim.get("cause"):
-                told = f"{cause['text']} {cause.get('by', '')}"
-                named = [other for other in experiments if other is one or other.id in told]
+                named = prose.quoted_by(prose.told(cause), one, experiments)
                 known = prose.values_of(named) | ARITHMETIC
                 known |= set(prose.leaves([SCENARIOS[other.data["experiment"]["runs_of"]] for other in named]))
                 wrong += [f"{claim['id']}: {number[0]}" for number in unknown(cause["text"], known)]
@@ -99,6 +98,13 @@ def test_what_no_result_shows_is_marked() -> None:
     assert '">0.66</u>' in text
     assert text.count("<u ") == 1
     assert "&lt;b&gt;" in text and "<code>13</code>" in text
+
+
+def test_a_cause_may_quote_the_experiments_that_it_names(experiments: list[Result]) -> None:
+    one, other, unnamed = experiments[:3]
+    cause = {"text": f"It is 0.5 ({other.id}).", "evidence": "tested"}
+    assert prose.quoted_by(prose.told(cause), one, experiments) == [one, other]
+    assert prose.quoted_by(prose.told(cause | {"by": unnamed.id}), one, experiments) == [one, other, unnamed]
 
 
 def test_a_number_is_compared_with_its_digits() -> None:

@@ -106,6 +106,14 @@ class Table:
         return style.specification({"width": width, "height": y, "view": {"stroke": None}, "layer": layers})
 
 
+def _with_deviation(mean: float, std: float) -> str:
+    """Write a mean and its deviation, the mean with no more decimals than the deviation leaves known."""
+    mantissa, _, exponent = (rounded := _rounded(std, mean)).partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    known = f"{mean:.{decimals}f}" if decimals and not exponent else _short(mean)
+    return f"{min(known, _short(mean), key=len)} ±{rounded}"
+
+
 def _rounded(std: float, mean: float) -> str:
     """Write a deviation with one digit; 0 where the mean's three digits do not show it."""
     if std <= 1e-3 * abs(mean):
@@ -129,7 +137,7 @@ def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]
         if claim.get("statistic") == "std":
             number = NO_VALUE if std is None else _short(std)
         else:
-            number = _short(measured["mean"]) + (f" ±{_rounded(std, measured['mean'])}" if std is not None else "")
+            number = _short(measured["mean"]) if std is None else _with_deviation(measured["mean"], std)
         below = f"{number} {below}"
     common = {"x": right, "align": "right"}
     return [
