@@ -10,12 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine import images
+from engine import images, orders
 from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
 from engine.run import execute, run_folder
-from scenarios import implementations
-from scenarios.errors import choices
 from scenarios.resolve import Cell, expand
 
 TRANSFER_BYTES = 1_000_000
@@ -97,10 +95,7 @@ def _keep(folder: Path, name: str, found: Sequence[Finding], complete: bool) -> 
 
 
 def _is_program(name: str) -> bool:
-    known = implementations.known()
-    if name not in known:
-        raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
-    is_program = bool(known[name]["kind"] == "program")
+    is_program = bool(orders.known([name])[name]["kind"] == "program")
     if is_program:
         images.program(name)  # without it, every demand would be reported as unmet
     return is_program

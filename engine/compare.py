@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 import yaml
 
-from engine import own_study
+from engine import orders, own_study
 from engine.errors import EngineError
 from engine.own_study import ROOT
-from scenarios import implementations, load
+from scenarios import load
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand
 
@@ -65,12 +65,7 @@ def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    known = implementations.known()
-    for name in names:
-        if name not in known:
-            raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
-        if "sender" not in known[name]["roles"]:
-            raise EngineError(f"{name} cannot send; allowed: an implementation with role sender")
+    orders.senders(names)
     if len(set(names)) < max(2, len(names)):
         raise EngineError(f"found {', '.join(names)}; allowed: two or more different implementations")
 

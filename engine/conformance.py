@@ -5,12 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine import own_study
+from engine import orders, own_study
 from engine.compare import filled
 from engine.errors import EngineError
 from engine.own_study import ROOT
-from scenarios import implementations
-from scenarios.errors import choices
 
 STUDY = "conformance"
 SNAKEFILE = ROOT / "workflows" / "conformance" / "Snakefile"
@@ -25,12 +23,8 @@ def main(names: Sequence[str], into: Path) -> int:
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
-    known = implementations.known()
+    known = orders.senders(names)
     for name in names:
-        if name not in known:
-            raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
-        if "sender" not in known[name]["roles"]:
-            raise EngineError(f"{name} cannot send; allowed: an implementation with role sender")
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} answers to nothing; allowed: implementations over TCP or uTP")
     folders = [own_study.folder_of(into, name) for name in names]

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import own_study
+from engine import orders, own_study
 from engine.compare import filled, panel
 from engine.errors import EngineError
 from engine.own_study import ROOT
-from scenarios import implementations
 from scenarios.errors import choices
 
 STUDY = "gate"
@@ -29,12 +28,9 @@ def main(file: Path, client: str | None, into: Path, history: Path | None) -> in
     """
     asked = _asked(file)
     name = client or asked["client"]
-    known = implementations.known()
-    if name not in known:
-        found = f"unknown implementation {name!r}" if name else f"{file} names no client, and there is no --client"
-        raise EngineError(f"{found}; allowed: {choices(sorted(known), name or '')}")
-    if "sender" not in known[name]["roles"]:
-        raise EngineError(f"{name} cannot send; allowed: an implementation with role sender")
+    if not name:
+        raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
+    orders.senders([name])
     folder = own_study.folder_of(into, name)
     study = ROOT / folder / "studies" / STUDY
     files = [_find(scenario, file) for scenario in asked["scenarios"]]

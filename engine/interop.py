@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from engine import own_study
+from engine import orders, own_study
 from engine.errors import EngineError
 from engine.own_study import ROOT
 from scenarios import implementations, load
@@ -26,10 +26,8 @@ def interop(names: Sequence[str], chosen: Sequence[str], into: Path) -> NoReturn
     Raises:
         EngineError: something is wrong with the order, before anything runs.
     """
-    known = implementations.known()
+    known = orders.known(names)
     for name in names:
-        if name not in known:
-            raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(known), name)}")
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} delivers no stream; allowed: implementations over TCP or uTP")
     if len(set(names)) < len(names):
