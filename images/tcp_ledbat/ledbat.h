@@ -50,6 +50,10 @@ enum ledbat_name {
 	LEDBAT_VARIANTS
 };
 
+/* of the variants: the instances that were asked for at load */
+#define LEDBAT_MAX_INSTANCES	8
+#define LEDBAT_MAX_CONTROLS	(LEDBAT_VARIANTS + LEDBAT_MAX_INSTANCES)
+
 struct ledbat_settings {
 	unsigned int value[LEDBAT_SETTINGS];
 };
@@ -65,7 +69,9 @@ struct ledbat_variant {
 	struct ledbat_settings		defaults; /* of new namespaces */
 };
 
-extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
+/* The variants, then their instances. */
+extern struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS];
+extern unsigned int ledbat_total;	/* of both */
 
 /* The state of a socket, at most ICSK_CA_PRIV_SIZE bytes. */
 struct ledbat {

@@ -408,14 +408,15 @@ size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 static int __init ledbat_register(void)
 {
 	struct tcp_congestion_ops *ops;
-	int error, i;
+	unsigned int i;
+	int error;
 
 	BUILD_BUG_ON(sizeof(struct ledbat) > ICSK_CA_PRIV_SIZE);
 
 	error = ledbat_settings_register();
 	if (error)
 		return error;
-	for (i = 0; i < LEDBAT_VARIANTS; i++) {
+	for (i = 0; i < ledbat_total; i++) {
 		ops = &ledbat_variants[i].ops;
 		error = tcp_register_congestion_control(ops);
 		if (error)
@@ -432,9 +433,9 @@ undo:
 
 static void __exit ledbat_unregister(void)
 {
-	int i;
+	unsigned int i;
 
-	for (i = 0; i < LEDBAT_VARIANTS; i++)
+	for (i = 0; i < ledbat_total; i++)
 		tcp_unregister_congestion_control(&ledbat_variants[i].ops);
 	ledbat_settings_unregister();
 }

@@ -6,9 +6,15 @@
  *
  * and the sysctls net/<variant>/<setting> of each network namespace. A socket
  * copies them when it is set up.
+ *
+ * For more than one group of settings in a namespace, a variant may have
+ * further instances, each a congestion control with its own name and settings:
+ *
+ *	modprobe tcp_ledbat instance=mirror:ledbatpp,target_us=20000
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -43,13 +49,12 @@ static struct {
 	[LEDBAT_ZETA_PPM] = { "zeta_ppm", 1, 10 * LEDBAT_PPM },
 };
 
+/* A network namespace has one for each element of ledbat_variants. */
 struct ledbat_net {
-	struct {
-		struct ledbat_settings	settings;
-		struct ctl_table_header	*header;
-		/* before Linux 6.6, an empty entry ends the table */
-		struct ctl_table	table[LEDBAT_SETTINGS + 1];
-	} variant[LEDBAT_VARIANTS];
+	struct ledbat_settings	settings;
+	struct ctl_table_header	*header;
+	/* before Linux 6.6, an empty entry ends the table */
+	struct ctl_table	table[LEDBAT_SETTINGS + 1];
 };
 
 static unsigned int ledbat_net_id __read_mostly;
@@ -59,7 +64,7 @@ u32 ledbat_setting_of(const struct sock *sk, enum ledbat_setting setting)
 	const struct ledbat_net *ln = net_generic(sock_net(sk), ledbat_net_id);
 	const int name = ledbat_variant_of(sk) - ledbat_variants;
 
-	return READ_ONCE(ln->variant[name].settings.value[setting]);
+	return READ_ONCE(ln[name].settings.value[setting]);
 }
 
 static unsigned int *ledbat_highest(const struct ledbat_variant *variant,
@@ -98,18 +103,26 @@ static int ledbat_set_default(struct ledbat_variant *variant, const char *name,
 	return 0;
 }
 
-static int ledbat_set_defaults(const char *text, const struct kernel_param *kp)
+static int ledbat_parse_defaults(struct ledbat_variant *variant, char *text)
 {
-	char *copy = kstrdup(text, GFP_KERNEL), *rest = copy, *name;
-	int error = copy ? 0 : -ENOMEM;
+	char *name;
+	int error = 0;
 
-	while (!error && (name = strsep(&rest, ",\n"))) {
+	while (!error && (name = strsep(&text, ",\n"))) {
 		char *value = name;
 
 		strsep(&value, "=");
 		if (*name)
-			error = ledbat_set_default(kp->arg, name, value);
+			error = ledbat_set_default(variant, name, value);
 	}
+	return error;
+}
+
+static int ledbat_set_defaults(const char *text, const struct kernel_param *kp)
+{
+	char *copy = kstrdup(text, GFP_KERNEL);
+	int error = copy ? ledbat_parse_defaults(kp->arg, copy) : -ENOMEM;
+
 	kfree(copy);
 	return error;
 }
@@ -159,6 +172,74 @@ MODULE_PARM_DESC(ledbatpp, LEDBAT_PARAMETER_IS);
 LEDBAT_PARAMETER(fledbat, LEDBAT_FAIR);
 MODULE_PARM_DESC(fledbat, LEDBAT_PARAMETER_IS);
 
+static struct ledbat_variant *ledbat_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ledbat_total; i++)
+		if (!strcmp(name, ledbat_variants[i].ops.name))
+			return &ledbat_variants[i];
+	return NULL;
+}
+
+/* A name of sysctls and of a congestion control, neither of which checks it. */
+static bool ledbat_is_name(const char *name)
+{
+	size_t length = 0;
+
+	while (isalnum(name[length]) || name[length] == '_' ||
+	       name[length] == '-')
+		length++;
+	return length && !name[length] && length < TCP_CA_NAME_MAX;
+}
+
+/* name:algorithm,setting=value,... */
+static int ledbat_parse_instance(char *text)
+{
+	struct ledbat_variant *instance = &ledbat_variants[ledbat_total];
+	const struct ledbat_variant *variant;
+	char *of = strsep(&text, ",\n");
+	const char *name = strsep(&of, ":");
+
+	if (!ledbat_is_name(name) || ledbat_find(name)) {
+		pr_err("instance is named \"%s\", allowed are new names of at most %u letters, digits, - and _\n",
+		       name, TCP_CA_NAME_MAX - 1);
+		return -EINVAL;
+	}
+	variant = of ? ledbat_find(of) : NULL;
+	if (!variant) {
+		pr_err("instance %s is of %s, allowed are the algorithms of this module\n",
+		       name, of ?: "nothing");
+		return -EINVAL;
+	}
+	if (ledbat_total == ARRAY_SIZE(ledbat_variants)) {
+		pr_err("instance %s is one too many, allowed are %u\n", name,
+		       LEDBAT_MAX_INSTANCES);
+		return -EINVAL;
+	}
+	*instance = *variant;
+	strscpy(instance->ops.name, name, sizeof(instance->ops.name));
+	ledbat_total++;
+	return ledbat_parse_defaults(instance, text);
+}
+
+static int ledbat_add_instance(const char *text, const struct kernel_param *kp)
+{
+	char *copy = kstrdup(text, GFP_KERNEL);
+	int error = copy ? ledbat_parse_instance(copy) : -ENOMEM;
+
+	kfree(copy);
+	return error;
+}
+
+static const struct kernel_param_ops ledbat_instances = {
+	.set = ledbat_add_instance,
+};
+
+module_param_cb(instance, &ledbat_instances, NULL, 0);
+MODULE_PARM_DESC(instance,
+		 "a further name, may be given again: name:algorithm,setting=value,...");
+
 /* In each network namespace */
 
 static struct ctl_table_header *ledbat_register_table(struct net *net,
@@ -173,28 +254,28 @@ static struct ctl_table_header *ledbat_register_table(struct net *net,
 #endif
 }
 
-static void ledbat_unregister_tables(struct ledbat_net *ln, int count)
+static void ledbat_unregister_tables(struct ledbat_net *ln, unsigned int count)
 {
 	while (count--)
-		unregister_net_sysctl_table(ln->variant[count].header);
+		unregister_net_sysctl_table(ln[count].header);
 }
 
 static int __net_init ledbat_net_init(struct net *net)
 {
 	struct ledbat_net *ln = net_generic(net, ledbat_net_id);
 	char path[sizeof("net/") + TCP_CA_NAME_MAX];
-	int i, j;
+	unsigned int i, j;
 
-	for (i = 0; i < LEDBAT_VARIANTS; i++) {
+	for (i = 0; i < ledbat_total; i++) {
 		const struct ledbat_variant *variant = &ledbat_variants[i];
-		struct ctl_table *entry = ln->variant[i].table;
+		struct ctl_table *entry = ln[i].table;
 
-		ln->variant[i].settings = variant->defaults;
+		ln[i].settings = variant->defaults;
 		for (j = 0; j < LEDBAT_SETTINGS; j++) {
 			if (!(variant->mask & BIT(j)))
 				continue;
 			entry->procname = ledbat_setting[j].name;
-			entry->data = &ln->variant[i].settings.value[j];
+			entry->data = &ln[i].settings.value[j];
 			entry->maxlen = sizeof(unsigned int);
 			entry->mode = 0644;
 			entry->proc_handler = proc_douintvec_minmax;
@@ -203,10 +284,9 @@ static int __net_init ledbat_net_init(struct net *net)
 			entry++;
 		}
 		snprintf(path, sizeof(path), "net/%s", variant->ops.name);
-		ln->variant[i].header =
-			ledbat_register_table(net, path, ln->variant[i].table,
-					      entry - ln->variant[i].table);
-		if (!ln->variant[i].header) {
+		ln[i].header = ledbat_register_table(net, path, ln[i].table,
+						     entry - ln[i].table);
+		if (!ln[i].header) {
 			ledbat_unregister_tables(ln, i);
 			return -ENOMEM;
 		}
@@ -216,15 +296,14 @@ static int __net_init ledbat_net_init(struct net *net)
 
 static void __net_exit ledbat_net_exit(struct net *net)
 {
-	ledbat_unregister_tables(net_generic(net, ledbat_net_id),
-				 LEDBAT_VARIANTS);
+	ledbat_unregister_tables(net_generic(net, ledbat_net_id), ledbat_total);
 }
 
 static struct pernet_operations ledbat_net_ops = {
 	.init	= ledbat_net_init,
 	.exit	= ledbat_net_exit,
 	.id	= &ledbat_net_id,
-	.size	= sizeof(struct ledbat_net),
+	.size	= sizeof(struct ledbat_net[LEDBAT_MAX_CONTROLS]),
 };
 
 int __init ledbat_settings_register(void)

@@ -777,6 +777,45 @@ static void settings(struct kunit *test)
 	md->defaults = kept;
 }
 
+static void instances(struct kunit *test)
+{
+	struct ledbat_variant *added = &ledbat_variants[LEDBAT_VARIANTS];
+	const struct ledbat_variant *of = &ledbat_variants[LEDBAT_PLUS_PLUS];
+	static const char * const wrong[] = {
+		"", ":ledbatpp", "mirror", "mirror:", "mirror:cubic",
+		"cu/bic:ledbatpp", "a-name-of-16-now:ledbatpp",
+		"ledbat:ledbatpp", "mirror:ledbatpp,target_us=100001",
+	};
+	static const char * const right[] = {
+		"mirror:ledbatpp,target_us=20000", "backup:mirror",
+	};
+	char name[] = "n0:ledbat";
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, ledbat_add_instance(wrong[i], NULL),
+				    -EINVAL, "%s", wrong[i]);
+		ledbat_total = LEDBAT_VARIANTS;
+	}
+	for (i = 0; i < ARRAY_SIZE(right); i++) {
+		const struct ledbat_settings *given = &added[i].defaults;
+
+		KUNIT_EXPECT_EQ(test, ledbat_add_instance(right[i], NULL), 0);
+		KUNIT_EXPECT_EQ(test, given->value[LEDBAT_TARGET_US], 20000U);
+	}
+	KUNIT_EXPECT_EQ(test, ledbat_total, LEDBAT_VARIANTS + 2U);
+	KUNIT_EXPECT_STREQ(test, added->ops.name, "mirror");
+	KUNIT_EXPECT_PTR_EQ(test, added->ops.cong_avoid, of->ops.cong_avoid);
+	KUNIT_EXPECT_EQ(test, of->defaults.value[LEDBAT_TARGET_US], 60000U);
+	/* no name twice, and no more than there is room for */
+	KUNIT_EXPECT_EQ(test, ledbat_add_instance(right[0], NULL), -EINVAL);
+	for (; ledbat_total < LEDBAT_MAX_CONTROLS; name[1]++)
+		KUNIT_ASSERT_EQ(test, ledbat_add_instance(name, NULL), 0);
+	KUNIT_EXPECT_EQ(test, ledbat_add_instance(name, NULL), -EINVAL);
+	memset(added, 0, LEDBAT_MAX_INSTANCES * sizeof(*added));
+	ledbat_total = LEDBAT_VARIANTS;
+}
+
 /* Any order of changes of control, losses, undone losses, timeouts and ACKs. */
 
 static u32 drawn(u64 *state, u32 below)
@@ -891,6 +930,7 @@ static struct kunit_case socket_cases[] = {
 	CASE("pp-waits-for-recovery", pp_waits_for_recovery),
 	CASE("pp-silence-counts-little", pp_silence_counts_little),
 	CASE("settings", settings),
+	CASE("instances", instances),
 	{}
 };
 

@@ -352,7 +352,9 @@ static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	[LEDBAT_TARGET_US]	= (_target_ms) * USEC_PER_MSEC,	\
 	[LEDBAT_BASE_HISTORY]	= _base_minutes
 
-struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
+unsigned int ledbat_total = LEDBAT_VARIANTS;
+
+struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS] = {
 	[LEDBAT_RFC6817] = {
 		.ops = {
 			LEDBAT_OPS("ledbat"),

@@ -1,5 +1,6 @@
 """What the tests of the module share."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine import images
+from engine import images, kunit, launch, watch
+from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import index
@@ -40,6 +42,26 @@ def debug_images() -> images.Images:
         return images.load(index.DEBUG)
     except EngineError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def in_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[images.Images, Path], Path]:
+    """Run a program as root in a guest that boots these images; gives the folder that is /results there."""
+
+    def carry_out(boot: images.Images, program: Path) -> Path:
+        code, results = tmp_path / "code", tmp_path / "results"
+        for package in ("engine", "topologies"):
+            shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(program, code / "engine" / "guest" / program.name)
+        monkeypatch.setattr(images, "PROJECT", code)
+        (results / "logs").mkdir(parents=True)
+        arguments = launch.boot_arguments(boot, 1, f"engine.guest.{program.stem}")
+        with free_cpu() as cpu:
+            command = launch.command(boot, results, cpu, arguments, kunit.LIMITS)
+            watch.run(command, results, kunit.LIMITS, kernel=boot.kernel)
+        return results
+
+    return carry_out
 
 
 @pytest.fixture

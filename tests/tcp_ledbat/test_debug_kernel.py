@@ -2,13 +2,12 @@
 
 import json
 import re
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from engine import images, kunit, launch, watch
-from engine.cpu_claims import free_cpu
+from engine import images, kunit
 
 SPLAT = re.compile(r"^.*(?:BUG:|WARNING:|KASAN|INFO: |suspicious|unreferenced object|Call Trace).*$", re.MULTILINE)
 TRAFFIC = Path(__file__).with_name("traffic.py")
@@ -23,19 +22,9 @@ def test_every_case_of_the_arithmetic_passes() -> None:
 
 
 def test_load_and_unload_under_traffic(
-    debug_images: images.Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    debug_images: images.Images, in_guest: Callable[[images.Images, Path], Path]
 ) -> None:
-    code = tmp_path / "code"
-    for package in ("engine", "topologies"):
-        shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(TRAFFIC, code / "engine" / "guest" / "traffic.py")
-    monkeypatch.setattr(images, "PROJECT", code)
-    results = tmp_path / "results"
-    (results / "logs").mkdir(parents=True)
-    arguments = launch.boot_arguments(debug_images, 1, "engine.guest.traffic")
-    with free_cpu() as cpu:
-        watch.run(launch.command(debug_images, results, cpu, arguments, kunit.LIMITS), results, kunit.LIMITS)
-
+    results = in_guest(debug_images, TRAFFIC)
     console = (results / "logs" / "console.log").read_text(errors="replace")
     assert (results / "logs" / "traffic.json").exists(), console
     outcome = json.loads((results / "logs" / "traffic.json").read_text())
@@ -51,11 +40,14 @@ def test_load_and_unload_under_traffic(
         "ledbat: gain_ppm is 1000001, allowed are 1 to 1000000",
         "ledbat_draft00: target_us is x, allowed are 1000 to 1000000",
         "ledbat has no setting beta_ppm",
+        "instance mirror is of nothing, allowed are the algorithms of this module",
+        "mirror: target_us is 1, allowed are 1000 to 100000",
+        'instance is named "ledbat", allowed are new names of at most 15 letters, digits, - and _',
     ):
         assert f"tcp_ledbat: {words}" in module
-    assert outcome["default"] == 20000
+    assert outcome["defaults"] == [20000, 30000, 60000]
     assert all(outcome["busy"])
     assert all(outcome["removed"])
     for sent in outcome["sent"]:
-        assert len(sent) == 10
+        assert len(sent) == 11
         assert min(sent.values()) > 10 * 1448

@@ -1,11 +1,16 @@
 """The module on hosts as they are: segmentation offload, clocks that are coarse, differ or say nothing."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from tests.tcp_ledbat.test_behaviour import between, rates
+from engine import images
+from images import index
+from tests.tcp_ledbat.test_behaviour import PACKET_BITS, RATE_BPS, between, rates
 
 # What a sender and a receiver stamp their packets in.
 CLOCKS = (("1us", "1us"), ("1ms", "1ms"), ("1us", "1ms"), ("1ms", "1us"), ("1us", "none"), ("1ms", "none"))
@@ -44,3 +49,12 @@ def test_it_yields_whatever_clocks_the_hosts_have(run: Callable, control: str) -
         shares[sender, receiver] = low / (low + cubic)
     # a window of two packets in a full queue is a twelfth of the link here
     assert max(shares.values()) < 1.5 * shares["1us", "1us"] + 0.02, shares
+
+
+def test_two_targets_on_one_host(in_guest: Callable[[images.Images, Path], Path]) -> None:
+    results = in_guest(images.load(index.BOOT), Path(__file__).with_name("two_targets.py"))
+    found = json.loads((results / "logs" / "two_targets.json").read_text())
+    # one by its route, one by its socket
+    assert found["controls"] == ["mirror", "backup"]
+    for name, target_ms in (("mirror", 20), ("backup", 60)):
+        assert np.mean(found["queues"][name]) == pytest.approx(target_ms / 1000 * RATE_BPS / PACKET_BITS, abs=1)

@@ -19,7 +19,9 @@ VARIANTS = (
     "ledbat_aina",
     "ledbatpp",
     "fledbat",
+    "mirror",
 )
+TARGETS = ("ledbat_aina", "mirror", "ledbatpp")
 MODULE = "/opt/modules/tcp_ledbat.ko"
 SYSCTL = "/proc/sys/net/ipv4"
 ROUNDS = 2
@@ -100,6 +102,9 @@ def main():
         "ledbat=gain_ppm=1000001",
         "ledbat_draft00=target_us=x",
         "ledbat=beta_ppm=1",
+        "instance=mirror",
+        "instance=mirror:ledbatpp,target_us=1",
+        "instance=ledbat:ledbatpp",
     ):
         outcome["refused"][settings] = load(settings)
     subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
@@ -108,8 +113,8 @@ def main():
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", *path.split()], check=True)
     for index in range(ROUNDS):
         tell("/results/heartbeat", index)
-        assert load("ledbat_aina=target_us=20000") == 0
-        outcome["default"] = int(Path("/proc/sys/net/ledbat_aina/target_us").read_text())
+        assert load("ledbat_aina=target_us=20000", "instance=mirror:ledbatpp,target_us=30000") == 0
+        outcome["defaults"] = [int(Path(f"/proc/sys/net/{name}/target_us").read_text()) for name in TARGETS]
         tell(f"{SYSCTL}/tcp_timestamps", 1 - index % 2)
         # accepted sockets are set up in softirq
         tell(f"{SYSCTL}/tcp_congestion_control", "ledbat_aina")
