@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.figures.numbers import asked_by, numbers_of, told
 from analysis.files import write_text
+from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
@@ -225,7 +225,7 @@ def _result(
         "host": host.describe(),
         "runs": described,
         "settings": _settings(runs),
-        "provenance": _common([run.settings.provenance for run in runs]),
+        "provenance": distinct(run.settings.provenance for run in runs),
         "claims": judged,
     }
 
@@ -253,16 +253,6 @@ def _settings(runs: list[Run]) -> list[dict[str, Any]]:
         }
         for cell, run in by_cell.items()
     ]
-
-
-def _common(provenances: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Collect the distinct values of each provenance field; one value when all runs were made alike."""
-    values: dict[str, list[Any]] = defaultdict(list)
-    for provenance in provenances:
-        for name, value in provenance.items():
-            if value not in values[name]:
-                values[name].append(value)
-    return dict(values)
 
 
 def _csv(value: float) -> str:

@@ -10,6 +10,7 @@ from analysis.compare.metrics import LESS, MORE, PHASES
 from analysis.compare.scenario import FILE, FORMAT
 from analysis.documents import read_json, read_yaml
 from analysis.errors import BadInputError
+from analysis.provenance import distinct
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.runs import Runs
 
@@ -59,6 +60,9 @@ def write_pages(results: Path) -> Path:
         "phases": PHASES,
         "distributions": distributions.CAPTION,
         "versions": {name: version for one in scenarios for name, version in one["versions"].items()},
+        "provenance": distinct(
+            {name: value} for one in scenarios for name, values in one["provenance"].items() for value in values
+        ),
         "tests": len(p_values),
         "level": LEVEL,
         "seeds": seeds,

@@ -15,12 +15,13 @@ from analysis.errors import BadInputError
 from analysis.figures import style, svg
 from analysis.figures.kinds.time_series import TimeSeries
 from analysis.files import write_text
+from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 FILE: Final = "comparison.json"
 PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
 SIDE_BY_SIDE: Final = 3
@@ -70,7 +71,7 @@ def compare(experiment: str, scenario: Path, runs: Path, out: Path) -> Path:
             for run in of_cell
         ],
         "versions": _versions(by_cell),
-        "provenance": next(iter(by_cell.values()))[0].settings.provenance,
+        "provenance": _provenance(by_cell),
     }
     write_text(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return folder
@@ -80,6 +81,12 @@ def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:
     """Give the version that each implementation told when it was asked in a run."""
     told = [run.summary.maybe("versions", dict) or {} for runs in by_cell.values() for run in runs]
     return {name: version for versions in told for name, version in sorted(versions.items())}
+
+
+def _provenance(by_cell: dict[str, list[Run]]) -> dict[str, list[Any]]:
+    """Collect what all runs were made from; the arguments of a boot, which name the seed, stand in each run.json."""
+    found = distinct(run.settings.provenance for runs in by_cell.values() for run in runs)
+    return {name: values for name, values in found.items() if name != "boot_arguments"}
 
 
 def _order(document: Fields, points: list[str]) -> list[str]:

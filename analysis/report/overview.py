@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis.provenance import distinct
 from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, page_of
 from analysis.report.prose import values_of
@@ -261,11 +262,6 @@ def banner(experiments: Sequence[Result]) -> dict[str, Any]:
     seeds = Counter((experiment, cell) for experiment, cell, _ in runs)
     sizes = {run["size"] for run in runs.values()}
     days = sorted({run["ended"][:10] for run in runs.values()})
-    provenance: dict[str, list[Any]] = {}
-    for one in measured:
-        for name, values in one.data["provenance"].items():
-            known = provenance.setdefault(name, [])
-            known += [value for value in values if value not in known]
     few = [one.id for one in measured] if len(measured) <= len(experiments) / FEW else []
     return {
         "size": " and ".join(sorted(sizes)),
@@ -274,7 +270,9 @@ def banner(experiments: Sequence[Result]) -> dict[str, Any]:
         "virtual_s": sum(run["virtual_s"] for run in runs.values()),
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         "hosts": sorted({one.data["host"] for one in measured}),
-        "provenance": provenance,
+        "provenance": distinct(
+            {name: value} for one in measured for name, values in one.data["provenance"].items() for value in values
+        ),
         "command": command(few, sizes),
     }
 
