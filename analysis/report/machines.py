@@ -11,7 +11,7 @@ from analysis.report.words import said
 
 
 def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:
-    """Give what the page of machines shows: a row for each claim, and counts for each of the other results."""
+    """Give what the page of machines shows: a row for each claim, disagreement first, and counts for each result."""
     rows = []
     counted: list[Counter[str]] = [Counter() for _ in others]
     for experiment in experiments:
@@ -22,6 +22,7 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
                     counter["same_numbers"] += entry["same_numbers"]
                     counter["agree" if entry["agrees"] else "differ"] += 1
             known = [entry for entry in there if entry]
+            agreeing = sum(entry["agrees"] for entry in known)
             rows.append(
                 {
                     "link": page_of(claim["id"]),
@@ -30,7 +31,9 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
                     "verdict": claim["verdict"],
                     "text": said(claim),
                     "there": there,
-                    "agreement": f"{sum(entry['agrees'] for entry in known)} of {len(known)}" if known else "",
+                    "agreement": f"{agreeing} of {len(known)}" if known else "",
+                    "differing": len(known) - agreeing,
                 }
             )
+    rows.sort(key=lambda row: -row["differing"])
     return {"rows": rows, "columns": others, "agreement": list(zip(others, counted, strict=True))}

@@ -248,5 +248,7 @@ def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> N
     page = opened(browser, report / "machines.html")
     row = page.locator("tbody tr", has_text="icccn-fig2a-ledbat-vs-tcp/e01").inner_text()
     assert "not reproduced" in row and "the same numbers" in row
+    agreement = page.locator("table.sortable tbody td:last-child").all_inner_texts()
+    assert "1 of 2" in agreement[:2] and set(agreement[2:]) == {"2 of 2"}
     counted = page.locator("tbody").first.locator("tr", has_text="evaluator")
     assert counted.locator("td").last.inner_text() == "1"
