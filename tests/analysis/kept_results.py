@@ -28,11 +28,15 @@ class _Kept:
         self._kept = kept or {"by_seed": None, "held": None}
 
     def numbers(self, *_: object) -> tuple[dict[int, float], dict[str, str]]:
-        by_seed = self._kept["by_seed"] or {}
-        return {int(seed): float("inf") if one == "never" else one for seed, one in by_seed.items()}, {}
+        return {seed: float("inf") if one == "never" else one for seed, one in _in_order(self._kept["by_seed"])}, {}
 
     def truths(self, *_: object) -> tuple[dict[int, bool], dict[str, str]]:
-        return {int(seed): one for seed, one in (self._kept["held"] or {}).items()}, {}
+        return dict(_in_order(self._kept["held"])), {}
+
+
+def _in_order(by_seed: dict[str, Any] | None) -> list[tuple[int, Any]]:
+    """Give what the file has in the order of its texts in the order of the seeds."""
+    return sorted((int(seed), one) for seed, one in (by_seed or {}).items())
 
 
 def write(folder: Path, only: str = "*", size: str = "full") -> None:
