@@ -57,7 +57,7 @@ def _reports(results: Path, out: Path) -> list[Part]:
     parts = []
     known = (
         ("", "report", "The report", "What came out, paper by paper, and the evidence"),
-        ("quick", "quick", "The quick report", "The same, each experiment at its smallest useful size"),
+        ("quick", "quick", "The quick report", "What came out, each experiment at its smallest useful size"),
     )
     for folder, name, title, says in known:
         made = results / folder / "report"

@@ -76,6 +76,14 @@ def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path,
     assert draw(runs, tmp_path, figure) == 2
 
 
+def test_of_many_lines_only_the_run_that_is_drawn_has_bands(runs: Path, tmp_path: Path) -> None:
+    caption = tmp_path / "made-by-hand" / "figure.txt"
+    for names, alone in (("abc", False), ("abcd", True)):
+        panel = {"axis": "window", "lines": dict.fromkeys(names, "cwnd('tcp')")}
+        assert draw(runs, tmp_path, {"kind": "time-series", "panels": [panel]}) == 0
+        assert ("bands are of that seed alone" in caption.read_text()) == alone
+
+
 def test_a_cell_that_would_be_flattened_has_an_axis_of_its_own(runs: Path, tmp_path: Path) -> None:
     more = shutil.copytree(runs, tmp_path / "runs")
     much = {"axis": "made up", "lines": {"line": "cwnd('tcp')"}}

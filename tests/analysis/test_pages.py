@@ -79,6 +79,13 @@ def test_a_phone_scrolls_in_one_direction_only(report: Path, browser: Any, name:
     assert serious(page) == []
 
 
+def test_what_is_only_read_aloud_widens_no_page(report: Path, browser: Any) -> None:
+    page = opened(browser, report / TABLE, viewport=PHONE)
+    cells = page.locator(".scroll td:last-child")
+    cells.first.evaluate("cell => cell.insertAdjacentHTML('beforeend', '<span class=hidden>better</span>')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
     banner = page.locator(".banner").inner_text()

@@ -26,6 +26,7 @@ FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to
 JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
 BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
 PIXELS: Final = 1.8  # of such a joined interval, at least
+MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
 
 
@@ -72,6 +73,8 @@ class TimeSeries:
             which = "first of 2 seeds" if count == 2 else f"seed closest to the median of {count}"
             text += f" Each line is the {which}, smoothed to medians; its band reaches from the smallest to the largest"
             text += " value of all seeds."
+            if any(len(one.lines) >= MANY for plots in self._plots for one in plots):
+                text += " Where lines are many, bands are of that seed alone."
         else:
             text += f" Seed {self._columns[0].shown.settings.seed}. Lines are medians over short intervals, bands reach"
             text += " from the smallest to the largest value there."
@@ -145,7 +148,7 @@ class TimeSeries:
             if series.start < t1:
                 role = of_flows.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
-                ranges = band(series, filter(None, others), t0, t1, FINEST)
+                ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
                 # of several lines that are nobody's, such as the queues of both paths, the first is drawn through
                 dashed = name == panels.SUM or role.colour in {line.colour for line in lines}
                 lines.append(Line(role.label, role.colour, ranges, dashed))
