@@ -98,6 +98,57 @@ def _machine(kernel: Path, initrd: Path, disk: Path, words: str = "") -> list[st
     return [*command, "-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
 
 
+def printed(added: Path, command: str, limit_s: float, processors: int = 1) -> str:
+    """What a shell command prints in a machine whose file system has what is below `added`, too.
+
+    The machine is that of the qemu backend, but for its processors, which take turns. Its clock counts instructions.
+    """
+    stock = images.stock()
+    write_program(added, "first", _FIRST.format(command=command))
+    initrd, console = added.with_name("initrd"), added.with_name("console")
+    pack = 'cp "$1" "$2" && find . -print0 | cpio --null --create --format=newc --owner=0:0 --quiet >>"$2"'
+    words = ["bash", "-euo", "pipefail", "-c", pack, "-", stock["initrd"]["path"], initrd]
+    subprocess.run(words, cwd=added, check=True)
+    command_line = "console=ttyS0 mitigations=off nokaslr no_timer_check slub_debug=FZPU quiet rdinit=/first"
+    machine = [EMULATOR, "-machine", "q35", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
+    machine += [
+        "-cpu",
+        _PROCESSOR,
+        "-smp",
+        str(processors),
+        "-m",
+        "2G",
+        "-nodefaults",
+        "-no-reboot",
+        "-display",
+        "none",
+    ]
+    machine += ["-serial", f"file:{console}", "-kernel", str(stock["kernel"]["path"]), "-initrd", str(initrd)]
+    subprocess.run([*machine, "-append", command_line], check=True, timeout=limit_s)
+    text = console.read_text(errors="replace").replace("\r", "")
+    assert _BEGIN in text, text
+    return text.partition(_BEGIN)[2].partition(_END)[0].strip()
+
+
+_BEGIN, _END = "--- begin", "--- end"
+_FIRST = f"""\
+#!/bin/sh
+export PATH=/opt/tools:/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t bpf bpf /sys/fs/bpf
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+exec >/dev/ttyS0 2>&1
+echo "{_BEGIN}"
+{{command}}
+echo "{_END}"
+echo o >/proc/sysrq-trigger
+sleep 60
+"""
+
+
 def take(disk: Path, folder: str, into: Path) -> Path:
     """Copy a folder from the disk of a machine that is off."""
     into.mkdir(exist_ok=True)
