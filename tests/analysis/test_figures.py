@@ -138,6 +138,9 @@ def test_what_the_studies_figures_name_exists() -> None:
         used = [*figure.get("roles", {}).values(), *(one["role"] for one in figure.get("values", []) if "role" in one)]
         for role in used:
             assert roles.declared(Fields(file, {"role": role}), "role")
+        panels = [one for one in figure.get("panels", []) if isinstance(one, dict)]
+        for axis in [one["axis"] for one in (figure, *panels, *figure.get("plots", [])) if "axis" in one]:
+            assert "[" not in axis or axis.endswith("]"), f"{file}: {axis}"  # of the unit
 
 
 def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_path: Path) -> None:

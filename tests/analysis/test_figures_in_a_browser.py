@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened, serious
 from tests.analysis.synthetic import plain, write
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian: apt-get install chromium)")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 # what a page tells of itself, to the page that it is in: a frame has any width, a window of the browser has not
 TELL = """<script>
@@ -64,6 +64,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
 def told(page: Path, profile: Path, width: int, *flags: str) -> dict[str, Any]:
     frame = page.with_name(f"frame-{width}.html")
     frame.write_text(FRAME.format(width=width))
@@ -97,3 +102,10 @@ def test_a_figure_fits_keeps_its_names_and_tells_numbers_in_words(
     assert re.search(r"LEDBAT\s+[\d.]+ packets", found["tooltip"])
     assert found["back"] == "../../made-by-hand.html"
     assert (found["ink"], found["ground"]) == colours
+
+
+def test_nothing_keeps_readers_out(page: Path, browser: Any) -> None:
+    view = opened(browser, page)
+    view.get_by_label("Save the figure").wait_for()
+    assert serious(view) == []
+    assert view.said == []
