@@ -20,6 +20,8 @@ from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 
 TABLE = "icccn-table1-tcp-vs-ledbat.html"
 CARDS = "icccn-fig2a-ledbat-vs-tcp.html"
+WIDEST = "pam-table1-tcpl.html"
+PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm
 PAGES = ("index.html", TABLE, CARDS)
 INDEX_BYTES = 300_000
 PAGE_BYTES = 1_000_000
@@ -234,6 +236,13 @@ def test_print_shows_what_is_folded(report: Path, browser: Any) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("#e01 details p").first.bounding_box()["height"] > 0
     assert page.locator(".bar").is_hidden()
+
+
+def test_a_printed_table_is_whole(report: Path, browser: Any) -> None:
+    page = opened(browser, report / WIDEST, viewport=PAPER)
+    page.emulate_media(media="print")
+    table = page.locator(".scroll table").first.bounding_box()
+    assert table["x"] + table["width"] <= PAPER["width"]
 
 
 def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
