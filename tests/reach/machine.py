@@ -144,6 +144,7 @@ exec >/dev/ttyS0 2>&1
 echo "{_BEGIN}"
 {{command}}
 echo "{_END}"
+sleep 1
 echo o >/proc/sysrq-trigger
 sleep 60
 """
