@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs identity lock clean
+.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs mutants identity lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -72,6 +72,9 @@ fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a c
 
 long-runs: host images  ## ten thousand short runs in a row, and what they leave behind
 	$(BIN)/python -m tests.trust.long_runs 10000
+
+mutants: host debug-images  ## whether the module's KUnit cases notice mistakes; some minutes
+	$(BIN)/python -m tests.tcp_ledbat.mutants
 
 identity: host images  ## every implementation and experiment twice: are the bytes the same?
 	$(BIN)/python -m images --all

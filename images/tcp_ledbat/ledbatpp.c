@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ledbatpp: LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus. Changes from RFC 6817:
+ * ledbatpp: LEDBAT++, draft-irtf-iccrg-ledbat-plus-plus-01 (August 2020; the
+ * newest is -06 of January 2026). Changes from RFC 6817:
  *
  * - the delay is the round-trip time, which depends neither on timestamps nor
  *   on the other host;

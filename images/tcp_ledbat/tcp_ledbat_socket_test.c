@@ -123,6 +123,12 @@ static void begins_with_two(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cwnd_of(sk), first[i].cwnd);
 		release(sk);
 	}
+	/* where the stack begins with less, so does it */
+	sk = new_socket(test, LEDBAT_RFC6817);
+	tcp_sk(sk)->snd_cwnd = 1;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 1U);
+	release(sk);
 	/* TCP Fast Open sends data with its SYN */
 	sk = new_socket(test, LEDBAT_RFC6817);
 	tcp_sk(sk)->data_segs_out = 1;
@@ -158,6 +164,7 @@ static void change_over_in_recovery(struct kunit *test)
 	tp->snd_ssthresh = 50;
 	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->reno_ssthresh, 50U);
 	/* nor does an ACK then */
 	ack(sk, 1, 0);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
@@ -235,6 +242,60 @@ static int source_after(struct kunit *test, u32 tick_us, int seconds)
 	return source;
 }
 
+/* A clock that advances a thousand times as fast as its unit says. */
+static void clocks_too_fast(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int i;
+
+#ifdef LEDBAT_HAVE_TCP_USEC_TS
+	tp->tcp_usec_ts = 0;
+#endif
+	for (i = 0; i < 300; i++) {
+		tp->tcp_mstamp += 10 * USEC_PER_MSEC;
+		tp->rx_opt.rcv_tsval = tp->tcp_mstamp;
+		ledbat_check_clock(tp, ca_of(sk)->delay);
+		ca_of(sk)->delay->one_way.used = 1;
+	}
+	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+			(int)LEDBAT_ROUND_TRIP);
+	release(sk);
+}
+
+/* After an hour and a half stamps in microseconds have wrapped. */
+static void clocks_after_a_silence(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, 1, 0);
+	tp->tcp_mstamp += 5400ULL * USEC_PER_SEC;
+	tp->rx_opt.rcv_tsecr += (u32)(5400ULL * USEC_PER_SEC);
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+			(int)LEDBAT_ONE_WAY);
+	release(sk);
+}
+
+/* Samples of one way and of round trips are not compared. */
+static void change_of_source(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca_of(sk)->delay->filter = 4;
+	sample(sk, 1, 0);
+	/* this host's clock advances, the other's does not */
+	tp->tcp_mstamp += 3 * USEC_PER_SEC;
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+			(int)LEDBAT_ROUND_TRIP);
+	sample(sk, 1, 40000);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
+	release(sk);
+}
+
 static void clocks_that_differ(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, source_after(test, 1, 5), (int)LEDBAT_ONE_WAY);
@@ -249,6 +310,10 @@ static void clocks_that_differ(struct kunit *test)
 
 static void no_stamps(struct kunit *test)
 {
+	const struct ack_sample none = { .pkts_acked = 1, .rtt_us = -1 };
+	union tcp_cc_info answer = {};
+	const struct ledbat_info *words = (const void *)&answer;
+	int attr = 0;
 	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
 
 	tcp_sk(sk)->rx_opt.tstamp_ok = 0;
@@ -260,6 +325,24 @@ static void no_stamps(struct kunit *test)
 	tcp_sk(sk)->tcp_mstamp += 200 * USEC_PER_MSEC;
 	sample(sk, 1, 40000);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
+	KUNIT_EXPECT_EQ(test, ledbat_get_info(sk, ~0, &attr, &answer),
+			sizeof(*words));
+	KUNIT_EXPECT_EQ(test, (u32)words->source, (u32)LEDBAT_ROUND_TRIP);
+	/* an ACK of what was sent twice measures no round trip */
+	ledbat_pkts_acked(sk, &none);
+	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
+	release(sk);
+}
+
+static void paces(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_DRAFT00, 10);
+
+	KUNIT_EXPECT_EQ(test, (u32)sk->sk_pacing_status,
+			(u32)SK_PACING_NEEDED);
+	release(sk);
+	sk = old_socket(test, LEDBAT_LD, 10);
+	KUNIT_EXPECT_EQ(test, (u32)sk->sk_pacing_status, (u32)SK_PACING_NONE);
 	release(sk);
 }
 
@@ -325,13 +408,40 @@ static void losses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 2U);
 	tp->snd_cwnd = 1;
 	KUNIT_EXPECT_EQ(test, ledbat_ssthresh(sk), 1U);
+	/* what Reno had before is known until the next loss */
+	ca_of(sk)->reno_ssthresh = 60;
+	ledbat_ssthresh(sk);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->undo_ssthresh, 60U);
 	/* a loss that was none */
+	ca_of(sk)->restarts = 1;
 	tp->snd_cwnd = 20;
 	tp->prior_cwnd = 40;
 	tp->snd_ssthresh = 20;
 	ca_of(sk)->undo_ssthresh = 77;
 	KUNIT_EXPECT_EQ(test, ledbat_undo_cwnd(sk), 40U);
 	KUNIT_EXPECT_EQ(test, ca_of(sk)->reno_ssthresh, 77U);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->restarts, 0U);
+	release(sk);
+}
+
+static void thresholds(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 40);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = ca_of(sk);
+
+	/* the stack may have raised it since */
+	ca->reno_ssthresh = 10;
+	tp->snd_ssthresh = 80;
+	ledbat_set_threshold(sk, 5);
+	KUNIT_EXPECT_EQ(test, ca->reno_ssthresh, 80U);
+	/* a decrease never raises it, */
+	ledbat_add_credit(sk, -1);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 5U);
+	/* and the mode that begins again does so only at the floor */
+	ca->slow_start = LEDBAT_SLOW_START_AT_FLOOR;
+	ledbat_add_credit(sk, -1);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 5U);
 	release(sk);
 }
 
@@ -407,6 +517,46 @@ static void linear(struct kunit *test)
 	release(sk);
 }
 
+static void an_unused_window_falls(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 40);
+
+	sample(sk, 1, 0);
+	sample(sk, 1, 50000);
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 2);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 39U);
+	release(sk);
+}
+
+/* ledbat_icccn counts only while the window limits it. */
+static void counting(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_ICCCN, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, 1, 0);
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 0LL);
+	tp->is_cwnd_limited = 1;
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 25000LL);
+	release(sk);
+}
+
+static void slow_start_needs_a_full_window(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
+
+	ca_of(sk)->slow_start = LEDBAT_SLOW_START_ONCE;
+	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 10U);
+	tcp_sk(sk)->is_cwnd_limited = 1;
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 11U);
+	release(sk);
+}
+
 static void an_unused_window_does_not_grow(struct kunit *test)
 {
 	static const enum ledbat_name names[] = {
@@ -437,8 +587,10 @@ static void rfc6817_cap(struct kunit *test)
 
 	sample(sk, 1, 0);
 	tp->packets_out = 9;
+	ca_of(sk)->credit_us = 30LL * 100000;
 	ledbat_rfc6817_cong_avoid(sk, 0, 1);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 11U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 0LL);
 	/* the stack says that the window is what limits */
 	tp->snd_cwnd = 40;
 	tp->is_cwnd_limited = 1;
@@ -471,6 +623,9 @@ static void rfc6817_slow_start(struct kunit *test)
 	ack(sk, 1, 76000);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
 	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tp));
+	/* which is over then */
+	ack(sk, 1, 76000);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
 	release(sk);
 }
 
@@ -501,6 +656,10 @@ static void slow_start_after_a_loss(struct kunit *test)
 	ledbat_cwnd_event(sk, CA_EVENT_CWND_RESTART);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 2U);
 	ledbat_cwnd_event(sk, CA_EVENT_COMPLETE_CWR);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 20U);
+	/* after a timeout at once */
+	tp->snd_ssthresh = ledbat_ssthresh(sk);
+	ledbat_cwnd_event(sk, CA_EVENT_LOSS);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 20U);
 	/* only a loss in slow start */
 	ca_of(sk)->slow_start = LEDBAT_SLOW_START_AFTER_OVERSHOOT;
@@ -562,6 +721,12 @@ static void md_once_per_round_trip(struct kunit *test)
 	tcp_sk(sk)->snd_una += 2;
 	ledbat_md_cong_avoid(sk, 0, 1);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 36U);
+	/* a round trip without a queue is none to wait for */
+	tcp_sk(sk)->snd_una = ca_of(sk)->round_end + 1;
+	ack(sk, 1, 0);
+	ack(sk, 1, 0);
+	ack(sk, 1, 30000);
+	KUNIT_EXPECT_LE(test, cwnd_of(sk), 22U);
 	release(sk);
 }
 
@@ -617,6 +782,7 @@ static void pp_life(struct kunit *test)
 	ledbat_variants[LEDBAT_PLUS_PLUS].ops.init(sk);
 	ca = ca_of(sk);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	KUNIT_EXPECT_EQ(test, (int)ca->delay->source, (int)LEDBAT_ROUND_TRIP);
 	sample(sk, 1, 0);
 	/* slow start by GAIN, a third */
 	tp->snd_cwnd = 30;
@@ -683,6 +849,7 @@ static void pp_decrease(struct kunit *test)
 	KUNIT_EXPECT_GE(test, cwnd_of(sk), 50U);
 	KUNIT_EXPECT_LE(test, cwnd_of(sk), 51U);
 	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tcp_sk(sk)));
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, cwnd_of(sk));
 	/* never more than half */
 	round_trip(sk, 600000);
 	KUNIT_EXPECT_GE(test, cwnd_of(sk), 25U);
@@ -727,6 +894,43 @@ static void pp_waits_for_recovery(struct kunit *test)
 	tcp_sk(sk)->snd_ssthresh = 10;
 	round_trip(sk, 0);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->phase, (u32)LEDBATPP_SLOW);
+	release(sk);
+}
+
+/* The parts of a slowdown: two round trips of two packets, then the climb. */
+static void pp_slowdown(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = ca_of(sk);
+
+	ca->slow_us = 12345;
+	ledbatpp_slow_down(sk);
+	KUNIT_EXPECT_EQ(test, ca->slow_us, 0U);
+	ca->round_start_us = tp->tcp_mstamp;
+	ledbatpp_end_round(sk);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_SLOW);
+	ca->credit_us = 1;
+	ca->round_end = tp->snd_una;
+	ledbatpp_cong_avoid(sk, 0, 1);
+	KUNIT_EXPECT_EQ(test, ca->credit_us, 0LL);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	ledbatpp_end_round(sk);
+	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
+	/* a queue, which another flow fills, does not keep it from climbing */
+	tp->snd_cwnd = 4;
+	tp->is_cwnd_limited = 1;
+	ack(sk, 1, 0);
+	tp->tcp_mstamp += USEC_PER_SEC;
+	ack(sk, 4, 90000);
+	KUNIT_EXPECT_GE(test, cwnd_of(sk), 5U);
+	/* the shortest slowdown is one of two round trips */
+	tp->snd_cwnd = 10;
+	ca->slow_us = 0;
+	ca->round_start_us = tp->tcp_mstamp;
+	KUNIT_EXPECT_FALSE(test, ledbatpp_in_slow_start(sk, 0));
+	KUNIT_EXPECT_EQ(test, ca->next_slow_us,
+			tp->tcp_mstamp + 9ULL * 2 * RTT_US);
 	release(sk);
 }
 
@@ -816,7 +1020,18 @@ static void instances(struct kunit *test)
 	ledbat_total = LEDBAT_VARIANTS;
 }
 
-/* Any order of changes of control, losses, undone losses, timeouts and ACKs. */
+/*
+ * Changes of control at any time: in any state, in idleness, while the
+ * application limits the flow. The stack's part is as in tcp_input.c and
+ * tcp_output.c of Linux; Reno stands for every control outside of this module.
+ */
+
+static struct tcp_congestion_ops reno_ops = {
+	.name		= "kunit_reno",
+	.ssthresh	= tcp_reno_ssthresh,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+};
 
 static u32 drawn(u64 *state, u32 below)
 {
@@ -824,12 +1039,57 @@ static u32 drawn(u64 *state, u32 below)
 	return (u32)(*state >> 33) % below;
 }
 
+static void tell(struct sock *sk, enum tcp_ca_event event)
+{
+	if (inet_csk(sk)->icsk_ca_ops->cwnd_event)
+		inet_csk(sk)->icsk_ca_ops->cwnd_event(sk, event);
+}
+
+/* What tcp_current_ssthresh() makes of the threshold, which Reno keeps. */
+static u32 keep_three_quarters(struct sock *sk, u32 threshold)
+{
+	const u32 cwnd = cwnd_of(sk);
+
+	return max(threshold, (cwnd >> 1) + (cwnd >> 2));
+}
+
+static void change_over(struct sock *sk, u32 number)
+{
+	const struct tcp_congestion_ops *ops = &reno_ops;
+
+	if (inet_csk(sk)->icsk_ca_ops->release)
+		inet_csk(sk)->icsk_ca_ops->release(sk);
+	if (number < LEDBAT_VARIANTS)
+		ops = &ledbat_variants[number].ops;
+	inet_csk(sk)->icsk_ca_ops = ops;
+	memset(inet_csk_ca(sk), 0, ICSK_CA_PRIV_SIZE);
+	if (ops->init)
+		ops->init(sk);
+}
+
+static void drawn_acks(struct sock *sk, u64 *state)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_mstamp += drawn(state, 100000);
+	tp->is_cwnd_limited = drawn(state, 2);
+	if (!ops->pkts_acked)
+		return;
+	if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		ack(sk, 1 + drawn(state, 3), drawn(state, 200000));
+	else
+		sample(sk, 1, drawn(state, 200000));
+}
+
 static void change_over_at_any_time(struct kunit *test)
 {
 	u64 state = 1;
 	int round, step;
+	u32 number, kept;
 
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < 300; round++) {
 		struct sock *sk = old_socket(test,
 					     drawn(&state, LEDBAT_VARIANTS),
 					     2 + drawn(&state, 100));
@@ -839,57 +1099,68 @@ static void change_over_at_any_time(struct kunit *test)
 		u32 reno = TCP_INFINITE_SSTHRESH;
 
 		for (step = 0; step < 100; step++) {
-			u32 cwnd = cwnd_of(sk);
+			const u32 cwnd = cwnd_of(sk);
 
-			switch (drawn(&state, 8)) {
-			case 0:	/* a loss, and its end */
+			switch (drawn(&state, 12)) {
+			case 0:	/* a loss or a mark */
+				if (icsk->icsk_ca_state > TCP_CA_Disorder)
+					break;
 				reno = max(cwnd / 2, 2U);
 				tp->prior_cwnd = cwnd;
 				tp->snd_ssthresh =
 					icsk->icsk_ca_ops->ssthresh(sk);
-				icsk->icsk_ca_state = TCP_CA_Recovery;
+				icsk->icsk_ca_state = drawn(&state, 2) ?
+						      TCP_CA_CWR :
+						      TCP_CA_Recovery;
 				break;
-			case 1:
-				if (icsk->icsk_ca_state <= TCP_CA_Disorder)
-					break;
+			case 1:	/* the end of what 0 or 2 began */
+				if (icsk->icsk_ca_state == TCP_CA_CWR ||
+				    icsk->icsk_ca_state == TCP_CA_Recovery) {
+					kept = min(tp->snd_ssthresh, cwnd);
+					tcp_snd_cwnd_set(tp, kept);
+					tell(sk, CA_EVENT_COMPLETE_CWR);
+				}
 				icsk->icsk_ca_state = TCP_CA_Open;
-				tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, 1U));
-				if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
-				    tp->snd_ssthresh > 1000)
-					tcp_snd_cwnd_set(tp, cwnd);
-				ledbat_cwnd_event(sk, CA_EVENT_COMPLETE_CWR);
 				break;
 			case 2:	/* a timeout */
 				reno = max(cwnd / 2, 2U);
+				tp->prior_cwnd = cwnd;
 				tp->snd_ssthresh =
 					icsk->icsk_ca_ops->ssthresh(sk);
-				icsk->icsk_ca_state = TCP_CA_Open;
+				tell(sk, CA_EVENT_LOSS);
+				icsk->icsk_ca_state = TCP_CA_Loss;
 				tcp_snd_cwnd_set(tp, 1);
-				ledbat_cwnd_event(sk, CA_EVENT_LOSS);
 				break;
-			case 3:	/* another control */
-				release(sk);
-				KUNIT_ASSERT_GE(test, tp->snd_ssthresh, reno);
+			case 3:	/* reordering */
+				if (icsk->icsk_ca_state <= TCP_CA_Disorder)
+					icsk->icsk_ca_state ^= TCP_CA_Disorder;
+				break;
+			case 4:	/* idleness, or an application that limits */
+				if (icsk->icsk_ca_state > TCP_CA_Disorder)
+					break;
+				tell(sk, CA_EVENT_CWND_RESTART);
+				reno = keep_three_quarters(sk, reno);
+				tp->snd_ssthresh =
+					keep_three_quarters(sk,
+							    tp->snd_ssthresh);
+				tcp_snd_cwnd_set(tp, cwnd - cwnd / 4);
+				tp->tcp_mstamp += USEC_PER_SEC;
+				break;
+			case 5:
+			case 6:	/* another control */
+				number = drawn(&state, LEDBAT_VARIANTS + 3);
+				change_over(sk, number);
 				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
-				icsk->icsk_ca_ops =
-					&ledbat_variants[drawn(&state,
-							       LEDBAT_VARIANTS)]
-						 .ops;
-				memset(inet_csk_ca(sk), 0, ICSK_CA_PRIV_SIZE);
-				icsk->icsk_ca_ops->init(sk);
-				KUNIT_ASSERT_EQ(test, cwnd_of(sk), cwnd);
+				if (icsk->icsk_ca_ops == &reno_ops)
+					KUNIT_ASSERT_GE(test, tp->snd_ssthresh,
+							reno);
 				break;
 			default:
-				tp->tcp_mstamp += drawn(&state, 100000);
-				if (icsk->icsk_ca_state == TCP_CA_Open)
-					ack(sk, 1 + drawn(&state, 3),
-					    drawn(&state, 200000));
-				else
-					sample(sk, 1, drawn(&state, 200000));
+				drawn_acks(sk, &state);
 			}
 			KUNIT_ASSERT_GE(test, cwnd_of(sk), 1U);
 		}
-		release(sk);
+		change_over(sk, LEDBAT_VARIANTS);
 		KUNIT_ASSERT_GE(test, tp->snd_ssthresh, reno);
 	}
 }
@@ -904,6 +1175,11 @@ static struct kunit_case socket_cases[] = {
 	CASE("stamps-of-milliseconds", stamps_of_milliseconds),
 #endif
 	CASE("clocks-that-differ", clocks_that_differ),
+	CASE("clocks-too-fast", clocks_too_fast),
+	CASE("clocks-after-a-silence", clocks_after_a_silence),
+	CASE("change-of-source", change_of_source),
+	CASE("paces", paces),
+	CASE("thresholds", thresholds),
 	CASE("no-stamps", no_stamps),
 	CASE("bounded-by-round-trips", bounded_by_round_trips),
 	CASE("old-samples-do-not-count", old_samples_do_not_count),
@@ -912,6 +1188,9 @@ static struct kunit_case socket_cases[] = {
 	CASE("window-limits", window_limits),
 	CASE("info", info),
 	CASE("linear", linear),
+	CASE("an-unused-window-falls", an_unused_window_falls),
+	CASE("counting", counting),
+	CASE("slow-start-needs-a-full-window", slow_start_needs_a_full_window),
 	CASE("an-unused-window-does-not-grow", an_unused_window_does_not_grow),
 	CASE("rfc6817-cap", rfc6817_cap),
 	CASE("rfc6817-slow-start", rfc6817_slow_start),
@@ -928,6 +1207,7 @@ static struct kunit_case socket_cases[] = {
 	CASE("pp-growth", pp_growth),
 	CASE("pp-losses", pp_losses),
 	CASE("pp-waits-for-recovery", pp_waits_for_recovery),
+	CASE("pp-slowdown", pp_slowdown),
 	CASE("pp-silence-counts-little", pp_silence_counts_little),
 	CASE("settings", settings),
 	CASE("instances", instances),

@@ -558,6 +558,21 @@ static void whole_packets(struct kunit *test)
 	counts(test, &flow, 1 - (s64)TARGET_US, 2, 1);
 	counts(test, &flow, -2, 1, 0);
 	counts(test, &flow, -2, 1, 0);
+	counts(test, &flow, TARGET_US, 2, 0);
+}
+
+/* A step up costs exactly the window; a window at its floor owes nothing. */
+static void exact_steps(struct kunit *test)
+{
+	s64 credit_us = 7LL * TARGET_US;
+
+	KUNIT_EXPECT_EQ(test, ledbat_apply_credit(&credit_us, 7, TARGET_US, 2),
+			8U);
+	KUNIT_EXPECT_EQ(test, credit_us, 0LL);
+	credit_us = -1;
+	KUNIT_EXPECT_EQ(test, ledbat_apply_credit(&credit_us, 2, TARGET_US, 2),
+			2U);
+	KUNIT_EXPECT_EQ(test, credit_us, 0LL);
 }
 
 static void stamps_wrap(struct kunit *test)
@@ -635,6 +650,29 @@ static void long_idle(struct kunit *test)
 	sample(&delay, 0, 0);
 	sample(&delay, 500, 100 * LEDBAT_SLOT_JIFFIES + 1);
 	KUNIT_EXPECT_EQ(test, delay.one_way.smallest_us, 500);
+}
+
+static void no_base_no_queue(struct kunit *test)
+{
+	struct ledbat_delay delay = new_delay(10, 1);
+
+	sample(&delay, 5000, 0);
+	delay.source = LEDBAT_ROUND_TRIP;
+	delay.current_us = 5000;
+	KUNIT_EXPECT_EQ(test, ledbat_queuing_delay_us(&delay), 0U);
+}
+
+static void old_samples_leave_the_history(struct kunit *test)
+{
+	struct ledbat_history *history =
+		kunit_kzalloc(test, sizeof(*history), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, history);
+	ledbat_remember(history, 1);
+	for (i = 0; i < LEDBAT_HISTORY_AGE; i++)
+		ledbat_remember(history, 2);
+	KUNIT_EXPECT_EQ(test, ledbat_smallest_us(history, U32_MAX), 2);
 }
 
 /* Against a plain search, with a window that changes. */
@@ -749,6 +787,9 @@ static struct kunit_case others[] = {
 	CASE("long-idle", long_idle),
 	CASE("smallest-of-many", smallest_of_many),
 	CASE("rfc6817-vectors", rfc6817_vectors),
+	CASE("exact-steps", exact_steps),
+	CASE("no-base-no-queue", no_base_no_queue),
+	CASE("old-samples-leave-the-history", old_samples_leave_the_history),
 	CASE("ledbatpp-gain", ledbatpp_gain),
 	CASE("ledbatpp-decrease", ledbatpp_decrease),
 	CASE("fledbat-step", fledbat_step),
