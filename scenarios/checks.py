@@ -147,6 +147,8 @@ def _clock_problems(
 ) -> Iterator[Problem]:
     """Refuse clocks that a relay (engine/guest/relay.c) cannot show."""
     clocks = filled.get("clocks", [])
+    tcp = filled["tcp"]
+    stamps = {"from": tcp["timestamps"], "to": tcp.get("receiver_timestamps", tcp["timestamps"])}
     hosts = {flow[end] for flow in filled["flows"] for end in ("from", "to")}
     for index, host in enumerate(clock["host"] for clock in clocks):
         path: FieldPath = ("clocks", index, "host")
@@ -159,6 +161,9 @@ def _clock_problems(
             if host in (flow["from"], flow["to"]) and transport not in ("tcp", "utp"):
                 found = f"found {host!r}, whose flow {flow['name']!r} is {flow['implementation']}, without timestamps"
                 yield document.problem(path, found, "hosts all of whose flows are over TCP or uTP")
+            elif transport == "tcp" and any(flow[end] == host and unit == "1ms" for end, unit in stamps.items()):
+                found = f"found {host!r}, whose flow {flow['name']!r} has TCP timestamps of 1ms"
+                yield document.problem(path, found, "hosts with TCP timestamps of 1us or none")
 
 
 def _drawn_event_problems(

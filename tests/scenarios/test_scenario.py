@@ -533,6 +533,12 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
         ({}, "clocks: [{host: d3, offset: 3s}]\n", "clocks[0].host: found 'd3', a host without flows; allowed: d1, d2"),
         ({}, "clocks: [{host: r1}]\n", ":10: clocks[0].host: found 'r1', a host without flows; allowed: d1, d2, s1"),
         ({}, "clocks: [{offset: 3s}]\n", ":10: clocks[0].host: missing; allowed: the host, such as d1"),
+        # a relay counts the stamps as microseconds: the clock would be a thousand times as far and as fast
+        (
+            {},
+            "tcp: {timestamps: 1us, receiver_timestamps: 1ms}\nclocks: [{host: d1}]\n",
+            "clocks[0].host: found 'd1', whose flow 'tcp' has TCP timestamps of 1ms; allowed: hosts with TCP",
+        ),
         ({}, "clocks: [{host: s1}, {host: s1}]\n", ":10: clocks[1].host: found 's1' again; allowed: each host once"),
         (
             {},
