@@ -95,7 +95,7 @@ class Guest:
         command = ["taskset", "-c", str(cpu), *_walls(kernel.parent, folder)]
         command += [EMULATOR, *self._machine(), "-kernel", str(kernel), "-initrd", str(initrd)]
         command += ["-serial", f"file:{folder}/logs/console.log"]
-        command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
+        command += ["-drive", f"file={str(disk).replace(',', ',,')},if=virtio,format=raw,cache=unsafe"]
         try:
             _pack(self.stock["initrd"]["path"], self._code(), self.programs, folder, initrd)
             done = subprocess.run(
