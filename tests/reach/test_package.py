@@ -1,6 +1,7 @@
-"""The module's Debian package: built, and installed on a Debian for two kernels.
+"""The module's Debian package: built, installed on a Debian for two kernels, and used on both of them in QEMU.
 
-Takes some minutes, most of them for the packages of compiler and headers.
+The kernels are Debian's own and that of its backports. Takes a quarter of an hour, most of it for the packages of
+compiler and headers and for the emulator.
 """
 
 import re
@@ -8,19 +9,65 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from engine import images
 from images import module
+from images.cache import Store, default_root
+from images.debian import Archive
+from images.kernel.sources import version
+from images.rootfs.build import SUITE
 from tests.reach import machine
 
 PACKAGES = (
-    *("build-essential", "debhelper", "dh-dkms", "dkms"),
-    *("linux-headers-amd64", "linux-headers-cloud-amd64", "linux-image-cloud-amd64"),
+    *("build-essential", "debhelper", "dh-dkms", "dkms", "openssl", "iproute2", "kmod", "procps", "python3"),
+    *("linux-headers-cloud-amd64", "linux-image-cloud-amd64", "gcc-14-for-host", "pahole"),
 )
+BACKPORTS = f"{SUITE}-backports"
+FLAVOUR = "-cloud-amd64"
 BUILD = """\
 set -e
+dpkg --install /newer/linux-base_*.deb  # the kernel's packages ask for it before they are unpacked
+dpkg --install /newer/*.deb
 cd /src/tcp_ledbat
 dpkg-buildpackage --build=binary --no-sign
 dpkg --install ../tcp-ledbat-dkms_*_all.deb
 dkms status >/out/status
+"""
+INIT = """\
+#!/bin/sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /run
+ip link set lo up
+ip link add d0 type dummy; ip address add 10.0.0.2/24 dev d0; ip link set d0 up
+ip route add default via 10.0.0.1
+uname -r >/out/release
+python3 -c 'import socket; socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbat_md")' \\
+  && lsmod >/out/loaded
+sh -ex /commands >/out/said 2>/out/errors; echo $? >/out/status-of-commands
+ip route >/out/routes
+python3 /transfer >/out/transfer 2>&1
+sync; echo o >/proc/sysrq-trigger; sleep 60
+"""
+# Each variant carries a megabyte over the loopback.
+TRANSFER = """\
+import socket, threading
+names = open("/proc/sys/net/ipv4/tcp_available_congestion_control").read().split()
+for name in names:
+    listener = socket.create_server(("127.0.0.1", 0))
+    def receive():
+        with listener.accept()[0] as connection:
+            got = 0
+            while data := connection.recv(1 << 16):
+                got += len(data)
+        print(name, got)
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    with socket.socket() as sender:
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        sender.connect(listener.getsockname())
+        sender.sendall(bytes(1 << 20))
+    receiver.join()
 """
 
 
@@ -30,13 +77,40 @@ def _version() -> str:
     return found[1]
 
 
-def test_the_package_is_installed_for_two_kernels(tmp_path: Path) -> None:
+def _commands() -> str:
+    page = (images.PROJECT / "docs" / "module.md").read_text()
+    found = re.search(r"<!-- commands.*?```sh\n(.*?)```", page, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def _newest_kernel(into: Path) -> None:
+    """Fetch the newest kernel of the backports, with its headers."""
+    into.mkdir()
+    archive = Archive(Store(default_root()).root / "downloads" / "apt", BACKPORTS)
+    with archive.opened():
+        names = archive.names("linux-")
+        headers = [re.fullmatch(rf"linux-headers-([\d.]+\+\w+){FLAVOUR}", name) for name in names]
+        release = max((found[1] for found in headers if found), key=version)
+        of_release = re.compile(rf"linux-\w+-{re.escape(release)}(-common|{FLAVOUR})?")
+        wanted = [name for name in names if of_release.fullmatch(name)]
+        archive.download(archive.offers([*wanted, "linux-base"]), into)
+
+
+@pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
+def test_the_package_is_installed_for_two_kernels_and_used(tmp_path: Path) -> None:
     root = tmp_path / "root"
     machine.debian(PACKAGES, root)
+    _newest_kernel(root / "newer")
     shutil.copytree(module.HERE / "tcp_ledbat", root / "src" / "tcp_ledbat")
     (root / "out").mkdir()
     walls = ["bwrap", "--bind", str(root), "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"]
-    variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+    variables = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LC_ALL": "C.UTF-8",
+        "DEBIAN_FRONTEND": "noninteractive",
+    }
     built = subprocess.run(
         [*walls, "sh", "-c", BUILD],
         env=variables,
@@ -49,3 +123,23 @@ def test_the_package_is_installed_for_two_kernels(tmp_path: Path) -> None:
     installed = (root / "out" / "status").read_text().splitlines()
     assert len(installed) == 2
     assert all(line.startswith(f"tcp_ledbat/{_version()}, ") and line.endswith(": installed") for line in installed)
+
+    machine.write_program(root, "vehicle", INIT)
+    (root / "commands").write_text(_commands())
+    (root / "transfer").write_text(TRANSFER)
+    for kernel in sorted(root.glob(f"boot/vmlinuz-*{FLAVOUR}")):
+        release = kernel.name.removeprefix("vmlinuz-")
+        disk = tmp_path / f"disk-{release}"
+        machine.make_disk(root, disk, 5)
+        machine.carry_out(kernel, root / "boot" / f"initrd.img-{release}", disk, "/vehicle", 1800)
+        out = machine.take(disk, "out", tmp_path / release)
+        disk.unlink()
+        assert (out / "release").read_text().strip() == release
+        said = (out / "said").read_text()
+        assert (out / "status-of-commands").read_text() == "0\n", (out / "errors").read_text()
+        assert "tcp_ledbat" in (out / "loaded").read_text()  # by the name of a variant
+        assert "net.ledbatpp.target_us = 40000" in said
+        assert "congctl ledbatpp" in (out / "routes").read_text()
+        transferred = (out / "transfer").read_text().splitlines()
+        assert sum("ledbat" in line for line in transferred) == 10
+        assert all(line.endswith(f" {1 << 20}") for line in transferred)

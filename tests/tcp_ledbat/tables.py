@@ -1,0 +1,154 @@
+"""The tables of docs/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs, which takes some minutes.
+
+They are the same on every machine, so tests/reach compares them with the page.
+"""
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import yaml
+
+from engine import images
+from engine.run import execute, run_folder
+from scenarios.load import read
+from scenarios.resolve import expand
+
+HERE: Final = Path(__file__).parent
+PAGE: Final = images.PROJECT / "docs" / "module.md"
+START, END = "<!-- {}: written by python -m tests.tcp_ledbat.tables -->\n", "<!-- end of {} -->"
+PACKET_BITS: Final = 8 * 1500
+SLOW_CWND_PKTS: Final = 2
+CONTROLS: Final = {
+    "cubic": "CUBIC",
+    "ledbat": "`ledbat`",
+    "ledbat-slow-start": "`ledbat`, `slow_start=1`",
+    "ledbatpp": "`ledbatpp`",
+}
+LINKS: Final = {"100mbit": ("100 Mbit/s", 100e6), "1gbit": ("1 Gbit/s", 1e9)}
+ROUND_TRIPS: Final = {"500us": "1 ms", "5ms": "10 ms", "50ms": "100 ms"}
+CLOCKS: Final = {
+    "us-us": "1 µs, 1 µs",
+    "ms-ms": "1 ms, 1 ms",
+    "us-ms": "1 µs, 1 ms",
+    "ms-us": "1 ms, 1 µs",
+    "us-none": "1 µs, none",
+    "ms-none": "1 ms, none (Windows' default)",
+    "none-ms": "none, 1 ms",
+    "skew": "1 µs, 1 µs that is 40 min behind and 100 ppm slower",
+}
+
+Traces = dict[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a flow reaches alone: payload, also of the time between slowdowns, in bit/s; mean queue in ms."""
+
+    bps: float
+    between_slowdowns_bps: float
+    queue_ms: float
+
+
+def runs(data: dict[str, Any], *traces: str) -> Iterator[tuple[dict[str, Any], Traces]]:
+    """Carry out a scenario; of each cell its values and some traces."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tables" / "scenario.yaml"
+        file.parent.mkdir()
+        file.write_text(yaml.safe_dump(data))
+        for cell in expand(file, "full"):
+            execute(cell, 1, Path(folder) / "runs")
+            kept = run_folder(Path(folder) / "runs", cell, 1) / "traces"
+            yield cell.settings["cell_values"], {name: pl.read_csv(kept / f"{name}.csv") for name in traces}
+
+
+def last_half(trace: pl.DataFrame) -> pl.DataFrame:
+    return trace.filter(pl.col("time_ns") >= trace["time_ns"].max() // 2)  # type: ignore[operator]  # an integer
+
+
+def acked_bps(part: pl.DataFrame) -> float:
+    """Rate of the acknowledged payload."""
+    return float(8e9 * (part["bytes_acked"][-1] - part["bytes_acked"][0]) / (part["time_ns"][-1] - part["time_ns"][0]))
+
+
+def cycles(trace: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Of a trace of LEDBAT++ the part from its second slowdown to its last one, and the longest part without any.
+
+    The longest part ends where a slowdown begins, and starts a second after the window is what it was before.
+    """
+    times, windows, thresholds = (trace[name].to_list() for name in ("time_ns", "cwnd_pkts", "ssthresh_pkts"))
+    begins = [at for at in range(1, len(times)) if times[at] > 1e9 and windows[at] <= SLOW_CWND_PKTS < windows[at - 1]]
+    second, last = begins[1], begins[-1]
+    regained = next(at for at in range(begins[-2] + 10, last) if windows[at] >= thresholds[at])
+    quiet = trace.filter(pl.col("time_ns").is_between(times[regained] + 10**9, times[last - 1]))
+    return trace[second : last + 1], quiet
+
+
+def rates() -> dict[tuple[str, str], dict[str, Rate]]:
+    """By link and one-way delay: what each control reaches."""
+    slow = read(HERE / "rates.yaml").data
+    fast = {**slow, "bottleneck": {**slow["bottleneck"], "buffer": "12500p"}}
+    short = {**fast, "duration": "40s", "matrix": {"rate": ["1gbit"], "one_way": ["500us", "5ms"]}}
+    long = {**fast, "matrix": {"rate": ["1gbit"], "one_way": ["50ms"]}}
+    found: dict[tuple[str, str], dict[str, Rate]] = {}
+    for values, traces in itertools.chain(*(runs(data, "cwnd-f1", "queue") for data in (slow, short, long))):
+        _, link_bps = LINKS[values["rate"]]
+        queue_pkts = float(last_half(traces["queue"])["backlog_pkts"].to_numpy().mean())
+        window = traces["cwnd-f1"]
+        whole, quiet = cycles(window) if values["case"] == "ledbatpp" else (last_half(window), last_half(window))
+        rate = Rate(acked_bps(whole), acked_bps(quiet), 1e3 * queue_pkts * PACKET_BITS / link_bps)
+        found.setdefault((values["rate"], values["one_way"]), {})[values["case"]] = rate
+    return found
+
+
+def shares() -> dict[str, dict[str, float]]:
+    """Share of each control beside CUBIC in the last half, 0 to 1, by the case of clocks.yaml."""
+    found: dict[str, dict[str, float]] = {}
+    for values, traces in runs(read(HERE / "clocks.yaml").data, "cwnd-low", "cwnd-cubic"):
+        low, cubic = (acked_bps(last_half(traces[name])) for name in ("cwnd-low", "cwnd-cubic"))
+        found.setdefault(values["case"], {})[values["control"]] = low / (low + cubic)
+    return found
+
+
+def table_of_rates(found: dict[tuple[str, str], dict[str, Rate]]) -> str:
+    """In Markdown."""
+    names = [*CONTROLS.values(), "`ledbatpp` between slowdowns"]
+    lines = ["| link | round-trip time | " + " | ".join(names) + " |", "|---" * (2 + len(names)) + "|"]
+    for (link, one_way), by_control in found.items():
+        cubic_bps = by_control["cubic"].bps
+        cells = [f"{by_control[one].bps / cubic_bps:.1%}, {by_control[one].queue_ms:.0f} ms" for one in CONTROLS]
+        cells.append(f"{by_control['ledbatpp'].between_slowdowns_bps / cubic_bps:.1%}")
+        lines.append(f"| {LINKS[link][0]} | {ROUND_TRIPS[one_way]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def table_of_clocks(found: dict[str, dict[str, float]]) -> str:
+    """In Markdown."""
+    controls = list(next(iter(found.values())))
+    lines = ["| sender, receiver | " + " | ".join(f"`{one.removeprefix('tcp-')}`" for one in controls) + " |"]
+    lines.append("|---" * (1 + len(controls)) + "|")
+    for case, by_control in found.items():
+        lines.append(f"| {CLOCKS[case]} | " + " | ".join(f"{by_control[one]:.1%}" for one in controls) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def between(page: str, name: str) -> tuple[str, str, str]:
+    """What stands before, between and behind the marks of a table."""
+    head, start, rest = page.partition(START.format(name))
+    table, end, tail = rest.partition(END.format(name))
+    return head + start, table, end + tail
+
+
+def main() -> None:
+    """Write both tables into the page."""
+    for name, table in (("clocks", table_of_clocks(shares())), ("rates", table_of_rates(rates()))):
+        head, _, tail = between(PAGE.read_text(), name)
+        PAGE.write_text(head + table + tail)
+
+
+if __name__ == "__main__":
+    main()
