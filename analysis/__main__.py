@@ -185,6 +185,12 @@ def _gate(options: argparse.Namespace) -> int:
     return judge.write(asked, options.results, options.client, options.history)
 
 
+def _versions(options: argparse.Namespace) -> None:
+    from analysis.versions import write
+
+    print(write(options.results))
+
+
 def _conformance(options: argparse.Namespace) -> None:
     from analysis.conformance import judge
 
@@ -214,6 +220,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "check": _check,
     "gate": _gate,
     "conformance": _conformance,
+    "versions": _versions,
 }
 
 
@@ -301,6 +308,9 @@ def _parser() -> argparse.ArgumentParser:
     conformance = commands.add_parser("conformance", help="runs against what documents say: JSON, and a page each")
     conformance.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="results of `testbed conformance`")
     conformance.add_argument("--page", type=Path, help="write only the tables of this page, of what has been judged")
+
+    versions = commands.add_parser("versions", help="what a gate measured in each version, as a page of pictures")
+    versions.add_argument("--results", type=Path, required=True, help="the folder of a `testbed versions`")
 
     interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
     interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")

@@ -20,6 +20,7 @@ from engine import (
     hand_in,
     interrupt,
     kunit,
+    versions,
 )
 from engine.compare import compare
 from engine.errors import EngineError, printable
@@ -139,6 +140,24 @@ def _parser() -> argparse.ArgumentParser:
     guarding.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
     guarding.add_argument("--history", type=Path, metavar="FILE", help="append a line of JSON with what was measured")
     guarding.set_defaults(action=_gate, kept="finished runs are kept")
+
+    ageing = commands.add_parser("versions", help="a gate's numbers over an implementation's versions, as pictures")
+    ageing.add_argument("implementation", help="one that lists versions")
+    ageing.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: workflows/gate's")
+    ageing.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
+    ageing.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
+    ageing.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")
+    ageing.set_defaults(action=_versions, kept="finished runs are kept")
+
+    searching = commands.add_parser("bisect", help="the version with which a number changed")
+    searching.add_argument("implementation", help="one that lists versions")
+    searching.add_argument("--good", required=True, metavar="VERSION", help="whose number is as it should be")
+    searching.add_argument("--bad", required=True, metavar="VERSION", help="whose number is not")
+    searching.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
+    searching.add_argument("--scenario", required=True, help="of the panel of `testbed compare`, or a file")
+    searching.add_argument("--cell", help="the point of the scenario that counts, if it has several")
+    searching.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
+    searching.set_defaults(action=_bisect, kept="finished runs are kept")
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")
@@ -281,6 +300,15 @@ def _check(options: argparse.Namespace) -> int:
 
 def _gate(options: argparse.Namespace) -> int:
     return gate.main(options.budgets, options.client, options.into, options.history)
+
+
+def _versions(options: argparse.Namespace) -> int:
+    return versions.versions(options.implementation, options.first, options.last, options.budgets, options.into)
+
+
+def _bisect(options: argparse.Namespace) -> int:
+    asked = options.scenario, options.cell, options.measure
+    return versions.bisect(options.implementation, options.good, options.bad, *asked, options.into)
 
 
 def _archive(options: argparse.Namespace) -> int:

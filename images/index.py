@@ -28,15 +28,23 @@ ENTRIES = "entries"
 """Field of an index: the store's entries that building it asked for, as `<kind>/<digest>`."""
 
 _CHECKOUTS = "checkouts"
+_VERSION = "@"  # as in scenarios.implementations, which the doctor cannot import
 # not part of what boots; programs have their own keys
 _OTHER = ("implementations", "ansible", "docker")
 
 
 def names(project: Path | None = None) -> dict[str, str]:
-    """Return the indexes of what boots and of each program for a checkout's sources, relative to the store's root."""
+    """Return the indexes of what boots and of each program for a checkout's sources, relative to the store's root.
+
+    A version that an implementation lists is a program of its own, NAME@VERSION, unless it is another's folder.
+    """
     project = project or project_root()
-    descriptions = sorted(project.glob("images/implementations/*/implementation.yaml"))
-    return {name: _index(name, project) for name in (*KINDS, STOCK, *(file.parent.name for file in descriptions))}
+    programs: list[str] = []
+    for file in sorted(project.glob("images/implementations/*/implementation.yaml")):
+        name = file.parent.name
+        listed = _described(file).get("versions", {}).items()
+        programs += (name, *(f"{name}{_VERSION}{version}" for version, one in listed if "implementation" not in one))
+    return {name: _index(name, project) for name in (*KINDS, STOCK, *programs)}
 
 
 def path(root: Path, name: str) -> Path:
@@ -102,7 +110,10 @@ def _relative(value: Any, root: str) -> Any:
 
 
 def _index(name: str, project: Path) -> str:
-    sources = {str(file.relative_to(project)): file_digest(file) for file in _sources(name, project)}
+    folder, _, version = name.partition(_VERSION)
+    sources = {str(file.relative_to(project)): file_digest(file) for file in _sources(folder, project)}
+    if version:
+        sources["version"] = version
     return f"{FOLDER}/{name}-{digest_of(sources)[:KEY_DIGITS]}.json"
 
 
@@ -132,12 +143,16 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _line(folder: Path) -> Iterator[Path]:
     """Return an implementation's folder and those it extends; the build reports a wrong `extends`."""
-    import yaml  # the doctor, which comes before the environment does, needs this module and no more
-
     seen: set[Path] = set()
     while folder not in seen and (folder / "implementation.yaml").is_file():
         seen.add(folder)
         yield folder
-        description = yaml.load((folder / "implementation.yaml").read_bytes(), Loader=yaml.CSafeLoader)
-        base = description.get("extends") if isinstance(description, dict) else None
-        folder = folder.parent / str(base)
+        folder = folder.parent / str(_described(folder / "implementation.yaml").get("extends"))
+
+
+def _described(file: Path) -> dict[str, Any]:
+    """Return an implementation.yaml as it is; the build reports what is wrong with it."""
+    import yaml  # the doctor, which comes before the environment does, needs this module and no more
+
+    description = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+    return description if isinstance(description, dict) else {}

@@ -36,8 +36,9 @@ def built(root: Path) -> list[str]:
 
 
 def names() -> list[str]:
-    """Return all implementations that are programs."""
-    return [name for name, description in implementations.known().items() if description["kind"] == "program"]
+    """Return all implementations that are programs, apart from the versions that some list."""
+    known = implementations.known().items()
+    return [name for name, one in known if one["kind"] == "program" and implementations.folder_of(name) == name]
 
 
 def check_names(wanted: Sequence[str]) -> None:
@@ -87,12 +88,14 @@ def build(store: Store, say: Say, name: str) -> Path:
 def _folders(name: str) -> list[Path]:
     """Return the folders whose files the program has, later ones first."""
     known = {file.parent.name: load.read(file) for file in implementations.IMPLEMENTATIONS.glob(f"*/{DESCRIPTION}")}
-    return [implementations.IMPLEMENTATIONS / each for each in (name, *implementations.ancestors(name, known))]
+    own = implementations.folder_of(name)
+    return [implementations.IMPLEMENTATIONS / each for each in (own, *implementations.ancestors(own, known))]
 
 
 def locked_names() -> list[str]:
     """Return the programs that have something to lock: a Debian root, or packages for their `build`."""
-    return [name for name, description in implementations.known().items() if list(_locks(name, description))]
+    known = implementations.known()
+    return [name for name in names() if list(_locks(name, known[name]))]
 
 
 def locks(name: str) -> Iterator[tuple[Path, str, Sequence[str], bool]]:
@@ -242,8 +245,11 @@ def _files(
         "fetched": [digest_of(package) for package in wanted],
         "recipe": file_digest(Path(__file__)),
     }
+    version = name.partition(implementations.VERSION)[2]
     if "build" in sources:
         inputs["build root"] = inside.digest
+        if version:
+            inputs["version"] = version
     digest = digest_of(inputs)
 
     def make(folder: Path) -> None:
@@ -254,7 +260,7 @@ def _files(
         if "build" in sources:
             fetched = fetch()
             say(f"{name}: building")
-            _build(folder, fetched, inside, log, name)
+            _build(folder, fetched, inside, log, name, version)
         if not os.access(files / "endpoint", os.X_OK):
             raise ImageError(f"{name} has no executable file `endpoint`, and its `build` makes none")
 
@@ -267,7 +273,7 @@ def _sources(folder: Path) -> dict[Path, Path]:
     return {name: path for name, path in found.items() if str(name) not in about and "__pycache__" not in path.parts}
 
 
-def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path, name: str) -> None:
+def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path, name: str, version: str) -> None:
     """Run `build` inside the walls, in a copy of the folder; what it leaves in /build/out joins the files."""
     if walls.unconfined():
         raise ImageError(f"{name}: `build` of a program never runs without walls ({walls.UNCONFINED} is set)")
@@ -277,7 +283,7 @@ def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path,
     if not os.access(work / "build", os.X_OK):
         raise ImageError(f"Building {name}: the file `build` is not executable (chmod +x)")
     see = {f"{walls.SEEN}/{package}": source for package, source in fetched.items()}
-    environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"}
+    environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"} | ({"VERSION": version} if version else {})
     inside.run([f"{walls.WORK}/build"], log, f"Building {name}", work=work, see=see, environment=environment)
     (work / _OUT).rename(folder / "files")
     remove(work)

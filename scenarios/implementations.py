@@ -13,6 +13,9 @@ from scenarios.load import Document
 from scenarios.units import QUANTITIES, UnitError
 
 IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
+VERSION = "@"
+"""Stands between the name of an implementation and one of the versions that it lists."""
+_IS = "implementation"
 
 Implementation = dict[str, Any]
 Value = int | bool | str
@@ -22,22 +25,67 @@ Value = int | bool | str
 def known(folder: Path | None = None) -> dict[str, Implementation]:
     """Return every implementation in `folder` (default: the project's) by name, with defaults and what it extends.
 
+    A version that one lists, and that is no implementation of its own, is there as NAME@VERSION.
+
     Raises ScenarioError for a file that violates the schema.
     """
     rules = schema.load_schema("implementation")
-    files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
-    documents = {file.parent.name: load.read(file) for file in files}
+    documents = _documents(folder)
     found: dict[str, Implementation] = {}
     for name, document in documents.items():
-        whole = document
+        versions = document.data.get("versions", {})
+        whole = _without_versions(document)
         for base in ancestors(name, documents):
             _refuse_lost_packages(document, base, documents[base].data)
-            whole = replace(document, data=_merged(documents[base].data, whole.data))
-        wrong = schema.problems(whole, rules)
+            whole = replace(whole, data=_merged(_without_versions(documents[base]).data, whole.data))
+        checked = replace(whole, data=whole.data | {"versions": versions})
+        wrong = schema.problems(checked, rules) or _unknown_versions(document, documents)
         if wrong:
             raise ScenarioError(wrong)
         found[name] = schema.with_defaults(whole.data, rules, rules)
+        for version, fields in versions.items():
+            if _IS not in fields:
+                title = f"{whole.data['title']}, version {version}"
+                found[f"{name}{VERSION}{version}"] = found[name] | fields | {"title": title}
     return found
+
+
+def versions(folder: Path | None = None) -> dict[str, dict[str, str]]:
+    """Return, for each implementation that lists versions, which implementation each version is, oldest first.
+
+    Raises ScenarioError for a file that is not YAML.
+    """
+    return {
+        name: {version: one.get(_IS, f"{name}{VERSION}{version}") for version, one in listed.items()}
+        for name, document in _documents(folder).items()
+        if (listed := document.data.get("versions"))
+    }
+
+
+def folder_of(name: str) -> str:
+    """Name the folder of an implementation, which is one for all versions that it lists."""
+    return name.partition(VERSION)[0]
+
+
+def _documents(folder: Path | None) -> dict[str, Document]:
+    files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
+    return {file.parent.name: load.read(file) for file in files}
+
+
+def _without_versions(document: Document) -> Document:
+    """Leave out the versions: whoever extends an implementation has its own, or none."""
+    return replace(document, data={field: value for field, value in document.data.items() if field != "versions"})
+
+
+def _unknown_versions(document: Document, documents: Mapping[str, Document]) -> list[Problem]:
+    """List the versions that are said to be implementations and are none."""
+    listed = document.data.get("versions", {}).items()
+    named = {version: one[_IS] for version, one in listed if _IS in one}
+    return [
+        document.problem(("versions", version, _IS), f"found {name!r}", choices(sorted(documents), name))
+        for version, name in named.items()
+        if name not in documents
+    ]
 
 
 def of_side(flow: Mapping[str, Any], role: str) -> str:

@@ -102,6 +102,17 @@ def test_a_program_depends_on_what_it_extends(work_in: Checkout) -> None:
     assert changed == {"libutp", "libutp-alpha1", "libutp-alpha2", "libutp-beta1"}
 
 
+def test_versions_are_programs_of_their_own(work_in: Checkout) -> None:
+    folder = work_in("mine")
+    before = index.names()
+    assert before["libtorrent@2.0.9"] != before["libtorrent@2.0.7"]
+    assert not {"transmission@3.00", "libtorrent@2.1.1"} & before.keys(), "they are folders"
+    file = folder / "images/implementations/libtorrent/build"
+    file.write_text(file.read_text() + "\n")
+    after = index.names()
+    assert {"libtorrent", "libtorrent@2.0.9"} <= {name for name in before if before[name] != after[name]}
+
+
 def test_a_store_may_be_moved(store: Store, work_in: Checkout, tmp_path: Path) -> None:
     work_in("mine")
     entry = built(store.root, index.BOOT, "kernel")

@@ -37,11 +37,11 @@ def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
     (home / "endpoint").touch(mode=0o755)
     store = store_with_build_root(tmp_path / "store")
 
-    def describe(build: str, more: str = "") -> Path:
+    def describe(build: str, more: str = "", name: str = "trial") -> Path:
         (home / "implementation.yaml").write_text(ABOUT + more)
         (home / "build").write_text(f"#!/bin/sh\nset -eu\n{build}\n")
         (home / "build").chmod(0o755)
-        return Path(store.root / json.loads(programs.build(store, print, "trial").read_text())["files"])
+        return Path(store.root / json.loads(programs.build(store, print, name).read_text())["files"])
 
     return describe
 
@@ -51,6 +51,13 @@ def test_a_build_makes_files_with_the_compiler_of_the_build_root(described: Desc
     assert "14." in (files / "version").read_text()
     assert (files / "release").read_text() == "trixie\n"
     assert sorted(path.name for path in files.iterdir()) == ["build", "endpoint", "release", "version"]
+
+
+def test_a_build_gets_the_version_that_it_makes(described: Describe) -> None:
+    """Each version of a list has files of its own."""
+    build, listed = 'echo "${VERSION-none}" >"$OUT/version"', "versions: {one: {}, two: {}}\n"
+    made = [described(build, listed, name) for name in ("trial@one", "trial@two", "trial")]
+    assert [(files / "version").read_text() for files in made] == ["one\n", "two\n", "none\n"]
 
 
 def test_a_build_sees_no_file_of_the_host_and_changes_none(described: Describe, tmp_path: Path) -> None:

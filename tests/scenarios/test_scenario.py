@@ -822,3 +822,27 @@ def test_a_root_of_its_own_does_not_lose_inherited_packages_without_a_word(tmp_p
         implementations.known(tmp_path)
     (tmp_path / "other/implementation.yaml").write_text("extends: base\nroot: {suite: bookworm, packages: [python3]}\n")
     assert implementations.known(tmp_path)["other"]["root"] == {"suite": "bookworm", "packages": ["python3"]}
+
+
+def test_versions_are_implementations(tmp_path: Path) -> None:
+    """They differ in what they fetch, or are another folder; who extends the lister has none of them."""
+    common = (
+        "title: One\nkind: program\nroles: [sender]\ntransport: utp\nlicence: MIT\nsource: here\nversion_command: [a]\n"
+    )
+    package = "{registry: npm, package: one, version: 1.0.0, sha256: " + "a" * 64 + "}"
+    for name, text in {
+        "old": common,
+        "one": f"{common}versions:\n  '0.9': {{implementation: old}}\n  '1.0': {{fetch: [{package}]}}\n  '1.1': {{}}\n",
+        "two": "extends: one\n",
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "implementation.yaml").write_text(text)
+    assert implementations.versions(tmp_path) == {"one": {"0.9": "old", "1.0": "one@1.0", "1.1": "one@1.1"}}
+    known = implementations.known(tmp_path)
+    assert known.keys() == {"old", "one", "one@1.0", "one@1.1", "two"}
+    assert [len(known[name]["fetch"]) for name in ("one@1.0", "one@1.1")] == [1, 0]
+    assert known["one@1.0"]["title"] == "One, version 1.0"
+    (tmp_path / "two/implementation.yaml").write_text("extends: one\nversions: {a: {implementation: on}}\n")
+    sentence = r"two/implementation\.yaml:2: versions\.a\.implementation: found 'on'; allowed: .*did you mean one"
+    with pytest.raises(ScenarioError, match=sentence):
+        implementations.known(tmp_path)

@@ -51,7 +51,8 @@ def scenario_of(wildcards):
 @functools.cache
 def descriptions(implementation):
     """Return the files that describe an implementation: its own, and those of what it extends."""
-    file = Path("images/implementations") / implementation / "implementation.yaml"
+    folder = implementation.partition("@")[0]  # a version of it, NAME@VERSION, has no folder of its own
+    file = Path("images/implementations") / folder / "implementation.yaml"
     base = yaml.load(file.read_text(), Loader=yaml.CSafeLoader).get("extends")
     return [str(file), *(descriptions(base) if base else [])]
 

@@ -1,0 +1,121 @@
+"""`testbed versions` and `testbed bisect`: wrong orders, the search, and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.versions import write
+from engine import gate, own_study
+from engine.cli import main
+from engine.compare import filled, panel
+from engine.versions import is_nearer, search
+from scenarios import implementations
+from scenarios.resolve import expand
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "versions.md").read_text()
+
+
+def test_the_page_speaks_of_versions_that_are_listed() -> None:
+    listed = implementations.versions()
+    assert set(re.findall(r"^\| `([\w.-]+)` \|", PAGE, re.MULTILINE)) == listed.keys()
+    commands = [shlex.split(line) for line in re.findall(r"^testbed (.*)$", PAGE, re.MULTILINE)]
+    assert {words[0] for words in commands} == {"versions", "bisect"}
+    for _, name, *options in commands:
+        named = {value for option, value in pairwise(options) if option in ("--from", "--to", "--good", "--bad")}
+        assert named <= listed[name].keys()
+
+
+def test_a_version_stands_wherever_an_implementation_does(tmp_path: Path) -> None:
+    """In the matrix of a scenario, and in the pipeline, which knows folders by its name."""
+    study = tmp_path / "studies" / "gate"
+    file = study / panel()[0].name
+    own_study.write(study, {file: filled(panel()[0], ["libtorrent@2.0.9"], 1)})
+    assert expand(file, "full")[0].name == "client=libtorrent@2.0.9"
+    order = f"gate= {json.dumps(str(tmp_path), ensure_ascii=False)} "
+    command = [sys.executable, "-m", "snakemake", "--snakefile", gate.SNAKEFILE, "--dry-run", "--config", order]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["versions", "libutp"], "libutp lists no versions; allowed: libtorrent, transmission"),
+        (["versions", "libtorent"], "unknown implementation 'libtorent'; allowed: libtorrent"),
+        (["versions", "libtorrent", "--from", "2.0.4"], "--from: found '2.0.4'; allowed: 2.0.5"),
+        (
+            ["versions", "libtorrent", "--from", "2.0.7", "--to", "2.0.5"],
+            "--from: found 2.0.7, which comes after 2.0.5",
+        ),
+        (
+            ["bisect", "libtorrent", "--good", "2.0.7", "--bad", "2.0.7", "--measure", "jain()", "--scenario", "alone"],
+            "--bad: found 2.0.7, the good one",
+        ),
+    ],
+)
+def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
+    assert main([*words, "--into", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@given(
+    st.integers(2, 200).flatmap(lambda number: st.tuples(st.just(number), st.integers(1, number - 1))), st.booleans()
+)
+@settings(deadline=None)
+def test_the_search_finds_the_change_in_few_runs(where: tuple[int, int], downwards: bool) -> None:
+    number, change = where  # the good and the bad versions meet before place `change`
+    tried: list[int] = []
+
+    def is_good(place: int) -> bool:
+        tried.append(place)
+        return (place < change) is not downwards
+
+    good, bad = search(number - 1, 0, is_good) if downwards else search(0, number - 1, is_good)
+    assert (good, bad) == ((change, change - 1) if downwards else (change - 1, change))
+    assert 2 ** (len(tried) - 1) <= number
+
+
+@pytest.mark.parametrize(
+    ("number", "good", "bad", "nearer"),
+    [(3, 2, 5, True), (4, 2, 5, False), (inf, inf, 5, True), (1, inf, 5, False), (1, 5, inf, True)],
+)
+def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad: float, nearer: bool) -> None:
+    """What never happens is infinite."""
+    assert is_nearer(number, good, bad) is nearer
+
+
+def outcome(measured: float | None, result: str) -> dict[str, Any]:
+    says = f"share = {measured}, budget < 20"
+    return {"name": "leaves", "scenario": "race", "cell": "single", "measured": measured, "bound": 20.0} | {
+        "result": result,
+        "says": says,
+    }
+
+
+def test_the_page_shows_every_version(tmp_path: Path) -> None:
+    """Also one whose runs failed, and one in which it never happened."""
+    for version, one in {"1.0": outcome(12.5, "passed"), "1.1": outcome(None, "broken")}.items():
+        (tmp_path / f"mine@{version}").mkdir()
+        (tmp_path / f"mine@{version}" / "gate.json").write_text(json.dumps({"outcomes": [one]}))
+    names = {version: f"mine@{version}" for version in ("1.0", "1.1", "1.2")}
+    (tmp_path / "order.json").write_text(json.dumps({"implementation": "mine", "versions": names}))
+    page = write(tmp_path).read_text()
+    for text in ("mine from 1.0 to 1.2", "<td>1.0</td><td>✓</td><td>share = 12.5", "<td>1.1</td><td>✗</td>"):
+        assert text in page
+    assert "<td>1.2</td><td>?</td><td>its runs failed</td>" in page
+    data = json.loads((tmp_path / "versions.json").read_text())
+    assert data["budgets"][0]["by_version"].keys() == {"1.0", "1.1"}
