@@ -95,7 +95,7 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, cl
     assert digests[0] == digests[1] != digests[2]
 
 
-# anacrolix/utp ends a stream early in two of the first eight seeds, 1 among them: docs/clients.md
+# anacrolix/utp falls silent in two of the first eight seeds, 1 among them: docs/findings.md
 @pytest.mark.parametrize(
     ("client", "seed"),
     [

@@ -21,6 +21,7 @@ from scenarios.units import QUANTITIES
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scenarios.md"
 CLAIMS = ROOT / "docs" / "claims.md"
+FINDINGS = ROOT / "docs" / "findings.md"
 README = ROOT / "README.md"
 KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
 
@@ -101,6 +102,13 @@ def test_the_examples_are_scenarios(tmp_path: Path) -> None:
     assert [cell.name for cell in expand(file, "full")] == ["buffer=20p", "buffer=80p"]
     assert expand(file, "quick")[0].virtual_s == 30
     assert expand(example(README, tmp_path), "full")
+
+
+def test_the_bugs_of_clients_have_scenarios(tmp_path: Path) -> None:
+    for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", FINDINGS.read_text(), re.DOTALL)):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(text)
+        assert expand(file, "full")
 
 
 def test_the_readme_names_files_and_experiments_that_exist() -> None:
