@@ -30,11 +30,11 @@ def main(file: Path, client: str | None, into: Path, history: Path | None) -> in
     name = client or asked["client"]
     if not name:
         raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
-    orders.senders([name])
     folder = own_study.folder_of(into, name)
     study = ROOT / folder / "studies" / STUDY
-    files = [_find(scenario, file) for scenario in asked["scenarios"]]
-    own_study.write(study, {study / one.name: filled(one, [name], asked["seeds"]) for one in files})
+    files = {_find(scenario, file): [name, *others] for scenario, others in asked["scenarios"].items()}
+    orders.senders([other for names in files.values() for other in names])
+    own_study.write(study, {study / one.name: filled(one, names, asked["seeds"]) for one, names in files.items()})
     if own_study.carry_out(SNAKEFILE, "gate", folder):
         return UNKNOWN
     words = [str(file), "--results", str(ROOT / folder), "--client", name]

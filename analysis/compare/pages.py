@@ -1,13 +1,13 @@
 """The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
 
-import math
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.compare import distributions
 from analysis.compare.differences import LEVEL, largest_believed, smallest_p
-from analysis.compare.metrics import LESS, MORE, PHASES
+from analysis.compare.metrics import PHASES
 from analysis.compare.scenario import FILE, FORMAT
+from analysis.compare.standings import tell_standing
 from analysis.documents import read_json, read_yaml
 from analysis.errors import BadInputError
 from analysis.provenance import distinct
@@ -48,7 +48,7 @@ def write_pages(results: Path) -> Path:
     for scenario in scenarios:
         for point in scenario["points"]:
             for metric in point["metrics"]:
-                _tell_standing(metric, scenario["clients"][0], believed)
+                tell_standing(metric, scenario["clients"][0], believed)
     seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
     values = {
         "clients": scenarios[0]["clients"],
@@ -99,22 +99,6 @@ def _read(path: Path) -> dict[str, Any]:
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     return document.data
-
-
-def _tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
-    """Say of each other client how it stands beside the first one, by what the test allows to say."""
-    means = {client: math.inf if one["mean"] is None else one["mean"] for client, one in metric["clients"].items()}
-    for client, entry in metric["clients"].items():
-        if client == first or first not in means:
-            continue
-        if entry["p"] is None:
-            entry["standing"] = "open"
-        elif entry["p"] > believed:
-            entry["standing"] = "alike"
-        else:
-            direction = MORE if means[client] > means[first] else LESS
-            good = metric["better"]
-            entry["standing"] = direction if good is None else "better" if direction == good else "worse"
 
 
 def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:

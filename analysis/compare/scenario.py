@@ -2,14 +2,13 @@
 
 import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims.question import Question
 from analysis.compare import distributions
-from analysis.compare.differences import LEVEL, rank_test
-from analysis.compare.metrics import CLIENT, METRICS, Metric
+from analysis.compare.metrics import CLIENT, METRICS
+from analysis.compare.standings import measured
 from analysis.documents import Fields, read_yaml
 from analysis.errors import BadInputError
 from analysis.figures import style, svg
@@ -18,8 +17,6 @@ from analysis.files import write_text
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
-from analysis.series import NeverHappenedError, NotMeasuredError
-from analysis.verdicts.spread import spread
 
 FORMAT: Final = 3
 FILE: Final = "comparison.json"
@@ -126,47 +123,11 @@ def _point(
     for suffix, width in WIDTHS.items():
         drawn = svg.both_grounds(svg.plain(distributions.specify(there, width)))
         write_text(folder / f"{name}-distributions{suffix}.svg", drawn)
-    measured = [_measured(metric, clients, runs) for metric in METRICS]
+    numbers = [measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,
-        "metrics": [one for one in measured if one["clients"]],
+        "metrics": [one for one in numbers if one["clients"]],
         "pictures": pictures,
         "distributions": f"{name}-distributions",
         "caption": max(captions, key=len, default=""),  # the one that names most levels
-    }
-
-
-def _measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
-    """Measure every run; `clients` is empty where no run has such a number.
-
-    `p` is of the test against the first one, where that can show a difference.
-    """
-    numbers: dict[str, dict[int, float]] = {}
-    for client in clients:
-        values: dict[int, float] = {}
-        for run in runs[client]:
-            try:
-                values[run.settings.seed] = metric.measure(run)
-            except NeverHappenedError:
-                values[run.settings.seed] = math.inf
-            except NotMeasuredError:
-                continue
-        if values:
-            numbers[client] = values
-    first = list(numbers.get(clients[0], {}).values())
-    shown = [of_client[0] for of_client in runs.values() if of_client]
-    return {
-        "phase": metric.phase,
-        "name": metric.name,
-        "better": metric.better(shown) if numbers else None,
-        "unit": metric.unit,
-        "says": metric.says,
-        "clients": {
-            client: {
-                **asdict(spread(values)),
-                "by_seed": {seed: value if math.isfinite(value) else "never" for seed, value in values.items()},
-                "p": None if client == clients[0] else rank_test(first, list(values.values()), LEVEL),
-            }
-            for client, values in numbers.items()
-        },
     }

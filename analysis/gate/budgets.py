@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import expressions
+from analysis.compare.differences import LEVEL, smallest_p
 from analysis.compare.metrics import METRICS, PHASES
 from analysis.errors import BadInputError
 from scenarios import load as yaml_file
@@ -41,12 +42,22 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """A budget that another implementation sets: no number of the client may be worse. `cell` is as in Budget."""
+
+    name: str
+    scenario: str
+    cell: str | None
+    other: str
+
+
+@dataclass(frozen=True)
 class Budgets:
     """A whole file."""
 
     client: str | None
     seeds: int
-    budgets: list[Budget]
+    budgets: list[Budget | Comparison]
 
 
 def load(path: Path) -> Budgets:
@@ -57,12 +68,18 @@ def load(path: Path) -> Budgets:
         if wrong := schema.problems(document, rules):
             raise ScenarioError(wrong)
         data = schema.with_defaults(document.data, rules, rules)
-        found: list[Budget] = []
+        found: list[Budget | Comparison] = []
         problems: list[Problem] = []
         for index, one in enumerate(data["budgets"]):
             if one["name"] in [budget.name for budget in found]:
                 path_of_name = ("budgets", index, "name")
                 problems.append(document.problem(path_of_name, f"found {one['name']!r} again", "another name"))
+            if "no_worse_than" in one:
+                if smallest_p(data["seeds"], data["seeds"]) > LEVEL:
+                    allowed = "4 or more, so that a test can show a difference (no_worse_than)"
+                    problems.append(document.problem(("seeds",), f"found {data['seeds']}", allowed))
+                found.append(Comparison(one["name"], one["scenario"], one.get("cell"), one["no_worse_than"]))
+                continue
             try:
                 found.append(_budget(one))
             except ValueError as error:
@@ -76,12 +93,12 @@ def load(path: Path) -> Budgets:
 
 
 def plain(asked: Budgets) -> dict[str, Any]:
-    """Give what whoever runs the scenarios has to know."""
-    return {
-        "client": asked.client,
-        "seeds": asked.seeds,
-        "scenarios": list(dict.fromkeys(budget.scenario for budget in asked.budgets)),
-    }
+    """Give what whoever runs the scenarios has to know; each has the implementations to run beside the client."""
+    others: dict[str, list[str]] = {budget.scenario: [] for budget in asked.budgets}
+    for budget in asked.budgets:
+        if isinstance(budget, Comparison) and budget.other not in others[budget.scenario]:
+            others[budget.scenario].append(budget.other)
+    return {"client": asked.client, "seeds": asked.seeds, "scenarios": others}
 
 
 def _budget(one: dict[str, Any]) -> Budget:

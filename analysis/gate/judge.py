@@ -10,11 +10,13 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from analysis.claims.of_run import number
+from analysis.compare.differences import largest_believed
 from analysis.compare.metrics import METRICS, PHASES
+from analysis.compare.standings import measured, tell_standing
 from analysis.documents import read_yaml
 from analysis.errors import BadInputError
 from analysis.files import write_text
-from analysis.gate.budgets import Budget, Budgets
+from analysis.gate.budgets import Budget, Budgets, Comparison
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
@@ -50,7 +52,7 @@ def write(asked: Budgets, results: Path, client: str, history: Path | None) -> i
         experiment = read_yaml(results / "studies" / STUDY / f"{Path(budget.scenario).stem}.yaml").get(
             "experiment", str
         )
-        outcomes += _outcomes(budget, experiment, runs, results)
+        outcomes += _outcomes(budget, experiment, runs, results, client)
         for run in runs.by_cell_and_seed(experiment).values():
             versions |= run.summary.maybe("versions", dict) or {}
     document = {
@@ -71,19 +73,55 @@ def write(asked: Budgets, results: Path, client: str, history: Path | None) -> i
     return 1 if BROKEN in found else 2 if UNKNOWN in found else 0
 
 
-def _outcomes(budget: Budget, experiment: str, runs: Runs, results: Path) -> list[Outcome]:
-    """One for each cell that the budget speaks of."""
+def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results: Path, client: str) -> list[Outcome]:
+    """One for each cell of the client that the budget speaks of."""
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in runs.by_cell_and_seed(experiment).items():
         by_cell.setdefault(cell, []).append(run)
     failures = {failure.cell: failure.why for failure in runs.failed(experiment)}
-    cells = {cell: _point(cell) for cell in sorted(by_cell.keys() | failures)}
+    cells = {cell: _point(cell) for cell in sorted(by_cell.keys() | failures) if f"client={client}" in cell.split(",")}
     chosen = [cell for cell, point in cells.items() if budget.cell in (None, point)]
     if not chosen:
         raise BadInputError(
             f"budget {budget.name!r}: cell: found {budget.cell!r}, allowed is one of {', '.join(cells.values())}"
         )
-    return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
+    if isinstance(budget, Budget):
+        return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
+    found = []
+    for cell in chosen:
+        beside = ",".join(f"client={budget.other}" if part == f"client={client}" else part for part in cell.split(","))
+        sides = {budget.other: by_cell.get(beside, []), client: by_cell.get(cell, [])}
+        found.append(_compared(budget, _point(cell), sides, failures.get(cell, failures.get(beside)), results))
+    return found
+
+
+def _compared(
+    budget: Comparison, point: str, sides: dict[str, list[Run]], failure: str | None, results: Path
+) -> Outcome:
+    """Judge by the test of a comparison; `sides` are the runs of the other one, then those of the client."""
+    other, client = sides
+    wall_s = sum(run.summary.maybe("wall_s", float) or 0.0 for of_side in sides.values() for run in of_side)
+    if failure is not None or not all(sides.values()):
+        says = f"a run failed: {failure}" if failure else "there is no finished run of both"
+        return Outcome(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
+    numbers = [one for metric in METRICS if client in (one := measured(metric, list(sides), sides))["clients"]]
+    believed = largest_believed([p for one in numbers if (p := one["clients"][client]["p"]) is not None])
+    worse = []
+    for one in numbers:
+        tell_standing(one, other, believed)
+        own = one["clients"][client]
+        if own.get("standing") == "worse":
+            means = " instead of ".join(_mean(one["clients"][name]["mean"]) for name in (client, other))
+            worse.append(
+                f"{one['name']}, {one['phase']}: {means} {one['unit']} (p = {own['p']:.2g})".replace("  ", " ")
+            )
+    says = "; ".join(worse) or f"none of {len(numbers)} numbers is worse than that of {other}"
+    run = str(sides[client][0].folder.relative_to(results))
+    return Outcome(budget.name, budget.scenario, point, BROKEN if worse else PASSED, None, None, says, run, wall_s)
+
+
+def _mean(value: float | None) -> str:
+    return "never" if value is None else f"{value:.3g}"
 
 
 def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:

@@ -65,7 +65,10 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     for file in (tmp_path / "budgets.yaml", gate.DEFAULT):
         asked = budgets.load(file)
         assert {one.scenario for one in asked.budgets} <= {scenario.stem for scenario in panel()}
-    assert [next(iter(yaml.safe_load(text))) for text in shown[1:]] == ["name", "gate"]
+    (tmp_path / "budgets.yaml").write_text(shown[1])
+    [compared] = budgets.load(tmp_path / "budgets.yaml").budgets
+    assert compared == budgets.Comparison("as good as 2.0.9", "against-tcp", None, "libtorrent@2.0.9")
+    assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["name", "gate"]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,11 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
         (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
         (budget("a", "1 < queue_ms.mean() < 2"), "which compares nothing"),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
+        (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
+        (
+            {"name": "a", "scenario": "race.yaml", "no_worse_than": "tcp-reno"},
+            "seeds: found 1; allowed: 4 or more, so that a test can show a difference",
+        ),
     ],
 )
 def test_what_is_wrong_with_budgets(wanted: dict[str, str], message: str, tmp_path: Path, capsys: Any) -> None:
@@ -142,6 +150,28 @@ def test_how_runs_are_judged(
     assert tuple(suite.attrib[name] for name in ("tests", "failures", "errors")) == counts
     assert f"1 {result}" in (results / "gate.md").read_text()
     assert [json.loads(line)["client"] for line in history.read_text().splitlines()] == ["tcp-ledbat"] * 2
+
+
+@pytest.mark.parametrize(("client", "other", "status"), [("tcp-reno", "tcp-cubic", 1), ("tcp-cubic", "tcp-reno", 0)])
+def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: int) -> None:
+    """Beside TCP a larger share is worse: tcp-reno sends twice as many packets here."""
+    for name, every in (("tcp-reno", 1), ("tcp-cubic", 2)):
+        for seed in range(1, 5):
+            made = plain()
+            made.flows, made.cell, made.seed = ("client", "tcp"), f"client={name}", seed
+            own = [packet for packet in made.packets if packet.flow == 0][::every]
+            made.packets = [packet for packet in made.packets if packet.flow == 1] + own
+            made.packets.sort(key=lambda packet: packet.arrives)
+            write_columns(write(tmp_path / "results" / "runs", made))
+    study = tmp_path / "results" / "studies" / "gate"
+    study.mkdir(parents=True)
+    (study / "race.yaml").write_text(SCENARIO)
+    file = put(tmp_path, {"name": "as before", "scenario": "race.yaml", "no_worse_than": other})
+    file.write_text("seeds: 4\n" + file.read_text())
+    assert analyse(["gate", str(file), "--results", str(tmp_path / "results"), "--client", client]) == status
+    [outcome] = json.loads((tmp_path / "results" / "gate.json").read_text())["outcomes"]
+    worse = "share, shared: 80 instead of 66.6 % (p = 0.029)"
+    assert (worse in outcome["says"]) is bool(status)
 
 
 def test_a_real_gate(tmp_path: Path) -> None:
