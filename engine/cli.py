@@ -237,6 +237,7 @@ def _add_exec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
     parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--keep-all", action="store_true", help="also files that it writes outside its folder")
+    parser.add_argument("--limit", type=int, metavar="SECONDS", help="virtual time after which it is interrupted")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -260,6 +261,8 @@ def _mn(options: argparse.Namespace) -> int:
 def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str, ...], name: str) -> int:
     folder = Path.cwd()
     beside = script.resolve().parent if script else folder
+    if options.limit is not None and options.limit < 1:
+        raise EngineError(f"--limit is {options.limit}; allowed: seconds of virtual time, from 1 on")
     order = exec_script.Order(
         words=(*command, *options.arguments),
         folder=folder,
@@ -268,6 +271,7 @@ def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str
         deb=options.deb,
         pip=(*exec_packages.named_by(script, beside), *options.pip),
         keep_all=options.keep_all,
+        limit_s=options.limit,
         stdin=b"" if options.real_time or os.isatty(0) else sys.stdin.buffer.read(),
         together=os.path.sameopenfile(1, 2),
     )

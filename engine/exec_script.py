@@ -46,8 +46,8 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 class Order:
     """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
-    `beside` is the folder of its script. `stdin` is what it reads, and `together` says that its standard error goes
-    where its standard output goes; neither is used in real time.
+    `beside` is the folder of its script, interrupted after `limit_s` virtual seconds. `stdin` is what it reads,
+    and `together` says that its standard error goes where its standard output goes; neither is used in real time.
     """
 
     words: tuple[str, ...]
@@ -57,6 +57,7 @@ class Order:
     deb: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     keep_all: bool = False
+    limit_s: int | None = None
     stdin: bytes = b""
     together: bool = True
 
@@ -153,6 +154,7 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
         "words": order.words,
         "interactive": interactive,
         "keep_all": order.keep_all,
+        "limit_s": order.limit_s,
         "stdin": "/results/stdin",
         "stdout": terminals[0],
         "stderr": terminals[1],
@@ -165,7 +167,8 @@ def _boot_arguments(lab: Lab, order: Order, real_time: bool) -> list[str]:
     # off for runs, whose captures it would disturb; a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
     folders = [f"{name}={place}" for name, place in _FOLDERS.items() if place in order.seen(lab)]
-    return [*kept, *folders, *([] if real_time else [f"spin={_SPIN_NS}"])]
+    # on a host, the tunnels that each network namespace begins with are modules that nobody has loaded
+    return [*kept, "fb_tunnels=none", *folders, *([] if real_time else [f"spin={_SPIN_NS}"])]
 
 
 def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:

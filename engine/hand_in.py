@@ -40,6 +40,7 @@ _SCHEMA: dict[str, Any] = {
         "deb": _TEXTS,
         "pip": _TEXTS,
         "keep_all": _TRUE_OR_FALSE,
+        "limit_s": {"type": ["integer", "null"], "minimum": 1},
         "together": _TRUE_OR_FALSE,
         "exit_status": {"type": "integer"},
         "provenance": {"type": "object"},
@@ -91,6 +92,7 @@ def verify(file: Path) -> Outcome:
             deb=tuple(said["deb"]),
             pip=tuple(said["pip"]),
             keep_all=said["keep_all"],
+            limit_s=said["limit_s"],
             stdin=(folder / _STDIN).read_bytes(),
             together=said["together"],
         )
@@ -150,6 +152,7 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
         "deb": order.deb,
         "pip": [f"{name}=={one['version']}" for name, one in installed.items()],
         "keep_all": order.keep_all,
+        "limit_s": order.limit_s,
         "together": order.together,
         "exit_status": summary["exit_status"],
         "provenance": summary["provenance"],

@@ -24,6 +24,7 @@ _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overl
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
 _MOST_TOLD = 100
+_GRACE_S = 10
 _NOBODY_ASKED = re.compile(r"/\.|/tmp/c\d+\.log$")  # caches, and what Mininet writes for each controller
 _ELSEWHERE = ("/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
 # of bash; what it prints is as without this function
@@ -61,6 +62,9 @@ def _show_folders() -> None:
     _mount("hostfs", parameters["TESTBED_MODULE_LISTS"], f"{_LAYERS}/lists")
     shutil.copytree(f"{_LAYERS}/lists", lists, dirs_exist_ok=True)
     subprocess.run(["depmod"], check=True)  # modprobe succeeds then for what is built in
+    # there is nothing to load: without a program to do it, the kernel starts none for each device that has gone
+    with open("/proc/sys/kernel/modprobe", "w") as file:
+        file.write("\n")
     for name in ("work", "script"):
         base = f"{_LAYERS}/{name}"
         for folder in (f"/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
@@ -76,7 +80,12 @@ def _mount(kind: str, options: str, place: str) -> None:
 
 
 def _exit_status(order: dict[str, Any], started_ns: int) -> int:
-    """Run the script to its end, with a sign of life each second; return its exit status as a shell reports it."""
+    """Run the script to its end, with a sign of life each second; return its exit status as a shell reports it.
+
+    At its limit it is interrupted like at a terminal, and killed if it goes on.
+    """
+    limit_s = order["limit_s"]
+    ends = [(limit_s, signal.SIGINT), (limit_s + _GRACE_S, signal.SIGKILL)] if limit_s else []
     ended = {signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, ended)
     child = os.fork()
@@ -90,8 +99,11 @@ def _exit_status(order: dict[str, Any], started_ns: int) -> int:
             if process:
                 code = os.waitstatus_to_exitcode(status)
                 return code if code >= 0 else 128 - code
+            passed_ns = now_ns() - started_ns
+            if ends and passed_ns >= ends[0][0] * 1_000_000_000:
+                os.killpg(child, ends.pop(0)[1])
             heartbeat.seek(0)
-            heartbeat.write(str(now_ns() - started_ns))
+            heartbeat.write(str(passed_ns))
             heartbeat.flush()
 
 

@@ -143,6 +143,7 @@ def test_waiting_by_reading_the_clock_takes_the_time_it_should(tmp_path: Path) -
 LAB = """\
 import subprocess
 from mininet.net import Mininet
+from mininet.node import RemoteController
 from mininet.topo import SingleSwitchTopo
 
 net = Mininet(SingleSwitchTopo(3))
@@ -156,6 +157,16 @@ def tell(what, words):
 
 ALIVE = "1 received"
 WHERE = {}
+
+
+def started():
+    return int(open("/proc/stat").read().partition("processes ")[2].split()[0])
+
+
+before = started()
+one.cmd("ifconfig nonesuch0")  # for such a device, a host's kernel starts modprobe
+print("one program started:", started() - before == 1)
+print("own interfaces only:", len(one.cmd("ip -o link").splitlines()) == 2)
 two.cmd("iptables -A INPUT -p icmp -s 10.0.0.1 -j DROP")
 WHERE["dropped by iptables"] = "10.0.0.2"
 tell("dropped by iptables", "0 received")
@@ -176,12 +187,17 @@ for kind, options in {
     tell(kind, ALIVE)
 print("nft:", "chain" in one.cmd("nft 'add table inet t; add chain inet t c; list ruleset'"))
 print("vrf:", one.cmd("ip link add blue type vrf table 10") == "")
-print("wireguard:", one.cmd("ip link add wg0 type wireguard") == "")
+for kind in ("wireguard", "bond", "team", "dummy", "ip6gre remote fd00::3", "sit remote 10.0.0.3"):
+    print("device:", one.cmd(f"ip link add new-{kind[:3]} type {kind}") == "")
+print("ipvlan:", one.cmd("ip link add link new-dum name new-own type ipvlan") == "")
+print("tap:", one.cmd("ip tuntap add new-tap mode tap") == "")
+print("multicast routing:", one.cmd("head -1 /proc/net/ip_mr_vif").startswith("Interface"))
 print("modprobe:", one.cmd("modprobe tcp_bbr; echo $?").strip())
 print("sudo:", one.cmd("sudo -E -u nobody echo well").strip())
 for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pie", "dualpi2"):
     print("qdisc:", one.cmd(f"tc qdisc replace dev lo root {kind}") == "")
 one.cmd("nonesuch --help; python3 -c 'import absent'")
+RemoteController("c9", ip="127.0.0.1", port=6699)
 subprocess.run("missing-too", shell=True)
 open("/tmp/kept-nowhere", "w").write("!")
 net.stop()
@@ -197,17 +213,23 @@ def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path
         assert words in done.stdout, done.stdout
     assert "commands not found: missing-too, nonesuch (`testbed exec --deb PACKAGE` adds" in done.stderr
     assert "Python modules not found: absent (" in done.stderr
+    assert "controllers that did not answer: 127.0.0.1:6699 (" in done.stderr
     assert "/tmp/kept-nowhere" in done.stderr
     again = execute("--keep-all", "lab.py", folder=tmp_path)
     assert (tmp_path / "results/exec/lab/elsewhere/tmp/kept-nowhere").read_text() == "!"
     assert again.stdout == done.stdout
 
 
-def test_python_packages_are_added(tmp_path: Path) -> None:
-    (tmp_path / "plain.py").write_text(
-        "# /// script\n# dependencies = ['tabulate==0.9.0']\n# ///\n"
-        "import networkx, numpy, tabulate\nprint(tabulate.__version__)\n"
-    )
+@pytest.mark.parametrize(
+    ("header", "requirements"),
+    [
+        ("# /// script\n# dependencies = ['tabulate==0.9.0']\n# ///\n", "not-asked-for"),
+        ("", "# tables\ntabulate==0.9.0  # of the course\n"),
+    ],
+)
+def test_python_packages_are_added(tmp_path: Path, header: str, requirements: str) -> None:
+    (tmp_path / "plain.py").write_text(f"{header}import networkx, numpy, tabulate\nprint(tabulate.__version__)\n")
+    (tmp_path / "requirements.txt").write_text(requirements)
     done = execute("plain.py", folder=tmp_path)
     assert done.stdout == "0.9.0\n", done.stderr
     made_of = json.loads((tmp_path / "results/exec/plain/exec.json").read_text())["provenance"]["pip"]
@@ -312,6 +334,16 @@ def test_a_second_ctrl_c_ends_a_script_that_will_not(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "results/exec/deaf/exec.json").read_text())["exit_status"] == 130
 
 
+@pytest.mark.parametrize(("before", "seconds", "status"), [("", 3, 130), ("trap '' INT; ", 13, 137)])
+def test_a_script_is_interrupted_at_its_limit(tmp_path: Path, before: str, seconds: int, status: int) -> None:
+    words = f"echo written >file; {before}sleep 20; sleep 20"
+    (tmp_path / "long.py").write_text(f"import os\nos.execlp('bash', 'bash', '-c', {words!r})\n")
+    assert execute("--limit", "3", "long.py", folder=tmp_path).returncode == status
+    results = tmp_path / "results/exec/long"
+    assert (results / "files/file").read_text() == "written\n"
+    assert round(json.loads((results / "exec.json").read_text())["virtual_s"]) == seconds
+
+
 def test_in_real_time_a_script_has_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "ask.py").write_text("name = input('who? ')\nprint('hello', name)\n")
     end, theirs = pty.openpty()
@@ -396,6 +428,8 @@ def test_what_cannot_be_handed_in_is_refused(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path) -> None:
     unnamed = execute("-m", folder=tmp_path)
     assert unnamed.returncode == 2 and "-m names nothing" in unnamed.stderr
+    endless = execute("--limit", "0", "a.py", folder=tmp_path)
+    assert endless.returncode == 2 and "--limit is 0; allowed: seconds of virtual time" in endless.stderr
     missing = execute("nothing.py", folder=tmp_path)
     assert missing.returncode == 2 and "nothing.py: no such file" in missing.stderr
     (tmp_path / "a.py").write_text("")
