@@ -12,6 +12,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.documents import Fields
 from analysis.figures import roles
+from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, write
 
@@ -110,6 +111,14 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
         {"line": "", "x": 20, "by_seed": {"1": 20, "2": 20, "3": 20}},
         {"line": "", "x": 40, "by_seed": {"1": 40, "2": 40, "3": 40}},
     ]
+
+
+def test_a_line_keeps_its_colour_where_another_was_not_run(tmp_path: Path) -> None:
+    labels = {"case=a": "first", "case=b": "second", "case=c": "third"}
+    third = {"line": "third", "x": 1, "by_seed": {"1": 1.0}}
+    for ran in ([third], [{**third, "line": "first"}, third], [{**third, "line": one} for one in labels.values()]):
+        figure = {"over": "x", "axis": "x", "labels": labels, "plots": [{"axis": "y", "points": ran}]}
+        assert Curves(Fields(tmp_path, figure), [])._colour("third") == roles.colour(roles.LEDBAT, 2)
 
 
 def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:

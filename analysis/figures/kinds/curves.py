@@ -40,6 +40,8 @@ class Curves:
             for line in [*(point["line"] for point in one.get("points", list)), *(one.maybe("paper", dict) or {})]
         }
         order = [str(label) for label in (figure.maybe("labels", dict) or {}).values()]
+        # labels are whole names where a cell has one line
+        self._labels = order if any(label in found for label in order) else []
         # numbers in names count as numbers: 30 ms comes before 100 ms
         self._lines = sorted(found, key=lambda line: (_place(line, order), _natural(line)))
 
@@ -71,7 +73,9 @@ class Curves:
     def _colour(self, line: str) -> str:
         if line in (self._figure.maybe("roles", dict) or {}):
             return roles.declared(self._figure.child("roles"), line)
-        beside = [other for other in self._lines if _group(other) == _group(line)]
+        # a line that was not run here leaves its colour to no other
+        named = [*self._labels, *(other for other in self._lines if other not in self._labels)]
+        beside = [other for other in named if _group(other) == _group(line)]
         return roles.colour(roles.LEDBAT, beside.index(line))
 
     def _paper(self, one: Fields) -> Rows:
