@@ -160,7 +160,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         held = sum(there[one] for one in HOLDS)
         of = held + there[Outcome.NOT_REPRODUCED]
         when = f" of {reference.date}" if reference.date else ""
-        tail += f" In the full run{when}, {held} of {of} hold."
+        tail += f" In the full run{when}, {f'{held} of {of} hold' if of else 'none of these is decided'}."
     return headline, tail.strip()
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
-from analysis.report.beside import results_of
+from analysis.report.beside import Beside, results_of
 from analysis.report.cards import name_of
+from analysis.report.overview import _headline
 from analysis.report.strip import held_strip
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
@@ -95,6 +97,12 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
     assert all(re.match(r"\d+ of \d+ decided findings? holds?|No finding", line) for line in headlines)
     first = page.locator("#matrix .study").first.bounding_box()
     assert first["y"] + first["height"] < page.viewport_size["height"]
+
+
+def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
+    full_run = Beside("full run", {}, {"date": "2026-01-02"})
+    said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), full_run)
+    assert said == ("1 of 1 decided finding holds.", "In the full run of 2026-01-02, none of these is decided.")
 
 
 def test_a_mark_says_the_papers_value_and_the_measured_one(report: Path, browser: Any) -> None:
