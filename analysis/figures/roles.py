@@ -35,7 +35,7 @@ _PROTOCOLS: Final = (
     (r"tcp-lp", "TCP-LP"),
     (r"tcp-vegas", "Vegas"),
     (r"udp-", "constant rate"),
-    (r"tcp-|.*-tcp$", TCP),
+    (r"tcp-|web$|.*-tcp$", TCP),
     (r"", LEDBAT),
 )
 

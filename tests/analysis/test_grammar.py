@@ -143,6 +143,7 @@ def test_late_comers_have_the_colours_that_follow() -> None:
         ("tcp-ledbatpp", "LEDBAT++"),
         ("transmission-4", "LEDBAT"),
         ("libtorrent-tcp", "TCP"),
+        ("web", "TCP"),
         ("tcp-windows-11", "TCP"),
         ("tcp-lp", "TCP-LP"),
         ("tcp-linux", "TCP"),

@@ -1,0 +1,61 @@
+"""The objects of a flow that carries each over a TCP connection of its own, from the sender's packets."""
+
+import math
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from analysis.run_folder import RunFolder, keep
+from analysis.series import NeverHappenedError, NotMeasuredError
+from analysis.settings import NS
+from analysis.words import word
+
+_FIN: Final = 1
+_TCP: Final = 6
+
+
+class ObjectWords(RunFolder):
+    """The words of a run about connections that come and go, such as those of `web`."""
+
+    @word
+    def objects(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
+        """TCP connections that the flow's sender opened, such as a web server's objects."""
+        return len(self._object_s(flow, t0, t1))
+
+    @word
+    def object_s(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
+        """Percentile of the times, s, that connections opened in the interval take, from SYN to the receiver's FIN.
+
+        Those that do not end have the longest; end the interval before the run does.
+        """
+        times_s = np.sort(self._object_s(flow, t0, t1))
+        if not len(times_s):
+            raise self.nothing(f"flow {flow} opened no connection", t0, t1)
+        found = float(times_s[math.ceil(len(times_s) * percent / 100) - 1]) if percent > 0 else float(times_s[0])
+        if math.isinf(found):
+            raise NeverHappenedError
+        return found
+
+    def _object_s(self, flow: str, t0: float, t1: float | None) -> NDArray[np.float64]:
+        start_ns, end_ns = self.interval_ns(t0, t1)
+        opened_ns, times_s = self._connections(flow)
+        times: NDArray[np.float64] = times_s[(opened_ns >= start_ns) & (opened_ns < end_ns)]
+        return times
+
+    @keep
+    def _connections(self, flow: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return when each connection of a flow was opened (ns), and how long it took (s; infinite: it never ended)."""
+        known = self.flow(flow)
+        tap = "receiver" if known.backward else "sender"
+        if tap not in self.settings.captures:
+            raise NotMeasuredError(f"the connections of flow {flow} need a capture at its sender ({tap})")
+        of_flow = (pl.col("flow") == known.name) & (pl.col("tap") == tap) & (pl.col("proto") == _TCP)
+        own = self.packets(60).filter(of_flow)
+        port = pl.when("forward").then("sport").otherwise("dport").alias("port")
+        fin_ns = pl.col("time_ns").filter(~pl.col("forward") & (pl.col("flags") & _FIN > 0)).min()
+        each = own.group_by(port).agg(pl.col("time_ns").min().alias("opened"), fin_ns.alias("closed")).sort("opened")
+        found = each.collect()
+        times_s = ((found["closed"] - found["opened"]) / NS).cast(pl.Float64).fill_null(math.inf)
+        return found["opened"].to_numpy(), times_s.to_numpy()
