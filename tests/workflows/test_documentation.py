@@ -104,8 +104,9 @@ def test_the_examples_are_scenarios(tmp_path: Path) -> None:
     assert expand(example(README, tmp_path), "full")
 
 
-def test_the_bugs_of_clients_have_scenarios(tmp_path: Path) -> None:
-    for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", FINDINGS.read_text(), re.DOTALL)):
+@pytest.mark.parametrize("page", [FINDINGS, ROOT / "docs" / "questions.md"], ids=["bugs", "questions"])
+def test_what_pages_show_are_scenarios(page: Path, tmp_path: Path) -> None:
+    for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)):
         file = tmp_path / f"{number}.yaml"
         file.write_text(text)
         assert expand(file, "full")
