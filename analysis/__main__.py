@@ -201,6 +201,12 @@ def _conformance(options: argparse.Namespace) -> None:
         judge.write_page(options.folders, options.page)
 
 
+def _kinds(options: argparse.Namespace) -> None:
+    from analysis.kinds import write
+
+    print(write(options.results, options.truth, options.processes))
+
+
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
     "columns": _columns,
@@ -221,6 +227,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "gate": _gate,
     "conformance": _conformance,
     "versions": _versions,
+    "kinds": _kinds,
 }
 
 
@@ -317,6 +324,11 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="whether an implementation keeps its contract, as a page")
     check.add_argument("--results", type=Path, required=True, help="the folder of a `testbed check`")
+
+    kinds = commands.add_parser("kinds", help="how often the observer tells a controller's kind, as a matrix")
+    kinds.add_argument("--results", type=Path, required=True, help="the folder of a `testbed kinds`")
+    kinds.add_argument("--truth", type=Path, required=True, help="what each implementation is")
+    kinds.add_argument("--processes", type=int, default=1, help="how many judge at a time")
 
     comparison = commands.add_parser("comparison", help="the pages of a comparison")
     comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")

@@ -26,6 +26,7 @@ from engine.compare import compare
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.interop import interop
+from engine.kinds import kinds
 from engine.run import execute, run_folder
 from engine.shell import shell
 from scenarios.errors import ScenarioError
@@ -158,6 +159,10 @@ def _parser() -> argparse.ArgumentParser:
     searching.add_argument("--cell", help="the point of the scenario that counts, if it has several")
     searching.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
     searching.set_defaults(action=_bisect, kept="finished runs are kept")
+
+    telling = commands.add_parser("kinds", help="how often `observe` tells a controller's kind, of all that are here")
+    telling.add_argument("--into", type=Path, default=Path("results/kinds"), help="default: %(default)s")
+    telling.set_defaults(action=lambda options: kinds(options.into), kept="finished runs are kept")
 
     trying = commands.add_parser("check", help="whether an implementation keeps its contract")
     trying.add_argument("implementation")

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.capture.columns import write_columns
 from analysis.files import write_text
-from analysis.observer import control, delay, limits, sizes
+from analysis.observer import control, delay, kind, limits, sizes
 from analysis.observer.conversation import Conversation, Samples
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
@@ -63,6 +63,7 @@ def described(flight: Flight) -> dict[str, Any]:
         "packet_sizes": _sizes(seen),
         "limited_by": _limits(flight),
         "control": _control(flight),
+        "controller": _controller(flight),
     }
 
 
@@ -104,6 +105,13 @@ def _limits(flight: Flight) -> dict[str, Any]:
         return {"not_observed": str(error)}
     stretches = [[round(begin, 3), round(end, 3), limit.value] for begin, end, limit in found.stretches()]
     return {**{limit.value: round(found.share(limit), 4) for limit in Limit}, "intervals": stretches}
+
+
+def _controller(flight: Flight) -> dict[str, Any]:
+    try:
+        return kind.judge(flight).as_json()
+    except NotMeasuredError as error:
+        return {"not_observed": str(error)}
 
 
 def _control(flight: Flight) -> dict[str, Any]:

@@ -17,6 +17,7 @@ STAGES = {
     "compare": "analysis.compare.scenario",
     "comparison": "analysis.compare.pages",
     "interop": "analysis.interop",
+    "kinds": "analysis.kinds",
 }
 
 

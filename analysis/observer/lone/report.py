@@ -25,7 +25,7 @@ from analysis.series import Floats, NotMeasuredError, Series
 FORMAT: Final = 1
 BINS: Final = 200  # of a flow's time, in series.csv and for throughput; none is shorter than ...
 SHORTEST_BIN_S: Final = 0.1
-NEEDS_THE_SENDER: Final = ("rtt_ms", "in_flight_pkts", "limited_by", "control")
+NEEDS_THE_SENDER: Final = ("rtt_ms", "in_flight_pkts", "limited_by", "control", "controller")
 ELSEWHERE: Final = (
     "losses before this tap show as packets that come later than their number says, and count as sent again"
 )
@@ -186,6 +186,7 @@ def _flow_rows(document: dict[str, Any]) -> list[dict[str, Any]]:
             row["retransmitted_pkts"] = sum(one["retransmitted_pkts"].values())
             row["target_ms"] = (control.get("target_ms") or {}).get("value")
             row["gain_pkts_per_rtt"] = (control.get("gain_pkts_per_rtt") or {}).get("value")
+            row["controller"], row["confidence"] = one["controller"].get("kind"), one["controller"].get("confidence")
             rows.append(row)
     return rows
 

@@ -1,0 +1,375 @@
+"""What kind of controller a sender has, from its packets alone.
+
+Each kind shows in something that the others do not do:
+
+- A rate-based controller (BBR) probes for capacity: every few rounds it has more in flight for a moment, without loss.
+- A delay-based one (LEDBAT, Vegas) lowers its window without a loss, or grows the less the longer the delay until it
+  stands still. LEDBAT++ moreover stops every now and then, down to two packets.
+- A loss-based one (Reno, CUBIC) grows until something is lost, then cuts its window, and never lowers it otherwise.
+- None: losses change nothing.
+- A window that no controller moves, the receiver's or one of the program's own, or an application that has nothing to
+  send, hides the controller.
+
+Where a buffer is too short for the delay that a delay-based controller aims for, both it and CUBIC grow ever more
+slowly until something is lost. What tells them apart is the shape of the growth in between: CUBIC's is a cubic function
+of time with a constant that RFC 9438 fixes, that of the others follows the delay.
+
+The confidence is the part of the evidence for the kind, counted by Laplace's rule (one more for, one more against), so
+that little evidence never makes it certain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.observer import control, delay, limits
+from analysis.observer.control import Control
+from analysis.observer.conversation import Bools, Ints
+from analysis.observer.flight import Flight
+from analysis.observer.limits import Limit, Limits
+from analysis.series import Floats, NotMeasuredError
+
+FEWEST_ROUNDS: Final = 30
+BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
+PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
+PULSE_ROUNDS: Final = 4  # that it lasts at most
+SETTLING_ROUNDS: Final = 3  # behind a loss, what is in flight still holds what the loss left there
+CUT: Final = 0.9  # of the window before a loss; more is no answer to it
+DECLINE: Final = 0.9  # of the window; less, without a loss, is an answer to delay
+STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
+CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
+NO_MISFIT: Final = 0.01  # part of a stretch's variance
+CUBIC_CUT: Final = (0.6, 0.85)  # what CUBIC's losses leave of a window, 0.7, with what it grew while it learned of them
+VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to its beta of 4, and those just being sent
+LEAST_TARGET_MS: Final = 20  # a shorter target is none that LEDBAT is used with
+STEADY_PKTS: Final = 1.5  # a window that varies by less, or
+STEADY: Final = 0.03  # by less of itself, stands still
+APPROACH: Final = (0.8, 0.9, 0.98)  # of where a window stands still; steady growth takes less time for the second part
+FURTHEST: Final = 2.5  # of the longest delay; a target beyond it is a guess
+NEAR_LONGEST: Final = 0.9  # of the longest delay; a window that stands still there may have met a full buffer
+SHORT_WAIT: Final = 0.1  # part of a round-trip time; who waits longer after an answer does not wait for answers
+
+
+class Kind(StrEnum):
+    """What decides how much a sender has in flight."""
+
+    LOSS_BASED = "loss-based"
+    RATE_BASED = "rate-based"
+    DELAY_BASED = "delay-based"
+    WINDOW_LIMITED = "window-limited"
+    APPLICATION_LIMITED = "application-limited"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A kind, how sure it is (0 to 1), and what speaks for it, a sentence each."""
+
+    kind: Kind
+    confidence: float
+    because: list[str]
+    like: str | None = None  # the best known controller that behaves so
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what goes into JSON."""
+        return {
+            "kind": self.kind.value,
+            "confidence": round(self.confidence, 3),
+            "like": self.like,
+            "because": self.because,
+        }
+
+
+def judge(flight: Flight) -> Judgement:
+    """Tell a sender's kind. Raises NotMeasuredError when its packets are too few or say too little."""
+    seen = Signals(flight, limits.limits(flight))
+    return _held_back(seen) or _by_rounds(seen)
+
+
+def _held_back(seen: "Signals") -> Judgement | None:
+    """A window of the receiver, or an application, that hides the controller most of the time."""
+    number = len(seen.held_by)
+    for limit, kind, says in (
+        (Limit.RECEIVE_WINDOW, Kind.WINDOW_LIMITED, "the receiver's window limits it"),
+        (Limit.APPLICATION, Kind.APPLICATION_LIMITED, "what is in flight sinks for want of data"),
+    ):
+        share = seen.held_by.count(limit) / number
+        if share >= 0.5:
+            return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
+    return None
+
+
+def _by_rounds(seen: "Signals") -> Judgement:
+    if len(seen.windows) < FEWEST_ROUNDS:
+        raise NotMeasuredError(
+            f"only {len(seen.windows)} round-trip times; at least {FEWEST_ROUNDS} are needed to tell a controller"
+        )
+    probed, blocks = seen.probing
+    if blocks and probed >= blocks / 2:
+        because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
+        return Judgement(Kind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
+    cuts = seen.cuts
+    unanswered = sum(left > CUT for left in cuts)
+    lossy = int((seen.again > 0).sum())
+    if (cuts and unanswered > len(cuts) / 2 and seen.is_steady) or (lossy > len(seen.windows) / 3 and seen.is_pinned):
+        because = [f"packets were sent again in {lossy} of {len(seen.windows)} rounds, and the window stayed as it was"]
+        return Judgement(Kind.NONE, _laplace(lossy, lossy), because)
+    return _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
+
+
+def _delay_based(seen: "Signals") -> Judgement | None:
+    because = []
+    for_it, against = len(seen.declines), 0
+    if seen.declines:
+        because.append(f"its window sank {len(seen.declines)} times by a tenth or more without a loss")
+    fit = seen.control
+    if fit is not None and fit.target_ms is not None:
+        blocks = fit.rounds // FEWEST_ROUNDS
+        if not seen.cuts and fit.target_ms.low < FURTHEST * fit.longest_ms:
+            because.append(f"its window grows the less the longer the delay, up to {fit.longest_ms:.0f} ms")
+            for_it += blocks
+        elif fit.target_ms.value < NEAR_LONGEST * fit.longest_ms:
+            because.append(f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay")
+            for_it += blocks
+        else:  # where something is lost, a window may stand still for that
+            because.append("between losses, its window grows the less the longer the delay")
+            against, by_delay = seen.votes
+            for_it += by_delay
+    if seen.settled:
+        because.append(f"its window stood still for {seen.settled} round-trip times, and no fixed limit held it")
+        for_it += seen.settled // FEWEST_ROUNDS
+    if not for_it or against > for_it:
+        return None
+    return Judgement(Kind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
+
+
+def _unmoved(seen: "Signals") -> Judgement | None:
+    """A window that stands still without losses: one of the program's own, or an application that keeps a rate."""
+    if seen.cuts or not seen.is_steady:
+        return None
+    steady = len(seen.windows)
+    if seen.waits_for_answers:
+        because = ["what is in flight never varies, and data leaves when answers come"]
+        return Judgement(Kind.WINDOW_LIMITED, _laplace(steady, steady), because)
+    because = ["what is in flight never varies, yet data does not wait for answers"]
+    return Judgement(Kind.APPLICATION_LIMITED, _laplace(steady, steady), because)
+
+
+def _loss_based(seen: "Signals") -> Judgement:
+    cuts = seen.cuts
+    if not cuts:
+        raise NotMeasuredError("nothing was lost, and the window answered to no delay: nothing tells a controller")
+    answered = sum(left <= CUT for left in cuts)
+    because = [f"its window was cut after {answered} of {len(cuts)} losses, and never sank without one"]
+    like = None
+    if CUBIC_CUT[0] <= float(np.median(cuts)) <= CUBIC_CUT[1]:
+        like = "CUBIC"
+        because.append(f"a loss leaves {np.median(cuts):.0%} of the window")
+    elif float(np.median(cuts)) < CUBIC_CUT[0]:
+        like = "Reno"
+    return Judgement(Kind.LOSS_BASED, _laplace(answered, len(cuts)), because, like)
+
+
+class Signals:
+    """What a flow's rounds show of its controller."""
+
+    def __init__(self, flight: Flight, limited: Limits) -> None:
+        self.flight = flight
+        self.limited = limited
+        self.edges = flight.rounds
+        self.windows = flight.windows
+        self.again: Ints = np.diff(np.searchsorted(flight.retransmissions.times, self.edges, side="left"))
+        try:
+            self.control: Control | None = control.infer(flight, limited)
+        except NotMeasuredError:
+            self.control = None
+
+    @cached_property
+    def held_by(self) -> list[Limit]:
+        """What limited the rounds whose window could have been smaller; with few of these, all of the time."""
+        free = self.windows > control.SMALLEST_WINDOW_PKTS + 0.5
+        if free.sum() < FEWEST_ROUNDS:
+            return self.limited.limits
+        return self.limited.at(((self.edges[:-1] + self.edges[1:]) / 2)[free])
+
+    @cached_property
+    def losses(self) -> list[tuple[int, int]]:
+        """First and last round of each stretch in which packets were sent again."""
+        lossy = np.flatnonzero(self.again)
+        if not len(lossy):
+            return []
+        breaks = np.flatnonzero(np.diff(lossy) >= SETTLING_ROUNDS)
+        firsts = lossy[np.append(0, breaks + 1)]
+        lasts = lossy[np.append(breaks, len(lossy) - 1)]
+        return [(int(a), int(b)) for a, b in zip(firsts, lasts, strict=True)]
+
+    @cached_property
+    def clean(self) -> list[tuple[int, int]]:
+        """Stretches of rounds, first and one behind the last, that losses do not disturb."""
+        disturbed: Bools = np.zeros(len(self.windows) + 1, bool)
+        disturbed[-1] = True
+        for first, last in self.losses:
+            disturbed[max(0, first - 1) : last + 1 + SETTLING_ROUNDS] = True
+        edges = np.flatnonzero(np.diff(np.append(True, disturbed).astype(int)))
+        return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+    @cached_property
+    def cuts(self) -> list[float]:
+        """What each loss left of the window."""
+        left = []
+        for first, last in self.losses:
+            settled = [
+                self.windows[i]
+                for i in range(last + 1, min(last + 1 + SETTLING_ROUNDS, len(self.windows)))
+                if not self.again[i]
+            ]
+            if first > 0 and self.windows[first - 1] > control.SMALLEST_WINDOW_PKTS + 1 and settled:
+                left.append(float(min(settled) / self.windows[first - 1]))
+        return left
+
+    @cached_property
+    def probing(self) -> tuple[int, int]:
+        """Stretches of BLOCK_ROUNDS clean rounds in which the window rose for a moment, and how many there are."""
+        with_pulse, blocks = 0, 0
+        for first, behind in self.clean:
+            for begin in range(first, behind - BLOCK_ROUNDS + 1, BLOCK_ROUNDS):
+                part = self.windows[begin : begin + BLOCK_ROUNDS]
+                blocks += 1
+                with_pulse += has_pulse(part)
+        return with_pulse, blocks
+
+    @cached_property
+    def declines(self) -> list[int]:
+        """Rounds in which the window had sunk to DECLINE of what it was some rounds before, without a loss."""
+        found = []
+        for first, behind in self.clean:
+            top = self.windows[first] if behind > first else 0.0
+            for i in range(first, behind):
+                top = max(top, self.windows[i])
+                if self.windows[i] <= min(DECLINE * top, top - 2):
+                    found.append(i)
+                    top = self.windows[i]
+        return found
+
+    @cached_property
+    def settled(self) -> int:
+        """Rounds for which the window stood still, though nothing but delay can have held it; 0 if there are none.
+
+        In the meantime Reno would have grown by half a packet a round at least, and CUBIC come past its inflection. A
+        fixed limit lets no more in flight before, and growth runs into it at full speed.
+        """
+        most = 0
+        for first, behind in self.clean:
+            windows = self.windows[first:behind]
+            stood = len(windows) // 2
+            low, high = np.percentile(windows[-stood:], [5, 95]) if stood >= FEWEST_ROUNDS else (0.0, np.inf)
+            cubic_s = (0.75 * high) ** (1 / 3)  # from a loss to the inflection
+            if high - low >= max(STEADY_PKTS, STEADY * high) or self.edges[behind] - self.edges[first] < 3 * cubic_s:
+                continue
+            reached = [int(np.argmax(windows >= part * high)) for part in APPROACH]
+            was_larger = first > 0 and high < CUT * self.windows[:first].max()
+            if was_larger or reached[2] - reached[1] > reached[1] - reached[0]:
+                most = max(most, len(windows) - reached[2])
+        return most
+
+    @cached_property
+    def is_steady(self) -> bool:
+        """Whether the window stays the same, once it has opened."""
+        later = self.windows[len(self.windows) // 4 :]
+        low, high = np.percentile(later, [5, 95])
+        return bool(high - low < max(STEADY_PKTS, STEADY * high))
+
+    @cached_property
+    def is_pinned(self) -> bool:
+        """Whether the window is most of the time near its largest value."""
+        return bool(np.percentile(self.windows, 25) >= 0.75 * self.windows.max())
+
+    @cached_property
+    def waits_for_answers(self) -> bool:
+        """Whether data leaves soon after an answer, as a window has it."""
+        times = self.flight.times
+        index = np.searchsorted(self.flight.answered, times, side="right") - 1
+        waits = (times - self.flight.answered[np.maximum(index, 0)])[index >= 0]
+        usual = float(np.median(self.flight.round_trips.values))
+        return bool(len(waits)) and float(np.median(waits)) < SHORT_WAIT * usual
+
+    @cached_property
+    def shapes(self) -> list[tuple[float, float]]:
+        """Of each stretch up to a loss: the part of the window's variance that a cubic function and delay leave."""
+        return list(self._shapes())
+
+    def _shapes(self) -> Iterator[tuple[float, float]]:
+        fit = self.control
+        if fit is None or fit.target_ms is None or fit.gain_pkts_per_rtt is None:
+            return
+        queuing = delay.queuing(self.flight.conversation.forward)
+        edges = self.edges
+        sums = np.append(0.0, np.cumsum(queuing.values))
+        at = np.searchsorted(queuing.times, edges, side="left")
+        mean_ms = 1e3 * np.diff(sums[at]) / np.maximum(np.diff(at), 1)
+        slope = fit.gain_pkts_per_rtt.value * (1 - mean_ms / fit.target_ms.value)
+        for first, behind in self.clean:
+            windows = self.windows[first:behind]
+            if first == 0 or behind - first < 10 or np.ptp(windows) < 4:  # the first is slow start
+                continue
+            spread = float(((windows - windows.mean()) ** 2).sum())
+            grown = np.append(0.0, np.cumsum(slope[first : behind - 1]))
+            by_delay = windows - grown
+            by_delay -= by_delay.mean()
+            middles = (edges[first:behind] + edges[first + 1 : behind + 1]) / 2
+            yield _cubic(middles, windows) / spread, float((by_delay**2).sum()) / spread
+
+    @cached_property
+    def votes(self) -> tuple[int, int]:
+        """Stretches that a cubic function of time fits better than the delay does, and the other way round.
+
+        Where both leave next to nothing, as of short stretches, neither has it.
+        """
+        told = [(cubic, by_delay) for cubic, by_delay in self.shapes if max(cubic, by_delay) > NO_MISFIT]
+        return sum(cubic < by_delay for cubic, by_delay in told), sum(by_delay < cubic for cubic, by_delay in told)
+
+    @cached_property
+    def standing_pkts(self) -> float:
+        """Packets of its own that it keeps waiting, in full packets, in the middle of its time."""
+        trips = self.flight.round_trips.values
+        usual = float(np.median(trips))
+        return float(np.median(self.windows)) * (1 - float(trips.min()) / usual)
+
+
+def _like_of_delay(seen: Signals) -> str:
+    """LEDBAT++ by its stops, Vegas by the two to four packets that it keeps waiting, otherwise LEDBAT."""
+    if sum(seen.windows[i] <= STOPPED_PKTS for i in seen.declines) >= 2:
+        return "LEDBAT++"
+    fit = seen.control
+    has_target = fit is not None and fit.target_ms is not None and fit.target_ms.value >= LEAST_TARGET_MS
+    return "Vegas" if VEGAS_PKTS[0] <= seen.standing_pkts <= VEGAS_PKTS[1] and not has_target else "LEDBAT"
+
+
+def has_pulse(windows: Floats) -> bool:
+    """Whether the window rises at once and soon sinks again; growth is slower, and a decline begins high."""
+    usual = float(np.median(windows))
+    high = windows >= max(PULSE * usual, usual + 1.5)
+    steps = np.diff(high.astype(int))
+    begins, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    low = max((1 + PULSE) / 2 * usual, usual + 1)
+    return any(
+        windows[max(0, begin - 1)] <= low and bool(((ends > begin) & (ends <= begin + PULSE_ROUNDS)).any())
+        for begin in begins.tolist()
+    )
+
+
+def _cubic(times: Floats, windows: Floats) -> float:
+    """Squares that the closest of CUBIC's functions leaves; when it has its inflection is free."""
+    inflections = np.arange(0.0, 30.0, 0.1)
+    shape = CUBIC_C * (times[None, :] - times[0] - inflections[:, None]) ** 3
+    off = windows[None, :] - shape
+    off -= off.mean(axis=1, keepdims=True)
+    return float((off**2).sum(axis=1).min())
+
+
+def _laplace(for_it: float, of: float) -> float:
+    return (for_it + 1) / (of + 2)

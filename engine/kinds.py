@@ -1,0 +1,23 @@
+"""Carries out `testbed kinds`: runs of known controllers, for the observer to tell their kinds."""
+
+from pathlib import Path
+from typing import NoReturn
+
+from engine import own_study
+from engine.own_study import ROOT
+
+SNAKEFILE = ROOT / "workflows" / "kinds" / "Snakefile"
+STUDY = "kinds"
+SCENARIOS = ("derived.yaml", "judged.yaml", "judged-clients.yaml")
+
+
+def kinds(into: Path) -> NoReturn:
+    """Run every scenario, and print the confusion matrix; a second call continues in the same folder.
+
+    Raises:
+        EngineError: Snakemake cannot work in such a folder.
+    """
+    folder = own_study.folder_of(into, "")
+    study = ROOT / folder / "studies" / STUDY
+    own_study.write(study, {study / name: (SNAKEFILE.parent / name).read_text() for name in SCENARIOS})
+    own_study.become_pipeline(SNAKEFILE, "kinds", folder)

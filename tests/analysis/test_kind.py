@@ -1,0 +1,112 @@
+"""Who is it? The kind of a sender's controller, of modelled senders and of real ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.capture.columns import write_columns
+from analysis.kinds import Told, summary
+from analysis.observer import kind
+from analysis.observer.flight import Flight
+from analysis.observer.kind import Kind
+from analysis.run import Run
+from analysis.series import NotMeasuredError
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
+from tests.analysis.test_observer import conversation, observed
+from tests.analysis.utp_model import PAYLOAD, Model
+
+LOSSES = tuple(range(400, 9000, 700))
+SCENARIO = """\
+experiment: known
+title: Controllers of the kernel
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 60p}
+delay: {forward: 25ms, backward: 25ms}
+matrix: {client: [tcp-bbr, tcp-cubic, tcp-reno, tcp-vegas, tcp-ledbatpp]}
+flows: [{name: it, implementation: "${client}", from: s1, to: d1}]
+duration: 30s
+captures: [sender]
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "is_kind", "like"),
+    [
+        (Model(), Kind.DELAY_BASED, "LEDBAT"),
+        (Model(lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
+        # a target that it never reaches, since something is lost before
+        (Model(target=0.2, lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
+        (Model(target=1e9, gain=1.0, lost=LOSSES), Kind.LOSS_BASED, "Reno"),
+        (Model(window_bytes=30 * PAYLOAD), Kind.WINDOW_LIMITED, None),
+        # a window of its own, which never moves
+        (Model(gain=0.0, start_window=20.0), Kind.WINDOW_LIMITED, None),
+    ],
+)
+def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: Kind, like: str | None) -> None:
+    found = kind.judge(observed(tmp_path, model))
+    assert (found.kind, found.like) == (is_kind, like)
+    assert found.confidence > 0.6
+
+
+def test_an_application_that_keeps_a_rate() -> None:
+    """A packet every 40 ms over a round-trip time of 100 ms: two or three are in flight, and none waits for answers."""
+    sent = [(0.04 * n, n, 1000) for n in range(600)]
+    found = kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
+    assert found.kind is Kind.APPLICATION_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("windows", "told"),
+    [
+        ([20, 20, 24, 22, 20, 20, 20, 20] * 2, True),  # BBR
+        ([*range(48, 64), 62, 47] * 2, False),  # growth, and cut by delay
+        ([78, 73, 68, 62, 56, 51, 45, 39, 34, 30, 25, 21, 15, 8, 3, 2], False),
+    ],
+)
+def test_a_pulse_rises_at_once(windows: list[int], told: bool) -> None:
+    assert kind.has_pulse(np.array(windows[:16], float)) is told
+
+
+def test_too_few_packets_are_said_so(tmp_path: Path) -> None:
+    with pytest.raises(NotMeasuredError, match="round-trip times; at least 30 are needed"):
+        kind.judge(observed(tmp_path, Model(duration=1.0)))
+
+
+def test_controllers_of_the_kernel(tmp_path: Path) -> None:
+    scenario = tmp_path / "trial" / "known.yaml"
+    scenario.parent.mkdir()
+    scenario.write_text(SCENARIO)
+    told = {}
+    for cell in expand(scenario, "full"):
+        execute(cell, 1, tmp_path)
+        folder = run_folder(tmp_path, cell, 1)
+        write_columns(folder)
+        found = kind.judge(Run(folder).flight("it"))
+        told[cell.name.removeprefix("client=")] = found.kind, found.like
+    assert told == {
+        "tcp-bbr": (Kind.RATE_BASED, "BBR"),
+        "tcp-cubic": (Kind.LOSS_BASED, "CUBIC"),
+        "tcp-reno": (Kind.LOSS_BASED, "Reno"),
+        "tcp-vegas": (Kind.DELAY_BASED, "Vegas"),
+        "tcp-ledbatpp": (Kind.DELAY_BASED, "LEDBAT++"),
+    }
+
+
+def test_the_matrix_counts_what_was_told() -> None:
+    def told(implementation: str, is_kind: Kind, is_like: str, told_kind: str, told_like: str) -> Told:
+        return Told(False, implementation, "run", "it", is_kind.value, is_like, told_kind, told_like, 0.9, ["a reason"])
+
+    found = summary(
+        [
+            told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "Reno"),
+            told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "CUBIC"),
+            told("b", Kind.DELAY_BASED, "other", "delay-based", "LEDBAT"),
+            told("b", Kind.DELAY_BASED, "other", "undecided", "other"),
+        ]
+    )
+    assert (found["flows"], found["right"], found["implementations"]) == (4, 3, 2)
+    assert found["counts"]["delay-based"] == {**dict.fromkeys(found["counts"], 0), "undecided": 1, "delay-based": 1}
+    assert found["alike"] == {"flows": 2, "right": 1}
+    assert np.isclose(found["mean_confidence"]["wrong"], 0.9)

@@ -1,0 +1,37 @@
+"""`testbed kinds`: what its scenarios send is known, and the rules have not seen what they are judged by."""
+
+from pathlib import Path
+
+import yaml
+
+from analysis.observer.kind import Kind
+from engine.kinds import SCENARIOS, SNAKEFILE
+from scenarios import implementations
+from scenarios.resolve import Cell, expand
+
+FOLDER = SNAKEFILE.parent
+
+
+def cells(name: str) -> list[Cell]:
+    return expand(FOLDER / name, "full")
+
+
+def test_the_truth_says_what_every_sender_is() -> None:
+    truth = yaml.safe_load((FOLDER / "truth.yaml").read_text())
+    assert truth.keys() == {kind.value for kind in Kind}
+    named = [name for likes in truth.values() for names in likes.values() for name in names]
+    assert len(set(named)) == len(named)
+    assert set(named) <= implementations.known().keys()
+    sending = {flow["implementation"] for name in SCENARIOS for cell in cells(name) for flow in cell.settings["flows"]}
+    assert sending - {"udp-cbr"} == set(named)
+
+
+def test_no_network_is_judged_from_which_something_was_derived() -> None:
+    def networks(name: str) -> set[str]:
+        fields = ("bottleneck", "delay", "events")
+        return {repr([cell.settings[field] for field in fields]) for cell in cells(name)}
+
+    derived, *judged = SCENARIOS
+    assert Path(derived).stem == "derived"
+    for name in judged:
+        assert not networks(name) & networks(derived)
