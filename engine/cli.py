@@ -127,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     meeting = commands.add_parser("interop", help="every two implementations in every case, as a matrix")
     meeting.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
     meeting.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
+    meeting.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
     meeting.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
     meeting.set_defaults(action=_interop)
 
@@ -296,7 +297,7 @@ def _compare(options: argparse.Namespace) -> NoReturn:
 
 
 def _interop(options: argparse.Namespace) -> NoReturn:
-    interop(options.implementation, options.case, options.into)
+    interop(options.implementation, options.case, options.script, options.into)
 
 
 def _conformance(options: argparse.Namespace) -> int:

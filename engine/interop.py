@@ -1,7 +1,8 @@
-"""Carries out `testbed interop`: a scenario for every two implementations, handed to the pipeline."""
+"""Carries out `testbed interop`: a scenario for every two implementations, and of each with scripted peers."""
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,17 +11,21 @@ import yaml
 from engine import orders, own_study
 from engine.errors import EngineError
 from engine.own_study import ROOT
-from scenarios import implementations, load
+from scenarios import implementations, load, utp_script
 from scenarios.errors import choices
+from scenarios.utp_script import Script, ScriptError
 
 SNAKEFILE = ROOT / "workflows" / "interop" / "Snakefile"
 CASES = ROOT / "workflows" / "interop" / "cases.yaml"
+SCRIPTS = ROOT / "workflows" / "interop" / "scripts"
+PEER = "utp-script"
 STUDY = "interop"
 
 
-def interop(names: Sequence[str], chosen: Sequence[str], into: Path) -> NoReturn:
-    """Let every implementation send to every other and to itself, in the chosen cases (none: all).
+def interop(names: Sequence[str], chosen: Sequence[str], own_scripts: Sequence[Path], into: Path) -> NoReturn:
+    """Let every implementation send to every other and to itself, and meet scripted peers.
 
+    The chosen cases and scripts are carried out and those of `own_scripts`; all that there are, if neither is given.
     Everything is kept in the folder `into`/<the names>; a second call continues there.
 
     Raises:
@@ -32,33 +37,77 @@ def interop(names: Sequence[str], chosen: Sequence[str], into: Path) -> NoReturn
             raise EngineError(f"{name} delivers no stream; allowed: implementations over TCP or uTP")
     if len(set(names)) < len(names):
         raise EngineError(f"found {', '.join(names)}; allowed: each implementation once")
-    cases = load.read(CASES).data
+    cases, scripts = load.read(CASES).data, read_scripts(sorted(SCRIPTS.glob("*.utp")))
     for case in chosen:
-        if case not in cases["cases"]:
-            raise EngineError(f"--case: found {case!r}; allowed: {choices(list(cases['cases']), case)}")
-    cases["cases"] = {name: case for name, case in cases["cases"].items() if not chosen or name in chosen}
+        if case not in (there := [*cases["cases"], *scripts]):
+            raise EngineError(f"--case: found {case!r}; allowed: {choices(there, case)}")
+    if chosen or own_scripts:
+        cases["cases"] = {name: case for name, case in cases["cases"].items() if name in chosen}
+        scripts = {name: one for name, one in scripts.items() if name in chosen} | read_scripts(own_scripts)
     folder = own_study.folder_of(into, "-".join(names))
     study = ROOT / folder / "studies" / STUDY
-    order = order_of(names, cases, known)
-    own_study.write(study, {study / f"{one['experiment']}.yaml": text for one, text in filled(cases, order)})
+    order = order_of(names, cases, scripts, known)
+    texts = filled(cases, order) + scripted(cases, scripts, order)
+    own_study.write(study, {study / f"{one['experiment']}.yaml": text for one, text in texts})
     (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
     own_study.become_pipeline(SNAKEFILE, "interop", folder)
 
 
-def order_of(names: Sequence[str], cases: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what is asked: the cases with their titles, and every ordered pair, with the reason if it cannot meet."""
+def read_scripts(files: Iterable[Path]) -> dict[str, tuple[str, Script]]:
+    """Return each script by its file's name, with its text.
+
+    Raises:
+        EngineError: a file is none.
+    """
+    found = {}
+    for file in files:
+        try:
+            text = file.read_text()
+            found[file.stem] = text, utp_script.read(text)
+        except (OSError, UnicodeDecodeError, ScriptError) as error:
+            raise EngineError(f"{file}: {error}") from None
+    return found
+
+
+def order_of(
+    names: Sequence[str],
+    cases: Mapping[str, Any],
+    scripts: Mapping[str, tuple[str, Script]],
+    known: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Say what is asked: cases and scripts with their titles, and who meets whom, with the reason if they cannot."""
     pairs = [
         {
             "sender": sender,
             "receiver": receiver,
-            "experiment": f"{sender}-to-{receiver}".replace(".", "-"),
+            "experiment": _id(f"{sender}-to-{receiver}"),
             "unsupported": implementations.mismatch(known[sender], known[receiver]),
         }
         for sender in names
         for receiver in names
+        if cases["cases"]
     ]
-    titles = {name: case.get("title", cases["title"]) for name, case in cases["cases"].items()}
-    return {"implementations": list(names), "cases": titles, "pairs": pairs}
+    alone = [
+        {
+            "implementation": name,
+            "experiment": _id(f"{name}-by-script"),
+            "unsupported": implementations.mismatch(known[name], known[PEER]),
+        }
+        for name in names
+        if scripts
+    ]
+    return {
+        "implementations": list(names),
+        "cases": {name: case.get("title", cases["title"]) for name, case in cases["cases"].items()},
+        "pairs": pairs,
+        "scripts": {name: script.title for name, (_, script) in scripts.items()},
+        "alone": alone,
+    }
+
+
+def _id(name: str) -> str:
+    """Return an experiment's id; implementations may have dots in their names, and versions an @."""
+    return name.replace(".", "-").replace(implementations.VERSION, "-")
 
 
 def filled(cases: Mapping[str, Any], order: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
@@ -72,8 +121,45 @@ def filled(cases: Mapping[str, Any], order: Mapping[str, Any]) -> list[tuple[dic
             name: case | ({"flows": _between(pair, case["flows"])} if "flows" in case else {})
             for name, case in cases["cases"].items()
         }
-        result.append((pair, "# filled by `testbed interop`\n" + yaml.safe_dump(data, sort_keys=False, width=120)))
+        result.append((pair, _text(data)))
     return result
+
+
+def scripted(
+    cases: Mapping[str, Any], scripts: Mapping[str, tuple[str, Script]], order: Mapping[str, Any]
+) -> list[tuple[dict[str, Any], str]]:
+    """Return each implementation that a scripted peer can meet with the text of its scenario."""
+    result = []
+    for one in order["alone"]:
+        if one["unsupported"]:
+            continue
+        data = {**cases, "experiment": one["experiment"], "title": "Packets of a scripted peer"}
+        data["cases"] = {
+            name: {"flows": _with_peer(one["implementation"], text, script, cases["flows"]), "duration": _lasts(script)}
+            for name, (text, script) in scripts.items()
+        }
+        result.append((one, _text(data)))
+    return result
+
+
+def _with_peer(name: str, text: str, script: Script, flows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    ends = {} if script.bytes is None else {"bytes": f"{script.bytes}B"}
+    sides = {"sender": name, "receiver": name, script.role: PEER}
+    return [
+        {key: value for key, value in flow.items() if key != "bytes"}
+        | {"implementation": sides, "params": {"script": text}}
+        | ends
+        for flow in flows
+    ]
+
+
+def _lasts(script: Script) -> str:
+    """How long the run has to be: with a bit for the connection to come about."""
+    return f"{math.ceil(script.longest_s) + 2}s"
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return "# filled by `testbed interop`\n" + yaml.safe_dump(data, sort_keys=False, width=120)
 
 
 def _between(pair: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

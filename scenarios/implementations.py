@@ -19,7 +19,7 @@ _IS = "implementation"
 
 Implementation = dict[str, Any]
 Value = int | bool | str
-"""The value of a parameter; text is one of its choices."""
+"""The value of a parameter."""
 
 
 def known(folder: Path | None = None) -> dict[str, Implementation]:
@@ -196,8 +196,14 @@ def _int(value: object) -> int:
     return value
 
 
-_READERS: dict[str, Callable[[object], Value]] = {"bool": _bool, "int": _int}
-_WORDS = {"bool": "true or false", "int": "a whole number"}
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise UnitError(f"found {value!r}")
+    return value
+
+
+_READERS: dict[str, Callable[[object], Value]] = {"bool": _bool, "int": _int, "text": _text}
+_WORDS = {"bool": "true or false", "int": "a whole number", "text": "text"}
 
 
 def _read(parameter: Mapping[str, Any], value: object) -> Value:

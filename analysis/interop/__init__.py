@@ -2,7 +2,8 @@
 
 The form follows quic-interop-runner: every ordered pair in every case has passed, failed, or is unsupported, because
 the two have nothing in common. A transfer has passed when the receiver got every byte as it was sent; the case `close`,
-of the run of `transfer`, when the sender ended by itself after that.
+of the run of `transfer`, when the sender ended by itself after that. A script has passed when the peer that plays it
+met nothing else than it says; how the implementation ends after that does not count.
 """
 
 import json
@@ -19,6 +20,8 @@ PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
 STUDY, FLOW, SEED = "interop", "pair", 1
 FIRST, CLOSE = "transfer", "close"
 CLOSING: Final = "The sender ends by itself once everything has arrived"
+PEER: Final = "utp-script"  # plays the scripts
+NO_RUN: Final = "there is no run"
 OWN: Final = Path(__file__).with_name("templates")
 
 Result = dict[str, Any]
@@ -31,17 +34,21 @@ def write(results: Path) -> str:
     judged = [result for pair in order["pairs"] for result in _of_pair(results, pair, cases)]
     if FIRST in cases:
         cases[CLOSE] = CLOSING
+    scripted = [_by_script(results, one, script) for one in order["alone"] for script in order["scripts"]]
     document = {
         "format": FORMAT,
         "implementations": order["implementations"],
         "cases": cases,
         "results": judged,
+        "scripts": order["scripts"],
+        "scripted": scripted,
     }
     write_text(results / "interop.json", json.dumps(document, indent=1) + "\n")
     write_shared(results)
     table = {(one["sender"], one["receiver"], one["case"]): one for one in judged}
+    table |= {(one["implementation"], one["script"]): one for one in scripted}
     render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table})
-    counts = Counter(one["result"] for one in judged)
+    counts = Counter(one["result"] for one in judged + scripted)
     return ", ".join(f"{counts[result]} {result}" for result in (PASSED, FAILED, UNSUPPORTED))
 
 
@@ -56,16 +63,45 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
                 for one in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue
-        cell = results / "runs" / STUDY / pair["experiment"] / f"case={case}"
-        folder = next((one for one in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if one.exists()), None)
-        why, closing = ("there is no run", None) if folder is None else _judged(folder)
-        captures = sorted(str(one.relative_to(results)) for one in folder.glob("pcap/*.pcap")) if folder else []
+        folder = _folder(results, pair["experiment"], case)
+        why, closing = (NO_RUN, None) if folder is None else _judged(folder)
+        captures = _captures(results, folder)
         found.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "captures": captures})
         if case == FIRST:
             said = "the transfer failed" if why else closing
             close = FAILED if said else PASSED
             found.append({**ends, "case": CLOSE, "result": close, "why": said, "captures": captures})
     return found
+
+
+def _by_script(results: Path, one: Result, script: str) -> Result:
+    """Result of an implementation and a script."""
+    folder = _folder(results, one["experiment"], script)
+    why = NO_RUN if folder is None else _deviation(folder)
+    result = {"implementation": one["implementation"], "script": script}
+    if one["unsupported"]:
+        return {**result, "result": UNSUPPORTED, "why": one["unsupported"], "captures": []}
+    return {**result, "result": FAILED if why else PASSED, "why": why, "captures": _captures(results, folder)}
+
+
+def _deviation(folder: Path) -> str | None:
+    """What kept the peer from coming to the end of its script; None if nothing did."""
+    summary = read_json(folder / "summary.json")
+    if not (folder / "run.json").exists():
+        return summary.get("error", str)
+    [flow] = read_json(folder / "run.json").children("flows")
+    role = "sender" if flow.get("implementation", str) == PEER else "receiver"
+    ended = (summary.maybe("flows", dict) or {}).get(FLOW, {}).get(f"{role}_exit")
+    return None if ended == 0 else summary.maybe("error", str) or "the script did not come to its end"
+
+
+def _folder(results: Path, experiment: str, case: str) -> Path | None:
+    cell = results / "runs" / STUDY / experiment / f"case={case}"
+    return next((one for one in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if one.exists()), None)
+
+
+def _captures(results: Path, folder: Path | None) -> list[str]:
+    return sorted(str(one.relative_to(results)) for one in folder.glob("pcap/*.pcap")) if folder else []
 
 
 def _judged(folder: Path) -> tuple[str | None, str | None]:

@@ -13,7 +13,7 @@ import pytest
 
 from analysis import interop as judge
 from engine.cli import main
-from engine.interop import CASES, filled, order_of
+from engine.interop import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -25,14 +25,21 @@ PAGE = (ROOT / "docs" / "interop.md").read_text()
 def test_the_page_shows_the_cases() -> None:
     listed = re.search(r"\|---\|---\|\n(.*?)\n<!-- end of cases", PAGE, re.DOTALL)
     assert listed
-    cases = order_of([], read(CASES).data, {})["cases"]
+    cases = order_of([], read(CASES).data, {}, {})["cases"]
     assert listed[1].splitlines() == [f"| `{name}` | {title} |" for name, title in cases.items()]
+
+
+def test_the_page_shows_the_scripts() -> None:
+    listed = re.search(r"<!-- scripts: .*?\|---\|---\|\n(.*?)\n<!-- end of scripts", PAGE, re.DOTALL)
+    assert listed
+    scripts = read_scripts(sorted(SCRIPTS.glob("*.utp")))
+    assert listed[1].splitlines() == [f"| `{name}` | {script.title} |" for name, (_, script) in scripts.items()]
 
 
 def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path) -> None:
     known = implementations.known()
     streams = [name for name, one in known.items() if one["kind"] == "program" and one["transport"] == "utp"]
-    order = order_of(streams, read(CASES).data, known)
+    order = order_of(streams, read(CASES).data, {}, known)
     meeting = {(pair["sender"], pair["receiver"]) for pair in order["pairs"] if not pair["unsupported"]}
     assert ("libutp", "utp-rs") in meeting
     assert ("qbittorrent", "transmission-3.00") in meeting
@@ -45,6 +52,23 @@ def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path)
         assert [cell.name for cell in cells] == [f"case={name}" for name in order["cases"]]
 
 
+def test_every_library_meets_every_script(tmp_path: Path) -> None:
+    known, scripts = implementations.known(), read_scripts(sorted(SCRIPTS.glob("*.utp")))
+    order = order_of(["libutp", "qbittorrent", "tcp-cubic"], read(CASES).data, scripts, known)
+    assert [bool(one["unsupported"]) for one in order["alone"]] == [False, True, True]
+    [(_, text)] = scripted(read(CASES).data, scripts, order)
+    (tmp_path / "a.yaml").write_text(text)
+    cells = {cell.name.removeprefix("case="): cell.settings for cell in expand(tmp_path / "a.yaml", "full")}
+    assert list(cells) == list(scripts)
+    for name, settings in cells.items():
+        [flow] = settings["flows"]
+        sides = {"sender": flow["implementation"], "receiver": flow["receiver_implementation"]}
+        assert sides[scripts[name][1].role] == "utp-script"
+        told = flow["params"] if sides["sender"] == "utp-script" else flow["receiver_params"]
+        assert told == {"script": scripts[name][0]}
+        assert flow["bytes"] == scripts[name][1].bytes
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -52,6 +76,8 @@ def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path)
         (["libutp", "libutp"], "allowed: each implementation once"),
         (["udp-cbr"], "udp-cbr delivers no stream"),
         (["libutp", "--case", "los"], "--case: found 'los'; allowed: transfer, loss"),
+        (["libutp", "--script", "no.utp"], "no.utp: [Errno 2] No such file"),
+        (["libutp", "--script", "README.md"], "README.md: line 3: found "),
     ],
 )
 def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
@@ -78,7 +104,7 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
     ]
     pairs[1]["unsupported"] = ""  # a to b
     cases = {"transfer": "first", "loss": "second", "reordering": "third", "wrap": "fourth"}
-    order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs}
+    order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs, "scripts": {}, "alone": []}
     (tmp_path / "order.json").write_text(json.dumps(order))
     put(tmp_path, "case=transfer/seed-1", ended | {"completed_ns": None})
     put(tmp_path, "case=loss/seed-1", ended | {"received_bytes": 900, "completed_ns": None})
@@ -99,6 +125,29 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
         "wrap": ("failed", "there is no run"),
     }
     assert "900 of 1000 bytes arrived" in (tmp_path / "index.html").read_text()
+
+
+def test_how_scripts_are_judged(tmp_path: Path) -> None:
+    scripts = {"passes": "A title", "ends-otherwise": "A title", "fails": "A title", "missing": "A title"}
+    alone = [{"implementation": "a", "experiment": "a-by-script", "unsupported": None}]
+    order = {"implementations": ["a"], "cases": {}, "pairs": [], "scripts": scripts, "alone": alone}
+    (tmp_path / "order.json").write_text(json.dumps(order))
+    deviation = "flow pair: sender exited with 1: line 3"
+    for name, error, exits in (
+        ("passes/seed-1", None, (0, 0)),
+        ("ends-otherwise/failed-seed-1", "flow pair: receiver exited with 1: nobody is there", (0, 1)),
+        ("fails/failed-seed-1", deviation, (1, 0)),
+    ):
+        folder = tmp_path / "runs" / "interop" / "a-by-script" / f"case={name}"
+        folder.mkdir(parents=True)
+        flow = {"sender_exit": exits[0], "receiver_exit": exits[1]}
+        (folder / "summary.json").write_text(json.dumps({"error": error, "flows": {"pair": flow}}))
+        flows = [{"name": "pair", "implementation": "utp-script", "receiver_implementation": "a"}]
+        (folder / "run.json").write_text(json.dumps({"flows": flows}))
+    assert judge.write(tmp_path) == "2 passed, 2 failed, 0 unsupported"
+    found = {one["script"]: one["why"] for one in json.loads((tmp_path / "interop.json").read_text())["scripted"]}
+    assert found == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}
+    assert deviation in (tmp_path / "index.html").read_text()
 
 
 def test_a_real_matrix(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+../../../scenarios/utp_script.py
