@@ -83,6 +83,7 @@ struct ledbat {
 	u32	factor_ppm	: 24;	/* GAIN, beta or zeta */
 	u32	slow_start	: 3,
 		restarts	: 1,	/* slow start follows recovery */
+		halved		: 1,	/* in this RTT, by delay */
 		phase		: 3,	/* ledbatpp.c */
 		rounds		: 3;	/* ledbatpp.c: RTTs left of a phase */
 	u32	reno_ssthresh;		/* as Reno would have the threshold */

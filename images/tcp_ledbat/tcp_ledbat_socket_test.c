@@ -624,8 +624,19 @@ static void rfc6817_slow_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
 	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tp));
 	/* which is over then */
-	ack(sk, 1, 76000);
+	tp->snd_nxt = tp->snd_una + 40 * MSS;
+	ca_of(sk)->round_end = tp->snd_nxt;
+	sample(sk, 1, 76000);
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
+	/* a loss in the same round trip does not halve again */
+	KUNIT_EXPECT_EQ(test, inet_csk(sk)->icsk_ca_ops->ssthresh(sk), 20U);
+	tp->snd_una = tp->snd_nxt + 1;
+	KUNIT_EXPECT_EQ(test, inet_csk(sk)->icsk_ca_ops->ssthresh(sk), 10U);
+	/* nor does that round trip come back when numbers wrap */
+	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 1);
+	ca_of(sk)->round_end = tp->snd_una + 1;
+	KUNIT_EXPECT_EQ(test, inet_csk(sk)->icsk_ca_ops->ssthresh(sk), 10U);
 	release(sk);
 }
 

@@ -265,6 +265,17 @@ static void ledbat_rfc6817_init(struct sock *sk)
 	ledbat_start_small(sk);
 }
 
+/* At most one halving per RTT: what was sent before the first may be lost. */
+static u32 ledbat_rfc6817_ssthresh(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *ca = inet_csk_ca(sk);
+
+	if (ca->halved && !ledbat_round_over(tp->snd_una, ca->round_end))
+		return ledbat_lost(sk, tcp_snd_cwnd(tp));
+	return ledbat_ssthresh(sk);
+}
+
 static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -282,6 +293,10 @@ static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		tcp_snd_cwnd_set(tp, ledbat_halved(tcp_snd_cwnd(tp),
 						   ca->min_window));
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
+		ca->halved = 1;
+		ca->round_end = tp->snd_nxt;
+	} else if (ledbat_round_over(tp->snd_una, ca->round_end)) {
+		ca->halved = 0;
 	}
 	acked = ledbat_slow_start(sk, acked);
 	if (!acked)
@@ -359,7 +374,7 @@ struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS] = {
 		.ops = {
 			LEDBAT_OPS("ledbat"),
 			.init		= ledbat_rfc6817_init,
-			.ssthresh	= ledbat_ssthresh,
+			.ssthresh	= ledbat_rfc6817_ssthresh,
 			.pkts_acked	= ledbat_fresh_pkts_acked,
 			.cong_avoid	= ledbat_rfc6817_cong_avoid,
 		},

@@ -14,10 +14,9 @@ def page() -> str:
 def test_alone_it_is_as_fast_as_cubic(page: str) -> None:
     paths = tables.rates()
     assert tables.between(page, "rates")[1] == tables.table_of_rates(paths)
-    for place, path in paths.items():
+    for path in paths.values():
         cubic_bps = path["cubic"].bps
-        halved_twice = place == ("1gbit", "50ms")  # for the delay, and for a loss of what was sent before
-        assert path["ledbat-slow-start"].bps > (0.9 if halved_twice else 0.95) * cubic_bps, path
+        assert path["ledbat-slow-start"].bps > 0.95 * cubic_bps, path
         assert path["ledbatpp"].between_slowdowns_bps > 0.99 * cubic_bps, path
         assert path["ledbatpp"].bps > 0.9 * cubic_bps, path  # slowdowns take a tenth of its time at most
         assert path["ledbat-slow-start"].queue_ms < 100, path
