@@ -125,7 +125,7 @@ def test_an_error_is_one_sentence_and_exit_1(
     ("name", "sentence"),
     [
         ("qbitorrent", "unknown implementation 'qbitorrent'; allowed: .*did you mean qbittorrent?)"),
-        ("torrent", "(did you mean qbittorrent?)"),
+        ("torrent", "(did you mean libtorrent?)"),
         ("tcp-cubic", "tcp-cubic is part of the guest's kernel and needs no build of its own"),
     ],
 )
