@@ -174,8 +174,8 @@ class Pipeline:
 
 
 @pytest.fixture
-def checkout() -> Iterator[None]:
-    """This checkout for a test alone, since one Snakemake works in it at a time."""
+def alone_in_checkout() -> Iterator[None]:
+    """One Snakemake works in a checkout at a time; tests run in several processes."""
     lock = ROOT / ".snakemake" / "tests.lock"
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as held:

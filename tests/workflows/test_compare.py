@@ -22,7 +22,7 @@ from scenarios.load import read
 from scenarios.plan import plan
 from scenarios.resolve import expand
 
-pytestmark = pytest.mark.usefixtures("checkout")
+pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "compare.md").read_text()
 BIN = Path(sys.executable).parent

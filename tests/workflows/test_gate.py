@@ -26,7 +26,7 @@ from engine.compare import panel
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import table
 
-pytestmark = pytest.mark.usefixtures("checkout")
+pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gate.md").read_text()
 SCENARIO = """\

@@ -18,7 +18,7 @@ from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
 
-pytestmark = pytest.mark.usefixtures("checkout")
+pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "interop.md").read_text()
 

@@ -24,7 +24,7 @@ from engine.versions import is_nearer, search
 from scenarios import implementations
 from scenarios.resolve import expand
 
-pytestmark = pytest.mark.usefixtures("checkout")
+pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "versions.md").read_text()
 
