@@ -15,6 +15,7 @@ from analysis.figures.style import Specification
 
 LINE: Final = 15  # pixels from one line of text to the next
 APART: Final = 3  # pixels between a mark and its words
+WORD_GAP: Final = 14  # pixels between the words of two marks
 SWATCH: Final = 12  # pixels of a colour before the name that it belongs to
 HOVER: Final = 4  # intervals that one tooltip speaks of
 TOO_HIGH: Final = 2.5  # a level so many times above all lines is named at the top instead of flattening them
@@ -232,7 +233,7 @@ def _words_of(plot: Plot, across: Specification, width: int) -> list[Specificati
         leftwards = mark.begin + mark.end > t0 + t1
         place = min(max(mark.end if leftwards else mark.begin, t0), t1)
         begin = (place - t0) / (t1 - t0) * width - (style.text_width(mark.text) if leftwards else 0)
-        span = begin, begin + style.text_width(mark.text) + 2 * APART
+        span = begin, begin + style.text_width(mark.text) + WORD_GAP
         row = next((row for row, others in enumerate(taken) if _free(span, others)), len(taken))
         if row == len(taken):
             taken.append([])

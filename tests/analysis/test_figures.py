@@ -12,6 +12,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.documents import Fields
 from analysis.figures import roles
+from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, write
@@ -198,6 +199,20 @@ def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None
     narrow = (tmp_path / "made-by-hand" / "figure-narrow.svg").read_text()
     assert [narrow.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 2, 2, 4]
     assert height(svg) < height(narrow)
+
+
+def test_a_group_of_values_without_a_number_is_left_out(runs: Path, tmp_path: Path) -> None:
+    here = {"label": "here: first", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"}
+    never = {"label": "never: second", "measure": "cwnd('tcp').first_time_above(99)", "cell": "buffer=20p"}
+    figure = {"kind": "values-by-seed", "axis": "window [packets]", "values": [here, never]}
+    assert draw(runs, tmp_path, figure) == 0
+    path = tmp_path / "made-by-hand" / "verdicts.json"
+    measured = json.loads(path.read_text())
+    measured["figure"]["values"].append({**here, "label": "elsewhere: third", "by_seed": {}})
+    path.write_text(json.dumps(measured))
+    draw_figures(["made-by-hand"], runs, tmp_path)
+    svg = svg_of(tmp_path)
+    assert [f">{text}<" in svg for text in ("here", "never", "elsewhere")] == [True, True, False]
 
 
 def height(svg: str) -> int:

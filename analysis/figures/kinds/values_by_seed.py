@@ -14,6 +14,7 @@ LINE: Final = 15  # of a label
 PADDING: Final = 6  # of a label that stands above its row
 TITLE: Final = 7.2  # mean width of a letter of a title
 LEAST: Final = 100  # of a plot that stands beside others
+TICK: Final = 70  # from one number of an axis to the next, at least
 
 Rows = list[dict[str, Any]]
 
@@ -35,7 +36,7 @@ class ValuesBySeed:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
-        self._rows = [_row(one, by_name, self._unit) for one in figure.children("values")]
+        self._rows = _in_shown_groups([_row(one, by_name, self._unit) for one in figure.children("values")])
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         known = [value for value in drawn if value is not None]
         self._ends = [min(known, default=0), max(known, default=1)]
@@ -83,7 +84,8 @@ class ValuesBySeed:
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
-        x = {"field": "value", "type": "quantitative", "title": self._axis, "axis": {"tickCount": 5}}
+        x: Specification = {"field": "value", "type": "quantitative", "title": self._axis}
+        x["axis"] = {"tickCount": max(1, min(5, across // TICK))}
         x["scale"] = {"zero": False, "nice": True, "padding": 16, "domain": self._ends}
         y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
         colour = {"field": "c", "type": "nominal", "scale": None, "legend": None}
@@ -118,6 +120,12 @@ class ValuesBySeed:
                 0, {"data": {"values": [row for row in paper if "least" in row]}, "mark": shade, "encoding": allowed}
             )
         return layers
+
+
+def _in_shown_groups(rows: Rows) -> Rows:
+    """Leave out groups that have no number, such as those whose cells are not of this size; never all of them."""
+    shown = {row["group"] for row in rows if row["measured"] or row["paper"] is not None}
+    return [row for row in rows if row["group"] in shown] or rows
 
 
 def _placed_beside(rows: Rows, names: list[str]) -> tuple[Rows, Rows, int]:
@@ -165,7 +173,7 @@ def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
     if never := len(by_seed) - len(values):
         row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
     group, _, name = row["label"].rpartition(": ")
-    row |= {"group": group, "name": name, "c": roles.colour("queue")}
+    row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour("queue")}
     if "role" in one.data:
         row["c"] = roles.declared(one, "role")
     if values:
