@@ -33,6 +33,12 @@ _ECN_SYSCTLS: dict[str, dict[str, str]] = {
     "accecn": {"net/ipv4/tcp_ecn": "3"},
 }
 
+_PROBING_SYSCTLS: dict[str, dict[str, str]] = {
+    "off": {},
+    "black-hole": {"net/ipv4/tcp_mtu_probing": "1"},
+    "always": {"net/ipv4/tcp_mtu_probing": "2"},
+}
+
 _AFTER_IDLE_SYSCTLS: dict[str, dict[str, str]] = {"keep": {}, "restart": {"net/ipv4/tcp_slow_start_after_idle": "1"}}
 
 
@@ -74,6 +80,7 @@ def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
     common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
     common |= _ECN_SYSCTLS[run["tcp"].get("ecn", "off")]
+    common |= _PROBING_SYSCTLS[run["tcp"].get("mtu_probing", "off")]
     common |= _AFTER_IDLE_SYSCTLS[run["tcp"].get("after_idle", "keep")]
     sysctls = {host: dict(common) for host in hosts}
     for flow in run["flows"]:

@@ -218,7 +218,7 @@ def _instant_problems(
 
 
 # Fields of events on a path that say of what form another one is, and do nothing without it
-_FORMS = {"distribution": "jitter", "keep_order": "jitter", "burst": "loss"}
+_FORMS = {"distribution": "jitter", "keep_order": "jitter", "burst": "loss", "policed_burst": "policed"}
 
 
 def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
@@ -232,6 +232,12 @@ def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
                     yield document.problem(
                         ("events", index, form, direction), found, f"beside {of}: {{{direction}: ...}}"
                     )
+        for direction in event.get("policed", {}):
+            if not any(direction in other.get("policed_burst", {}) for other in events):
+                path: FieldPath = ("events", index, "policed", direction)
+                yield document.problem(
+                    path, "no event says what passes at once", f"beside policed_burst: {{{direction}: ...}}"
+                )
 
 
 def _event_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:

@@ -149,13 +149,14 @@ class Network:
     def targets(self) -> dict[str, tuple[str, ...]]:
         """Return what an event can be on, each with the fields that it may change there.
 
-        Where packets leave before they reach a queue, the audit could not tell duplicates from packets of the queue.
+        Where packets leave before they reach a queue, the audit could not tell duplicates, or what routers send of their
+        own, from packets of the queue.
         """
         found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
         if self.routes:
             return {**found, "route": ("path",)}
-        without = {"duplicate"} if any(queue.departures for queue in self.queues.values()) else set()
-        return {**found, "path": tuple(what for what in Propagation.CHANGEABLE if what not in without)}
+        without = {"duplicate", "mtu"} if any(queue.departures for queue in self.queues.values()) else set()
+        return {**found, "path": tuple(what for what in (*Propagation.CHANGEABLE, "mtu") if what not in without)}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
         """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""
@@ -175,8 +176,17 @@ class Network:
                 if name.startswith(direction)
             }
             for pair, place in enumerate(places, 1):
-                if values and pair in event.get("pairs", (pair,)):
+                if pair not in event.get("pairs", (pair,)):
+                    continue
+                if values:
                     yield _change(place, values)
+                if mtu_bytes := event.get("mtu", {}).get(f"{direction}_bytes"):
+                    yield {**asdict(place), "to": self._beyond(place), "mtu_bytes": mtu_bytes}
+
+    def _beyond(self, place: Place) -> str:
+        """Return the address of the host at the other end of a link."""
+        [(address, _)] = [end.neighbours[0] for ends in self.links for end in ends if end.interface == place.interface]
+        return address
 
     def plain(self) -> Plain:
         """Return the network as JSON data."""

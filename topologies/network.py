@@ -136,6 +136,12 @@ class Router(BatchNode):
         # it ends no connection, so looking for a socket for each packet is useless
         self.set_sysctl("net/ipv4/ip_early_demux", "0")
 
+    def set_mtu(self, host: str, interface: str, mtu_bytes: int) -> None:
+        """Set the MTU of the way to a host. The interface keeps its own, or it would drop what is longer on arrival."""
+        batch = Batch()
+        batch.ip(self.namespace, self.name, f"route replace {host}/32 dev {interface} mtu {mtu_bytes}")
+        batch.run()
+
 
 class BatchIntf(Intf):  # type: ignore[misc]
     """An interface whose addresses, neighbours and shaping are set in the node's batch."""
@@ -353,7 +359,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
             switch.add_rules(switch.rules)
 
     def apply(self, changes: Sequence[Mapping[str, Any]]) -> list[BatchIntf]:
-        """Change shaping or rules of running nodes, now: what `topologies.description.Network.changes` lists.
+        """Change shaping, rules or MTUs of running nodes, now: what `topologies.description.Network.changes` lists.
 
         Returns the interfaces whose shaping changed.
         """
@@ -362,6 +368,8 @@ class BatchMininet(Mininet):  # type: ignore[misc]
             node = self[change["node"]]
             if "rules" in change:
                 node.add_rules(change["rules"])
+            elif "mtu_bytes" in change:
+                node.set_mtu(change["to"], change["interface"], change["mtu_bytes"])
             else:
                 interface = node.nameToIntf[change["interface"]]
                 interface.reshape(changed(interface.egress, change["set"]))

@@ -8,7 +8,7 @@ import math
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from topologies.batch import entered
@@ -17,11 +17,12 @@ Parts = dict[str, int]
 """Settings of a qdisc or class, by the names of the fields of `Bottleneck` and `Propagation`."""
 
 # linux/rtnetlink.h
-QDISC, CLASS = 38, 42
-"""What `read` can ask for by a handle."""
+QDISC, CLASS, FILTER = 38, 42, 46
+"""What `read` can ask for by a handle; a filter by its priority, at the egress of the interface."""
 _REQUEST_ECHO, _ERROR = 0x9, 2
 _HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
 _KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
+_EGRESS, _ALL_PROTOCOLS = 0xFFFFFFF3, socket.htons(3)
 # linux/pkt_sched.h
 _HTB_PARAMETERS, _HTB_RATE64 = 1, 6
 _NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER, _NETEM_CORRUPT, _NETEM_RATE, _NETEM_FORMS = 24, 10, 11, 4, 6, {5, 12}
@@ -126,6 +127,7 @@ class Propagation:
     CHANGEABLE: ClassVar = (
         *("delay", "jitter", "distribution", "keep_order", "burst", "loss"),
         *("duplicate", "corrupt", "aggregation", "suspension"),
+        *("black_hole", "policed", "policed_burst"),
     )
     ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
 
@@ -167,11 +169,14 @@ def shaping(values: Mapping[str, Any]) -> Shaping:
 
 def changed(now: Any, values: Mapping[str, Any]) -> Any:
     """Return a shaping with other values of some fields, which a plain link may lack."""
+    if "fresh" in vars(now):
+        return replace(now, **values, fresh=False)
     if set(values) <= vars(now).keys():
         return replace(now, **values)
-    from topologies import impairments  # late: see `bottleneck`
+    from topologies import filters, impairments  # late: see `bottleneck`
 
-    return impairments.ImpairedLink(**{**vars(now), **values})
+    own = set(values) <= {one.name for one in fields(impairments.ImpairedLink)}
+    return (impairments.ImpairedLink if own else filters.FilteredLink)(**{**vars(now), **values})
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
@@ -180,9 +185,10 @@ def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ..
     This starts no process. It closes its socket at once and never opens a second one beside it, for which the kernel
     would draw a random number that other draws would then lack.
 
-    `asked` are pairs of `QDISC` or `CLASS` and a handle; HTB's classes, netem, pfifo and the queueing disciplines of
-    `topologies.queues` are understood. For netem the answer includes `lost_pkts`, the packets that it has dropped so
-    far, for queues what their `COUNTS` name.
+    `asked` are pairs of `QDISC` or `CLASS` and a handle, or `FILTER` and a priority; HTB's classes, netem, pfifo, the
+    queueing disciplines of `topologies.queues` and the filters of `topologies.filters` are understood. For netem the
+    answer includes `lost_pkts`, the packets that it has dropped so far, for queues what their `COUNTS` name, for
+    filters `refused_pkts`.
 
     Raises:
         OSError: there is no such qdisc or class.
@@ -193,19 +199,20 @@ def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ..
         netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     with netlink:
         for kind, handle in asked:
-            message = _TC_MESSAGE.pack(0, index, handle, 0, 0)
+            parent, which = (_EGRESS, handle << 16 | _ALL_PROTOCOLS) if kind == FILTER else (0, 0)
+            message = _TC_MESSAGE.pack(0, index, handle, parent, which)
             netlink.send(_HEADER.pack(_HEADER.size + len(message), kind, _REQUEST_ECHO, 0, 0) + message)
-            found |= _parts(netlink.recv(_ANSWER_BYTES), interface)
+            found |= _parts(netlink.recv(_ANSWER_BYTES), interface, handle)
     return found
 
 
-def _parts(answer: bytes, interface: str) -> Parts:
+def _parts(answer: bytes, interface: str, handle: int) -> Parts:
     length, answered, *_ = _HEADER.unpack_from(answer)
     message = answer[_HEADER.size : length]
     if answered == _ERROR:
         raise OSError(-struct.unpack_from("=i", message)[0], f"a qdisc of {interface} cannot be read")
     attributes = attributes_of(message[_TC_MESSAGE.size :])
-    kind, options = attributes[_KIND].rstrip(b"\0"), attributes[_OPTIONS]
+    kind, options = attributes[_KIND].rstrip(b"\0"), attributes.get(_OPTIONS, b"")
     if kind == b"htb":
         inner = attributes_of(options)
         (bytes_ps,) = struct.unpack_from("=I", inner[_HTB_PARAMETERS], 8)
@@ -214,11 +221,16 @@ def _parts(answer: bytes, interface: str) -> Parts:
         return {"rate_bps": 8 * bytes_ps}
     if kind == b"pfifo":
         return {"buffer_pkts": struct.unpack_from("=I", options)[0]}
+    if kind == b"clsact":
+        return {"refused_pkts": _dropped(attributes)}
+    if kind == b"matchall":
+        from topologies import filters  # late: see `bottleneck`
+
+        return filters.read(handle, options)
     if kind == b"netem":
         _, limit_pkts, loss, _, duplicate, _ = struct.unpack_from("=6I", options)
         inner = attributes_of(options[_NETEM_BYTES:])
         delay_ns, jitter_ns = (struct.unpack("=q", inner[what])[0] for what in (_NETEM_LATENCY, _NETEM_JITTER))
-        statistics = attributes_of(attributes[_STATISTICS])
         more: Parts = {}
         if duplicate or inner.keys() & _NETEM_FORMS or any(inner[_NETEM_CORRUPT] + inner[_NETEM_RATE]):
             from topologies import impairments  # late: see `bottleneck`
@@ -230,11 +242,17 @@ def _parts(answer: bytes, interface: str) -> Parts:
             "jitter_ns": jitter_ns,
             "loss_ppm": round(loss * 1e6 / _ALL),
             "limit_pkts": limit_pkts,
-            "lost_pkts": struct.unpack_from("=5I", statistics[_QUEUE_STATISTICS])[2],
+            "lost_pkts": _dropped(attributes),
         }
     from topologies import queues  # late: only runs that use it load it in the guest
 
     return queues.read(kind.decode(), attributes_of(attributes[_STATISTICS]), options)
+
+
+def _dropped(attributes: Mapping[int, bytes]) -> int:
+    """Return the packets that a qdisc has dropped so far."""
+    statistics = attributes_of(attributes[_STATISTICS])
+    return int(struct.unpack_from("=5I", statistics[_QUEUE_STATISTICS])[2])
 
 
 def attributes_of(data: bytes) -> dict[int, bytes]:

@@ -73,6 +73,8 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
         for name, after in queue_trace.read(net, queues, RESULTS).items()
     }
     outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queued}
+    if refused := audit.refused(net):
+        outcome["counters"]["refused"] = refused
     if running.failure:
         raise RuntimeError(running.failure)
     relays.check()
@@ -135,7 +137,9 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
                 idle_ports.turn(what["changes"])
                 reshaped = net.apply(what["changes"])
                 latest_ns = max(latest_ns, now_ns() - run["origin_ns"] - at_ns)
-                audit.check_qdiscs(reshaped, f"after the event at {at_ns / 1e9:g} s")
+                when = f"after the event at {at_ns / 1e9:g} s"
+                audit.check_qdiscs(reshaped, when)
+                audit.check_mtus(net, what["changes"], when)
                 words = " ".join(f"{name}={value}" for name, value in what.items() if name not in ("at_ns", "changes"))
                 print(f"{at_ns},{words}", file=log, flush=True)
             elif kind == "routed":

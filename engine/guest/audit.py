@@ -2,8 +2,10 @@
 
 import array
 import contextlib
+import json
 import socket
 import struct
+import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -107,7 +109,9 @@ def check_queues(
     """
     for name, place in queues.items():
         router, interface, queue = net[place["node"]], place["interface"], counted[name]
-        offered = sum(counters[arrival]["received_pkts"] for arrival in place["arrivals"])
+        offered = sum(counters[arrival]["received_pkts"] for arrival in place["arrivals"]) + _icmp_pkts(
+            router.namespace
+        )
         for departure in place["departures"]:
             shaping = router.nameToIntf[departure].read_shaping()
             offered -= counters[departure]["sent_pkts"] + shaping.get("lost_pkts", 0)
@@ -120,6 +124,13 @@ def check_queues(
             )
         if sent != counters[interface]["sent_pkts"]:
             raise AuditError(f"audit: the queue sent {sent} packets, {interface} {counters[interface]['sent_pkts']}")
+
+
+def _icmp_pkts(namespace: int | None) -> int:
+    """Return how many ICMP packets a router has sent: about the MTU of one direction, so all in the other one."""
+    with entered(namespace), open("/proc/thread-self/net/snmp") as file:
+        names, values = (line.split() for line in file if line.startswith("Icmp:"))
+    return int(values[names.index("OutMsgs")])
 
 
 def check_switches(switches: list[Any], counters: Counters) -> None:
@@ -157,6 +168,30 @@ def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
                 raise AuditError(
                     f"audit: {when}: {what} of {interface.name} is {found.get(what, 0)}, the scenario says {expected}"
                 )
+
+
+def check_mtus(net: Any, changes: Iterable[dict[str, Any]], when: str) -> None:
+    """Compare the kernel's MTUs of the ways to hosts with those that an event has set.
+
+    Raises:
+        AuditError: they differ.
+    """
+    for change in changes:
+        if "mtu_bytes" in change:
+            words = ["ip", "-json", "route", "show", "exact", change["to"]]
+            with entered(net[change["node"]].namespace):
+                [route] = json.loads(subprocess.check_output(words))
+            found = {name: value for one in route.get("metrics", ()) for name, value in one.items()}.get("mtu")
+            if found != change["mtu_bytes"]:
+                raise AuditError(
+                    f"audit: {when}: the MTU to {change['to']} is {found}, the scenario says {change['mtu_bytes']}"
+                )
+
+
+def refused(net: Any) -> dict[str, int]:
+    """Return how many packets the filters of links have dropped, by interface."""
+    found = {interface.name: interface.read_shaping().get("refused_pkts") for interface in shaped(net)}
+    return {name: count for name, count in found.items() if count is not None}
 
 
 def check_paths(net: Any, lossy: set[str]) -> None:

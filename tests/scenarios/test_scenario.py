@@ -514,6 +514,12 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
             "events: [{at: 1s, on: path, duplicate: {forward: 1%}}]\n",
             "events[0].duplicate: no field of path; allowed: delay, jitter",
         ),
+        (
+            {},
+            "events: [{at: 1s, on: path, policed: {forward: 1mbit}}]\n",
+            "events[0].policed.forward: no event says what passes at once; allowed: beside policed_burst",
+        ),
+        ({}, "events: [{at: 1s, on: path, mtu: {forward: 500B}}]\n", "mtu.forward: found '500B', too small; allowed"),
         ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
         ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
         ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),

@@ -1,0 +1,108 @@
+"""Short MTUs, black holes and policers are on packets what a scenario says of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from analysis.capture.columns import write_columns
+from engine.run import execute, run_folder
+from images import programs
+from images.cache import Store, default_root
+from scenarios.resolve import expand
+from tests.trial import trial
+
+SCENARIO = """\
+experiment: filters
+title: Links that do not carry everything, from 4 s on
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 100p}
+backward_bottleneck: {rate: 10mbit, buffer: 100p}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: it, implementation: tcp-cubic, from: s1, to: d1}
+duration: 12s
+captures: [sender, receiver]
+cases:
+  told: {events: [{at: 4s, on: path, mtu: {forward: 1400B}}]}
+  told-backward:
+    events: [{at: 4s, on: path, mtu: {backward: 1300B}}]
+    flows: [{name: it, implementation: tcp-cubic, from: d1, to: s1}]
+  black-hole: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}]}
+  probing: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}], tcp: {mtu_probing: black-hole}}
+  over: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}, {at: 4500ms, on: path, black_hole: {forward: 1500B}}]}
+  policed:
+    flows: [{name: it, implementation: udp-cbr, from: s1, to: d1, params: {rate: 3200kbit}}]
+    events: [{at: 4s, on: path, policed: {forward: 2140kbit}, policed_burst: {forward: 21400B}}]
+"""
+
+Found = dict[str, tuple[dict[str, Any], pl.DataFrame]]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """By case: the summary, and all packets."""
+    programs.build(Store(default_root()), print, "udp-cbr")
+    folder = tmp_path_factory.mktemp("filters")
+    runs = {}
+    for cell in expand(trial(folder, SCENARIO), "full"):
+        summary = execute(cell, 1, folder)
+        one = run_folder(folder, cell, 1)
+        write_columns(one)
+        runs[cell.name.removeprefix("case=")] = (summary, pl.read_parquet(one / "columns" / "packets.parquet"))
+    return runs
+
+
+def _data(found: Found, case: str, tap: str, after_s: float) -> pl.DataFrame:
+    _, packets = found[case]
+    ours = (pl.col("flow") == "it") & pl.col("forward")
+    return packets.filter(ours & (pl.col("tap") == tap) & (pl.col("time_ns") > after_s * 1e9))
+
+
+@pytest.mark.parametrize(
+    ("case", "tap", "longest_bytes"), [("told", "sender", 1400), ("told-backward", "receiver", 1300)]
+)
+def test_who_is_told_sends_packets_that_fit(found: Found, case: str, tap: str, longest_bytes: int) -> None:
+    _, packets = found[case]
+    told = packets.filter((pl.col("proto") == 1) & (pl.col("tap") == tap))
+    assert len(told) >= 1
+    assert told["time_ns"].min() == pytest.approx(4e9, rel=0.02)
+    later = _data(found, case, tap, 5)
+    assert later["ip_length"].max() == longest_bytes
+    assert len(later) > 0.9 * 7 * 10e6 / 8 / longest_bytes
+
+
+def test_nobody_is_told_of_a_black_hole(found: Found) -> None:
+    summary, packets = found["black-hole"]
+    assert packets.filter(pl.col("proto") == 1).is_empty()
+    arrived, sent = (_data(found, "black-hole", tap, 4.2) for tap in ("receiver", "sender"))
+    assert arrived["payload_bytes"].sum() == 0
+    assert sent["ip_length"].max() == 1500
+    assert summary["counters"]["refused"]["r2-d1"] > len(sent)
+
+
+def test_tcp_that_probes_finds_the_length_that_passes(found: Found) -> None:
+    arrived = _data(found, "probing", "receiver", 9)
+    assert 1000 < arrived["ip_length"].max() <= 1400
+    assert len(arrived) > 1000
+
+
+def test_what_an_event_begins_another_one_ends(found: Found) -> None:
+    assert _data(found, "over", "receiver", 6)["ip_length"].max() == 1500
+
+
+def test_a_policer_passes_its_rate_and_its_burst_and_holds_nothing(found: Found) -> None:
+    summary, _ = found["policed"]
+    # frames of 214 bytes at 2500 a second; half of them and 100 at once
+    passed = 4 * 2500 + 8 * 1250 + 100
+    assert summary["flows"]["it"]["received_bytes"] / 160 == pytest.approx(passed, abs=10)
+    assert summary["counters"]["refused"]["r2-d1"] == pytest.approx(12 * 2500 - passed, abs=10)
+    arrived, sent = (_data(found, "policed", tap, 4) for tap in ("receiver", "sender"))
+    both = arrived.join(sent, on="ip_id")
+    assert (both["time_ns"] - both["time_ns_right"]).max() < 10_100_000
+
+
+def test_the_summary_has_no_refusals_where_nothing_is_refused(found: Found) -> None:
+    assert "refused" not in json.loads(json.dumps(found["told"][0]["counters"]))

@@ -1,0 +1,73 @@
+"""What a link refuses to carry: packets that are too long, and packets beyond a policed rate.
+
+Filters act before the packet is delayed, so what they drop takes no place on the link. They count Ethernet frames: a
+full packet of 1500 bytes has 1514.
+"""
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import ClassVar
+
+from topologies.impairments import ImpairedLink
+from topologies.shaping import FILTER, QDISC, Parts, attributes_of
+
+ETHERNET_HEADER_BYTES = 14
+ANY_LENGTH_BYTES = 1500
+"""The longest packet of all links here, so that one which is no longer is never too long."""
+
+_BLACK_HOLE, _POLICER = 1, 2
+_CLSACT = 0xFFFF0000  # ffff:
+# linux/pkt_cls.h
+_MATCHALL_ACTIONS, _ACTION_OPTIONS, _POLICE, _POLICE_RATE64 = 2, 2, 1, 8
+_TICK_NS = 64
+
+
+@dataclass(frozen=True)
+class FilteredLink(ImpairedLink):
+    """A link that silently drops packets longer than `black_hole_bytes`, and what exceeds `policed_bps`.
+
+    The policer is a token bucket of `policed_burst_bytes` without a queue; 0 bit/s: there is none. A `fresh` one is put
+    on an interface that had no filters.
+    """
+
+    black_hole_bytes: int = ANY_LENGTH_BYTES
+    policed_bps: int = 0
+    policed_burst_bytes: int = 0
+    fresh: bool = True
+
+    ASKED: ClassVar = (*ImpairedLink.ASKED, (QDISC, _CLSACT), (FILTER, _BLACK_HOLE), (FILTER, _POLICER))
+
+    def change(self, interface: str) -> list[str]:
+        """Return the lines for ``tc -batch`` that turn another link on `interface` into this one, in place."""
+        first = [f"qdisc add dev {interface} clsact"] if self.fresh else []
+        policing = f"rate {self.policed_bps}bit burst {self.policed_burst_bytes}" if self.policed_bps else "mtu 65535"
+        longest = f"mtu {self.black_hole_bytes + ETHERNET_HEADER_BYTES}"
+        filters = (_filter(interface, _BLACK_HOLE, longest), _filter(interface, _POLICER, policing))
+        return [*super().change(interface), *first, f"filter del dev {interface} egress", *filters]
+
+    def values(self) -> Parts:
+        """Return what the kernel must answer to `ASKED` when this is in force."""
+        burst = _ticks(self.policed_burst_bytes, self.policed_bps) if self.policed_bps else 0
+        policer = {"policed_bps": self.policed_bps // 8 * 8, "policed_burst_ticks": burst}
+        return {**super().values(), "black_hole_bytes": self.black_hole_bytes, **policer}
+
+
+def read(priority: int, options: bytes) -> Parts:
+    """Return the fields of `FilteredLink` that a filter's attributes tell."""
+    [action] = attributes_of(attributes_of(options)[_MATCHALL_ACTIONS]).values()
+    police = attributes_of(attributes_of(action)[_ACTION_OPTIONS])
+    _, _, _, burst, frame_bytes, _, bytes_ps = struct.unpack_from("=IiIII8sI", police[_POLICE])
+    if priority == _BLACK_HOLE:
+        return {"black_hole_bytes": frame_bytes - ETHERNET_HEADER_BYTES}
+    return {"policed_bps": 8 * bytes_ps, "policed_burst_ticks": burst}
+
+
+def _filter(interface: str, priority: int, limit: str) -> str:
+    where = f"dev {interface} egress protocol all prio {priority} handle {priority}"
+    return f"filter add {where} matchall action police {limit} conform-exceed drop/continue"
+
+
+def _ticks(size_bytes: int, rate_bps: int) -> int:
+    """Return the time that a token bucket fills in, in the kernel's ticks, as tc computes it."""
+    return math.floor(1e9 * size_bytes / (rate_bps // 8) / _TICK_NS)
