@@ -1,4 +1,4 @@
-"""The quality of a voice call, from its packets at both hosts.
+"""The quality of a voice call or a game, from its packets at both hosts.
 
 The E-model (ITU-T G.107) rates a transmission from 0 to 100 and gives the mean opinion score that follows. Of its terms
 those remain that a network changes: the absolute delay without echo (7.2) and the losses (7.4). All else has G.107's
@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.run_folder import RunFolder
-from analysis.series import NotMeasuredError
+from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.words import word
 
 _DEFAULT_RATING: Final = 93.2
@@ -44,11 +44,33 @@ class CallWords(RunFolder):
             raise self.nothing(f"flow {flow} sent nothing", t0, t1)
         return float(np.mean(scores))
 
+    @word
+    def packet_delay_ms(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
+        """Percentile of the one-way delays, ms, of the packets of udp-cbr; lost ones have the longest."""
+        found = np.sort(self._delays_between_ms(flow, t0, t1))
+        delay_ms = float(found[max(0, math.ceil(len(found) * percent / 100) - 1)])
+        if math.isinf(delay_ms):
+            raise NeverHappenedError
+        return delay_ms
+
+    @word
+    def lost_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
+        """Lost packets over all packets that udp-cbr sent in the interval; end it before the last ones arrive."""
+        return float(np.isinf(self._delays_between_ms(flow, t0, t1)).mean())
+
+    def _delays_between_ms(self, flow: str, t0: float, t1: float | None) -> NDArray[np.float64]:
+        start_ns, end_ns = self.interval_ns(t0, t1)
+        sent_ns, delays_ms = self._delays_ms(flow)
+        inside: NDArray[np.float64] = delays_ms[(start_ns <= sent_ns) & (sent_ns < end_ns)]
+        if not len(inside):
+            raise self.nothing(f"flow {flow} sent nothing", t0, t1)
+        return inside
+
     def _delays_ms(self, flow: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return when each packet of a flow was sent (ns), and its one-way delay (ms; infinite: it was lost)."""
         taps = ["sender", "receiver"]
         if not set(taps) <= set(self.settings.captures):
-            raise NotMeasuredError("the quality of a call needs captures at both hosts (sender and receiver)")
+            raise NotMeasuredError("the delays of single packets need captures at both hosts (sender and receiver)")
         packets = self.packets(60).filter(pl.col("flow") == self.flow(flow).name)
         leaving, arriving = taps[::-1] if self.flow(flow).backward else taps
         sent, arrived = (

@@ -1,4 +1,7 @@
-"""The objects of a flow that carries each over a TCP connection of its own, from the sender's packets."""
+"""The objects of a flow that carries each over a connection of its own, from the sender's packets.
+
+An object is a TCP connection, or a question over UDP, which ends with its answer.
+"""
 
 import math
 from typing import Final
@@ -13,21 +16,22 @@ from analysis.settings import NS
 from analysis.words import word
 
 _FIN: Final = 1
-_TCP: Final = 6
+_UDP: Final = 17
 
 
 class ObjectWords(RunFolder):
-    """The words of a run about connections that come and go, such as those of `web`."""
+    """The words of a run about connections that come and go, such as those of `web` and `dns`."""
 
     @word
     def objects(self, flow: str, t0: float = 0.0, t1: float | None = None) -> int:
-        """TCP connections that the flow's sender opened, such as a web server's objects."""
+        """TCP connections that the flow's sender opened, such as a web server's objects, or questions of dns."""
         return len(self._object_s(flow, t0, t1))
 
     @word
     def object_s(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
         """Percentile of the times, s, that connections opened in the interval take, from SYN to the receiver's FIN.
 
+        Over UDP (dns): the times from a question to its answer.
         Those that do not end have the longest; end the interval before the run does.
         """
         times_s = np.sort(self._object_s(flow, t0, t1))
@@ -51,11 +55,12 @@ class ObjectWords(RunFolder):
         tap = "receiver" if known.backward else "sender"
         if tap not in self.settings.captures:
             raise NotMeasuredError(f"the connections of flow {flow} need a capture at its sender ({tap})")
-        of_flow = (pl.col("flow") == known.name) & (pl.col("tap") == tap) & (pl.col("proto") == _TCP)
+        of_flow = (pl.col("flow") == known.name) & (pl.col("tap") == tap)
         own = self.packets(60).filter(of_flow)
         port = pl.when("forward").then("sport").otherwise("dport").alias("port")
-        fin_ns = pl.col("time_ns").filter(~pl.col("forward") & (pl.col("flags") & _FIN > 0)).min()
-        each = own.group_by(port).agg(pl.col("time_ns").min().alias("opened"), fin_ns.alias("closed")).sort("opened")
+        ends = ~pl.col("forward") & ((pl.col("proto") == _UDP) | (pl.col("flags") & _FIN > 0))
+        closed_ns = pl.col("time_ns").filter(ends).min()
+        each = own.group_by(port).agg(pl.col("time_ns").min().alias("opened"), closed_ns.alias("closed")).sort("opened")
         found = each.collect()
         times_s = ((found["closed"] - found["opened"]) / NS).cast(pl.Float64).fill_null(math.inf)
         return found["opened"].to_numpy(), times_s.to_numpy()

@@ -149,8 +149,8 @@ class Network:
     def targets(self) -> dict[str, tuple[str, ...]]:
         """Return what an event can be on, each with the fields that it may change there.
 
-        Where packets leave before they reach a queue, the audit could not tell duplicates, or what routers send of their
-        own, from packets of the queue.
+        Where packets leave before they reach a queue, the audit could not tell duplicates, or what routers send
+        themselves, from packets of the queue.
         """
         found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
         if self.routes:

@@ -129,7 +129,7 @@ class Propagation:
         *("duplicate", "corrupt", "aggregation", "suspension"),
         *("black_hole", "policed", "policed_burst"),
     )
-    ASKED: ClassVar = ((QDISC, 0x200000),)  # 20:
+    ASKED: ClassVar[tuple[tuple[int, int], ...]] = ((QDISC, 0x200000),)  # 20:
 
     def add(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that put it on `interface`."""

@@ -24,6 +24,7 @@ COLOURS: Final[dict[str, tuple[str, ...]]] = {
     "TCP-LP": ("#307672",),
     "Vegas": ("#bc392a",),
     "constant rate": ("#b63569",),
+    "DNS": ("#8a6d3b",),
     "queue": ("#70757d",),  # nobody's own
 }
 PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
@@ -35,7 +36,8 @@ _PROTOCOLS: Final = (
     (r"tcp-lp", "TCP-LP"),
     (r"tcp-vegas", "Vegas"),
     (r"udp-", "constant rate"),
-    (r"tcp-|web$|.*-tcp$", TCP),
+    (r"dns$", "DNS"),
+    (r"tcp-|(web|video)$|.*-tcp$", TCP),
     (r"", LEDBAT),
 )
 

@@ -144,6 +144,8 @@ def test_late_comers_have_the_colours_that_follow() -> None:
         ("transmission-4", "LEDBAT"),
         ("libtorrent-tcp", "TCP"),
         ("web", "TCP"),
+        ("video", "TCP"),
+        ("dns", "DNS"),
         ("tcp-windows-11", "TCP"),
         ("tcp-lp", "TCP-LP"),
         ("tcp-linux", "TCP"),

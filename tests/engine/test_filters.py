@@ -1,7 +1,6 @@
 """Short MTUs, black holes and policers are on packets what a scenario says of them."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -32,7 +31,10 @@ cases:
     flows: [{name: it, implementation: tcp-cubic, from: d1, to: s1}]
   black-hole: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}]}
   probing: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}], tcp: {mtu_probing: black-hole}}
-  over: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}, {at: 4500ms, on: path, black_hole: {forward: 1500B}}]}
+  over:
+    events:
+      - {at: 4s, on: path, black_hole: {forward: 1400B}}
+      - {at: 4500ms, on: path, black_hole: {forward: 1500B}}
   policed:
     flows: [{name: it, implementation: udp-cbr, from: s1, to: d1, params: {rate: 3200kbit}}]
     events: [{at: 4s, on: path, policed: {forward: 2140kbit}, policed_burst: {forward: 21400B}}]
