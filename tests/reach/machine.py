@@ -27,17 +27,17 @@ def missing() -> str | None:
     return None
 
 
-def debian(packages: Sequence[str], into: Path) -> None:
+def debian(packages: Sequence[str], into: Path, suite: str = SUITE) -> None:
     """A Debian with these packages; kept in the cache."""
     store = Store(default_root())
 
     def make(folder: Path) -> None:
         hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
-        today = locked.resolve(store, SUITE, packages, complete=True)
+        today = locked.resolve(store, suite, packages, complete=True)
         files = locked.fetch(store, print, today, "machine")
         install_debian(folder, today, files, [hook], store.root / "logs" / "machine.log", "Installing a machine")
 
-    root = store.ensure("machines", "-".join((SUITE, *packages)).replace("/", ""), make) / "root"
+    root = store.ensure("machines", "-".join((suite, *packages)).replace("/", ""), make) / "root"
     shutil.copytree(root, into, symlinks=True)
 
 
