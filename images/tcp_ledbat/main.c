@@ -456,5 +456,5 @@ MODULE_ALIAS("tcp_fledbat");
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.4.0");
+MODULE_VERSION("0.5.0");
 MODULE_DESCRIPTION("LEDBAT congestion control");
