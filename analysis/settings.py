@@ -1,6 +1,6 @@
 """run.json: what a run was told to do, every value resolved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ class Flow:
     address: int
     port: int
     backward: bool  # whether its data goes from the d side to the s side
+    ends: dict[str, str] = field(default_factory=dict)  # its hosts, by the tap of each
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Settings:
     forward_s: float
     backward_s: float
     flows: tuple[Flow, ...]
+    both_sides: bool  # whether each host is at both taps, sender and receiver
     rate_steps: tuple[tuple[float, int], ...]  # (instant, new bottleneck rate in bit/s), in order
     changes_s: tuple[float, ...]  # instants of all changes of the path
     backward_changes: bool  # whether an event changes the delay of the reverse path
@@ -81,6 +83,7 @@ def load(folder: Path) -> Settings:
         forward_s=delay.get("forward_ns", int) / NS,
         backward_s=delay.get("backward_ns", int) / NS,
         flows=tuple(map(_flow, document.children("flows"))),
+        both_sides=(document.maybe("network", dict) or {}).get("everyone", False),
         rate_steps=_rate_steps(document, "bottleneck"),
         changes_s=tuple(sorted(event.get("at_ns", int) / NS for event in document.children("events"))),
         backward_changes=any(
@@ -122,6 +125,7 @@ def _flow(flow: Fields) -> Flow:
         address=_address(flow, "to_address"),
         port=flow.get("port", int),
         backward=flow.get("direction", str) == "backward",
+        ends={"sender": flow.maybe("from", str) or "", "receiver": flow.maybe("to", str) or ""},
     )
 
 

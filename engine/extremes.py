@@ -33,6 +33,12 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
     return found
 
 
+def busiest_bps(run: dict[str, Any]) -> int:
+    """Return the most that can pass a tap at once: what the fastest queue sends, or all where there are peers."""
+    rates = [queue.fastest_bps for direction in DIRECTIONS for queue in queues(run, direction)]
+    return sum(rates) if run["network"]["everyone"] else max(rates)
+
+
 def most_ns(run: dict[str, Any], what: str, direction: str) -> int:
     """Return the longest of one of `HOLDING` in a direction over all paths; 0 without any, as where nothing is sent."""
     name = f"{direction}_ns"

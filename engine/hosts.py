@@ -77,8 +77,10 @@ def _sides(flow: dict[str, Any]) -> tuple[tuple[str, str, str], tuple[str, str, 
 
 def _sysctls(run: dict[str, Any]) -> dict[str, dict[str, str]]:
     hosts = {host: None for flow in run["flows"] for host in (flow["from"], flow["to"])}
-    limits = f"4096 131072 {run['sizes']['largest_buffer_bytes']}"
-    common = _TCP_SYSCTLS | {"net/ipv4/tcp_rmem": limits, "net/ipv4/tcp_wmem": limits}
+    common = dict(_TCP_SYSCTLS)
+    for side, name in (("receive", "net/ipv4/tcp_rmem"), ("send", "net/ipv4/tcp_wmem")):
+        most_bytes = run.get("sockets", {}).get(f"{side}_bytes", run["sizes"]["largest_buffer_bytes"])
+        common[name] = f"4096 {min(131072, most_bytes)} {most_bytes}"
     common |= _ECN_SYSCTLS[run["tcp"].get("ecn", "off")]
     common |= _PROBING_SYSCTLS[run["tcp"].get("mtu_probing", "off")]
     common |= _AFTER_IDLE_SYSCTLS[run["tcp"].get("after_idle", "keep")]

@@ -129,9 +129,7 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     Raises:
         EngineError: fewer are free.
     """
-    queues = [queue for direction in extremes.DIRECTIONS for queue in extremes.queues(run, direction)]
-    fastest_bps = max(queue.fastest_bps for queue in queues)
-    packets = fastest_bps / _PACKET_BITS * run["duration_ns"] / 1e9
+    packets = extremes.busiest_bps(run) / _PACKET_BITS * run["duration_ns"] / 1e9
     samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
     needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)
     free = shutil.disk_usage(folder).free

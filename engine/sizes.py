@@ -57,6 +57,9 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     kernel = {"net/ipv4/tcp_mem": f"{pages} {pages} {2 * pages}"} if tcp_bytes > _TCP_MEMORY_BYTES else {}
     if window_bytes > _BURST_BYTES:
         kernel["net/core/netdev_max_backlog"] = str(_BACKLOG_PKTS)
+    for side, name in (("receive", "rmem"), ("send", "wmem")):
+        if size_bytes := run.get("sockets", {}).get(f"{side}_bytes"):
+            kernel |= {f"net/core/{name}_{what}": str(size_bytes) for what in ("default", "max")}
     return {
         "memory_mib": memory_mib,
         "capture_buffer_kib": ring_kib,

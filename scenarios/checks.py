@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping
@@ -67,9 +68,11 @@ def _links(filled: dict[str, Any]) -> list[tuple[FieldPath, dict[str, Any]]]:
     links: list[tuple[FieldPath, dict[str, Any]]] = [
         ((name,), filled[name]) for name in ("bottleneck", "backward_bottleneck") if name in filled
     ]
-    return links + [
-        (("more_bottlenecks", index), link) for index, link in enumerate(filled.get("more_bottlenecks", []))
-    ]
+    for field in ("more_bottlenecks", "cards"):
+        links += [((field, index), link) for index, link in enumerate(filled.get(field, []))]
+    for index, peer in enumerate(filled.get("peers", [])):
+        links += [(("peers", index, way), peer[way]) for way in ("up", "down") if way in peer]
+    return links
 
 
 def _queue_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
@@ -250,7 +253,7 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
             continue
         fields = targets[event["on"]]
         changed = event.keys() - {"at", "on", "pairs"}
-        pairs = filled["topology"]["pairs"]
+        pairs = len(network.delays["forward"])
         if "pairs" in event and (event["on"] != "path" or max(event["pairs"]) > pairs):
             found = f"found {event['pairs']} on {event['on']}"
             yield document.problem((*path, "pairs"), found, f"numbers from 1 to {pairs}, on path")
@@ -258,3 +261,9 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
             yield document.problem(path, "changes nothing", f"at least one of {', '.join(fields)}")
         for field in sorted(changed - set(fields)):
             yield document.problem((*path, field), f"no field of {event['on']}", choices(fields))
+        if event["on"] == "path":
+            missing = [direction for direction, places in network.delays.items() if not places]
+            for field, direction in itertools.product(sorted(changed & set(fields)), missing):
+                if direction in event[field]:
+                    allowed = "forward, towards the peer, in topology swarm"
+                    yield document.problem((*path, field, direction), "no direction of its paths", allowed)

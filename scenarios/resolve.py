@@ -135,8 +135,7 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
 def _place(run: dict[str, Any]) -> None:
     """Place the run on its network: where flows go and what events change. Keep only the paths that flows use."""
     network = by_name.describe(run)
-    senders = {flow["from"] for flow in run["flows"]}
-    network.paths = [path for path in network.paths if senders & {path.source, path.destination}]
+    network.keep_used(run["flows"])
     for index, flow in enumerate(run["flows"]):
         flow["from_address"], flow["to_address"] = (network.nodes[flow[end]].address for end in ("from", "to"))
         flow |= {"port": FIRST_PORT + index, "direction": network.direction(flow["from"])}
@@ -201,7 +200,9 @@ def _cell(
     data = schema.in_base_units(filled, rules, rules)
     data.setdefault("backward_bottleneck", None)
     data.setdefault("delay_b", None)
-    for link in (data["bottleneck"], data["backward_bottleneck"], *data.get("more_bottlenecks", ())):
+    own = [peer[way] for peer in data.get("peers", ()) for way in ("up", "down") if way in peer]
+    others = *data.get("more_bottlenecks", ()), *own, *data.get("cards", ())
+    for link in (data["bottleneck"], data["backward_bottleneck"], *others):
         if link and link.get("queue", "fifo") != "fifo":
             defaults = {name: one.default for name, one in QUEUES[link["queue"]].parameters.items()}
             link["params"] = defaults | link.get("params", {})

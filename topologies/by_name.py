@@ -1,12 +1,14 @@
 """Finds a topology by the name that scenarios use."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from topologies import dumbbell, parking_lot, two_path
-from topologies.description import Network, TopologyError
+from topologies import dumbbell, parking_lot, swarm, two_path
+from topologies.description import Network, Path, TopologyError
+from topologies.shaping import Bottleneck, tightest
 
-_MODULES: dict[str, Any] = {"dumbbell": dumbbell, "two-path": two_path, "parking-lot": parking_lot}
+_MODULES: dict[str, Any] = {"dumbbell": dumbbell, "two-path": two_path, "parking-lot": parking_lot, "swarm": swarm}
 
 
 def describe(scenario: Mapping[str, Any]) -> Network:
@@ -20,5 +22,24 @@ def describe(scenario: Mapping[str, Any]) -> Network:
         owners = [known for known, module in _MODULES.items() if field in module.FIELDS]
         if scenario.get(field) and name not in owners:
             raise TopologyError((field,), f"found with topology {name}", f"topology {' or '.join(owners)}")
+    counted = getattr(_MODULES[name], "COUNTED", "pairs")
+    if counted not in scenario["topology"]:
+        raise TopologyError(("topology", counted), "missing", f"the number of {counted}, which topology {name} has")
     network: Network = _MODULES[name].describe(scenario)
+    for index, host in enumerate(card["host"] for card in scenario.get("cards", ())):
+        if host not in network.cards:
+            hosts = ", ".join(name for name, node in network.nodes.items() if node.kind == "host")
+            raise TopologyError(("cards", index, "host"), f"unknown host {host!r}", hosts)
+    network.paths = [_limited_by_cards(path, network) for path in network.paths]
     return network
+
+
+def _limited_by_cards(path: Path, network: Network) -> Path:
+    """Return a path with the limits that the network cards of its hosts add."""
+    if not network.cards.keys() & {path.source, path.destination}:
+        return path
+    shaped = {end.interface: end.egress for ends in network.links for end in ends}
+    cards = {host: shaped[place.interface] for host, place in network.cards.items()}
+    forward = [limit for limit in (path.forward, cards.get(path.source)) if isinstance(limit, Bottleneck)]
+    backward = [limit for limit in (path.backward, cards.get(path.destination)) if isinstance(limit, Bottleneck)]
+    return replace(path, forward=tightest(*forward), backward=tightest(*backward) if backward else None)

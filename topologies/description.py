@@ -6,7 +6,7 @@ Nothing here imports Mininet, so hosts without it can check scenarios.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -119,7 +119,8 @@ class Network:
     `delays` are the places where each direction is delayed, one for each pair of hosts. `routes` are OpenFlow rules and
     the port by which packets leave then, by direction and the name of the path that they choose; the first one is in
     force from the start. `entrances` are the interfaces at which packets of hosts arrive. With `own_pairs_only` a host
-    can send to the other host of its pair and to no other.
+    can send to the other host of its pair and to no other, with `everyone` to all others; data goes forward then.
+    `cards` are the interfaces of hosts that have a limited rate and a queue of their own.
     """
 
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -132,9 +133,14 @@ class Network:
     entrances: list[Place] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
     own_pairs_only: bool = False
+    everyone: bool = False
+    cards: dict[str, Place] = field(default_factory=dict)
 
     def across(self, host: str) -> list[str]:
         """Return the hosts to which `host` may send; none if there is no such host."""
+        if self.everyone:
+            hosts = [name for name, node in self.nodes.items() if node.kind == "host"]
+            return [other for other in hosts if other != host] if host in hosts else []
         pairs = {path.source: path.destination for path in self.paths}
         if host not in pairs:
             pairs = {destination: source for source, destination in pairs.items()}
@@ -144,7 +150,17 @@ class Network:
 
     def direction(self, sender: str) -> str:
         """Return the direction of a host's data: forward from sources, backward from destinations."""
-        return "forward" if any(path.source == sender for path in self.paths) else "backward"
+        return "forward" if self.everyone or any(path.source == sender for path in self.paths) else "backward"
+
+    def keep_used(self, flows: Collection[Mapping[str, Any]]) -> None:
+        """Drop the paths that no flow uses."""
+        couples = [{flow["from"], flow["to"]} for flow in flows]
+        senders = {flow["from"] for flow in flows}
+        self.paths = [
+            path
+            for path in self.paths
+            if (ends := {path.source, path.destination}) & senders and (not self.everyone or ends in couples)
+        ]
 
     def targets(self) -> dict[str, tuple[str, ...]]:
         """Return what an event can be on, each with the fields that it may change there.

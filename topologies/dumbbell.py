@@ -37,7 +37,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
 
 def start(scenario: Mapping[str, Any]) -> tuple[Drawing, tuple[End, End]]:
     """Draw the routers; return the ends of the link between them, which is not drawn yet."""
-    drawing = Drawing([clock["host"] for clock in scenario.get("clocks", ())])
+    drawing = Drawing(scenario)
     drawing.router("r1", f"{DESTINATIONS} via 10.2.0.2")
     drawing.router("r2", f"{SOURCES} via 10.2.0.1")
     return drawing, router_ends(0, "r1", "r2", *limits(scenario))

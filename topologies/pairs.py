@@ -1,17 +1,20 @@
-"""Draws what all topologies here have in common: pairs of hosts s1-d1, s2-d2, ..., each host at a router.
+"""Draws what all topologies here have in common: pairs of hosts s1-d1, s2-d2, ..., or peers, each host at a router.
 
-Sources are 10.0.PAIR.1, destinations 10.1.PAIR.1, links between routers 10.2.LINK.0/30. The forward delay sits on the
-routers' interfaces towards destinations, the backward delay on those towards sources: behind the bottleneck's queue,
-and never on an endpoint, whose TCP would count the packets that wait there (TCP small queues).
+Sources and peers are 10.0.PAIR.1, destinations 10.1.PAIR.1, links between routers 10.2.LINK.0/30. The forward delay
+sits on the routers' interfaces towards destinations, the backward delay on those towards sources: behind the
+bottleneck's queue, and never on an endpoint, whose TCP would count the packets that wait there (TCP small queues).
+
+A host can have a network card of its own rate, whose queue is the host's own, as on any computer: there TCP does count.
 
 A host can be behind a relay, a node ``<host>-relay`` in its link. Packets pass while a program there carries them from
 one of its two interfaces to the other.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
 
 from topologies.description import End, Network, Node, Place, Relay, Tap
-from topologies.shaping import Bottleneck, Propagation
+from topologies.shaping import Bottleneck, Propagation, bottleneck
 
 HOST_ADDRESS, HOST_MASK = 0x0A000001, 0xFFFE00FF
 """An IPv4 address is a host's if its bits in the mask are those of `HOST_ADDRESS`."""
@@ -19,11 +22,15 @@ DESTINATIONS, SOURCES = "10.1.0.0/16", "10.0.0.0/16"
 
 
 class Drawing:
-    """A network being drawn; `relayed` hosts are behind relays."""
+    """The network of a scenario being drawn: hosts with clocks are behind relays, those with cards have their rate."""
 
-    def __init__(self, relayed: Collection[str]) -> None:
+    def __init__(self, scenario: Mapping[str, Any]) -> None:
         self.network = Network()
-        self._relayed = relayed
+        self._relayed = {clock["host"] for clock in scenario.get("clocks", ())}
+        self._cards = {
+            card["host"]: bottleneck({name: value for name, value in card.items() if name != "host"})
+            for card in scenario.get("cards", ())
+        }
         for tap in ("bottleneck-in", "bottleneck-out", "backward-in", "sender", "receiver"):
             self.network.taps[tap] = []
 
@@ -33,18 +40,27 @@ class Drawing:
 
     def source(self, pair: int, router: str, delay: Propagation | None) -> Place:
         """Add host s<pair> at a router that delays the packets to it; return where the router receives its packets."""
-        return self._host("s", 0, pair, router, delay, "sender")
+        return self._host("s", 0, pair, router, delay, "backward", "sender")
 
     def destination(self, pair: int, router: str, delay: Propagation | None) -> Place:
         """Add host d<pair>; see `source`."""
-        return self._host("d", 1, pair, router, delay, "receiver")
+        return self._host("d", 1, pair, router, delay, "forward", "receiver")
 
-    def _host(self, letter: str, side: int, pair: int, router: str, delay: Propagation | None, tap: str) -> Place:
+    def peer(self, number: int, router: str, delay: Propagation) -> None:
+        """Add host p<number>, which both sends and receives."""
+        self._host("p", 0, number, router, delay, "forward", "sender", "receiver")
+
+    def _host(
+        self, letter: str, side: int, pair: int, router: str, delay: Propagation | None, direction: str, *taps: str
+    ) -> Place:
         network, name = self.network, f"{letter}{pair}"
         address, gateway = f"10.{side}.{pair}.1", f"10.{side}.{pair}.254"
         network.nodes[name] = Node("host", address, routes=(f"default via {gateway}",))
         inner_mac, outer_mac = _mac(side, pair, 1), _mac(side, pair, 2)
-        host = End(name, f"{name}-eth0", inner_mac, (f"{address}/24",), ((gateway, outer_mac),))
+        card = self._cards.get(name)
+        host = End(name, f"{name}-eth0", inner_mac, (f"{address}/24",), ((gateway, outer_mac),), card)
+        if card:
+            network.cards[name] = Place(name, host.interface)
         there = f"{router}-{name}"
         far = End(router, there, outer_mac, (f"{gateway}/24",), ((address, inner_mac),), delay)
         if name in self._relayed:
@@ -54,9 +70,10 @@ class Drawing:
             network.links.append((host, End(relay.node, relay.inner)))
             host = End(relay.node, relay.outer)
         network.links.append((host, far))
-        network.taps[tap].append(Tap(host.node, host.interface, "inout"))
+        for tap in taps:
+            network.taps[tap].append(Tap(host.node, host.interface, "inout"))
         if delay:
-            network.delays["backward" if side == 0 else "forward"].append(Place(router, there))
+            network.delays[direction].append(Place(router, there))
         network.entrances.append(Place(router, there))
         return Place(router, there)
 

@@ -14,12 +14,11 @@ limit.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
 from topologies.pairs import DESTINATIONS, Drawing, router_ends
-from topologies.shaping import Propagation, bottleneck
+from topologies.shaping import Propagation, bottleneck, tightest
 
 FIELDS = ("more_bottlenecks", "spans")
 """See `topologies.dumbbell.FIELDS`."""
@@ -35,7 +34,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     """
     limits = [bottleneck(limit) for limit in (scenario["bottleneck"], *(scenario.get("more_bottlenecks") or ()))]
     spans = _spans(scenario, len(limits))
-    drawing = Drawing([clock["host"] for clock in scenario.get("clocks", ())])
+    drawing = Drawing(scenario)
     network = drawing.network
     network.own_pairs_only = True
     for number in range(1, len(limits) + 2):
@@ -49,13 +48,8 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     for index in range(len(limits)):
         _add_queue(network, index + 1, sources, destinations)
     for pair, (first, last) in enumerate(spans, 1):
-        crossed = limits[first - 1 : last]
-        slowest = min(crossed, key=lambda limit: limit.rate_bps)
-        tightest = replace(slowest, buffer_pkts=min(limit.buffer_pkts for limit in crossed))
-        name = f"s{pair}-d{pair}"
-        network.paths.append(
-            Path(name, f"s{pair}", f"d{pair}", delay["forward_ns"], delay["backward_ns"], tightest, None)
-        )
+        limit, name = tightest(*limits[first - 1 : last]), f"s{pair}-d{pair}"
+        network.paths.append(Path(name, f"s{pair}", f"d{pair}", delay["forward_ns"], delay["backward_ns"], limit, None))
     return network
 
 

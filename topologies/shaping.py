@@ -162,6 +162,12 @@ def bottleneck(values: Mapping[str, Any]) -> Bottleneck:
     return queues.ManagedBottleneck(**values)
 
 
+def tightest(*limits: Bottleneck) -> Bottleneck:
+    """Return what limits packets that pass several bottlenecks: the slowest, with the smallest buffer."""
+    slowest = min(limits, key=lambda limit: limit.rate_bps)
+    return replace(slowest, buffer_pkts=min(limit.buffer_pkts for limit in limits))
+
+
 def shaping(values: Mapping[str, Any]) -> Shaping:
     """Return the shaping that has these fields."""
     return bottleneck(values) if "rate_bps" in values else Propagation(**values)

@@ -3,7 +3,8 @@
 `RUN/columns/` gets these tables, all in scenario time (`time_ns`, 0 when the scenario began):
 
 packets.parquet  a row a captured packet: the columns of `pcap.COLUMNS` but uTP's, the `tap` and `interface` it was seen
-                 at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK)
+                 at, the `flow` it belongs to (null for strangers) and whether it goes `forward` (data) or back (ACK).
+                 Where each host has both taps, `sender` has those of the flows that it sends, `receiver` of the others
 utp.parquet      a row a uTP packet: uTP's columns, and `packet`, its row in packets.parquet (from 0)
 queue.parquet    traces/queue.csv; queue-backward.parquet the same for the reverse path (no rows without a limit)
 cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
@@ -124,6 +125,10 @@ def _labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) 
     """Packets of a capture as packets.parquet has them."""
     tap, interface = _tap_and_interface(path)
     flow, forward = owners.of(packets)
+    if run.both_sides and tap in ("sender", "receiver"):
+        host = interface.partition("-")[0]
+        here = flow.is_in([one.name for one in run.flows if one.ends[tap] == host])
+        flow, forward = (pl.select(pl.when(here).then(one)).to_series().alias(one.name) for one in (flow, forward))
     return (
         packets.drop(UTP)
         .with_columns(

@@ -50,7 +50,8 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
 
     _begin("captures", origin_ns - lead["endpoints_ns"])
     nodes, queues = [*net.hosts, *net.switches], run["network"]["queues"]
-    queued_before, counters_before = queue_trace.read(net, queues, RESULTS), audit.read_counters(nodes)
+    cards = run["network"]["cards"]
+    queued_before, counters_before = queue_trace.read(net, queues | cards, RESULTS), audit.read_counters(nodes)
     taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
     capturing = captures.start(net, taps, run["sizes"]["capture_buffer_kib"], RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
@@ -70,11 +71,16 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     counters = audit.difference(audit.read_counters(nodes), counters_before)
     queued = {
         name: queue_trace.difference(after, queued_before[name])
-        for name, after in queue_trace.read(net, queues, RESULTS).items()
+        for name, after in queue_trace.read(net, queues | cards, RESULTS).items()
     }
     outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queued}
-    if refused := audit.refused(net):
-        outcome["counters"]["refused"] = refused
+    if cards:
+        refused = {host: audit.refused_datagrams(net[host].namespace) for host in cards}
+        outcome["counters"]["cards"] = {
+            host: queued.pop(host) | {"refused_datagrams": count} for host, count in refused.items()
+        }
+    if filtered := audit.refused(net):
+        outcome["counters"]["refused"] = filtered
     if running.failure:
         raise RuntimeError(running.failure)
     relays.check()

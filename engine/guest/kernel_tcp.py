@@ -12,7 +12,8 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     """
     implementation = run["implementations"][flow["implementation"]]
     receiver = run["implementations"][flow.get("receiver_implementation", flow["implementation"])]
-    own_buffer = "net/ipv4/tcp_rmem" in receiver.get("tcp", {}).get("receiver", {})
+    own_buffer = "receive_bytes" in run.get("sockets", {})
+    own_buffer |= "net/ipv4/tcp_rmem" in receiver.get("tcp", {}).get("receiver", {})
     # fixed, and large enough for the path, so that the receive window limits no flow
     words: list[object] = ["receive", port, 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]]
     if role == "sender":
