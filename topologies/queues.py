@@ -99,6 +99,22 @@ class _Red(QueueKind):
         return {**values, "ecn": flags & 1, "marked_pkts": _word(own, 3), "overflowed_pkts": _word(own, 1)}
 
 
+class _Bytes(QueueKind):
+    """A drop-tail FIFO that counts bytes. A packet of a scenario is a full one, so more small ones fit."""
+
+    def words(self, link: ManagedBottleneck) -> str:
+        return f"bfifo limit {self._limit_bytes(link)}"
+
+    def values(self, link: ManagedBottleneck) -> dict[str, int]:
+        return {"limit_bytes": self._limit_bytes(link)}
+
+    def read(self, options: bytes, _own: bytes, _queue: bytes) -> dict[str, int]:
+        return {"limit_bytes": _number(options)}
+
+    def _limit_bytes(self, link: ManagedBottleneck) -> int:
+        return link.buffer_pkts * (_PACKET_BYTES + link.overhead_bytes)
+
+
 class _Cake(QueueKind):
     """CAKE below the limiter, its own shaper off. It limits memory, of which a packet of `buffer` gets 4 KiB."""
 
@@ -168,6 +184,7 @@ RED_PARAMETERS = {
 }
 # attributes and statistics: linux/pkt_sched.h; defaults: the kernel's, and tc's for RED
 QUEUES: dict[str, QueueKind] = {
+    "bfifo": _Bytes("bfifo", 0),
     "red": _Red("red", 1, RED_PARAMETERS),
     "codel": QueueKind("codel", 2, _codel(ecn=False), marked=6, overflowed=(5,)),
     "fq_codel": QueueKind("fq_codel", 2, _codel(ecn=True), marked=3, overflowed=(2,)),

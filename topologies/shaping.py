@@ -8,7 +8,7 @@ import math
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from topologies.batch import entered
@@ -47,8 +47,9 @@ class Bottleneck:
     """A link of `rate_bps` behind a drop-tail FIFO of `buffer_pkts` waiting packets.
 
     The rate counts IP bytes, as papers do, and `overhead_bytes` for each packet: a size table subtracts the Ethernet
-    header and adds the overhead. HTB hands a packet to the wire at the start of its transmission, so the packet under
-    transmission does not count as waiting (as in ns-2).
+    header and adds the overhead. With `cells` it then counts whole ATM cells, 53 bytes for each 48. HTB hands a packet
+    to the wire at the start of its transmission, so the packet under transmission does not count as waiting (as in
+    ns-2).
 
     HTB wakes up late and makes up for it with the tokens in its buckets; it loses time that they do not cover. Up to
     20 Mbit/s one byte covers it (400 ns or more); above, the buckets hold what the link carries in `LATENESS_NS`. Both
@@ -58,6 +59,7 @@ class Bottleneck:
     rate_bps: int
     buffer_pkts: int
     overhead_bytes: int = 0
+    cells: bool = field(default=False, kw_only=True)
 
     CHANGEABLE: ClassVar = ("rate", "buffer")
     """Fields that an event may change in place, without their units."""
@@ -67,9 +69,9 @@ class Bottleneck:
 
     def add(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that put it on `interface`."""
-        overhead_bytes = self.overhead_bytes - _ETHERNET_HEADER_BYTES
+        size = f"overhead {self.overhead_bytes - _ETHERNET_HEADER_BYTES}{' linklayer atm' if self.cells else ''}"
         return [
-            f"qdisc add dev {interface} root handle 1: stab overhead {overhead_bytes} htb default 1",
+            f"qdisc add dev {interface} root handle 1: stab {size} htb default 1",
             f"class add dev {interface} {self._htb_class()}",
             f"qdisc add dev {interface} parent 1:1 handle {QUEUE_HANDLE}: {self.queue_words()}",
         ]
@@ -156,7 +158,8 @@ Shaping = Bottleneck | Propagation
 def bottleneck(values: Mapping[str, Any]) -> Bottleneck:
     """Return the bottleneck that has these fields."""
     if values.get("queue", "fifo") == "fifo":
-        return Bottleneck(values["rate_bps"], values["buffer_pkts"], values.get("overhead_bytes", 0))
+        own = {name: values[name] for name in ("overhead_bytes", "cells") if name in values}
+        return Bottleneck(values["rate_bps"], values["buffer_pkts"], **own)
     from topologies import queues  # late: only runs that use it load it in the guest
 
     return queues.ManagedBottleneck(**values)

@@ -19,6 +19,7 @@ HELLO_BYTES = 28
 RULE_NS = 20_000_000
 """How long a rule of Open vSwitch takes to be in force: it revises cached decisions at most every 5 ms."""
 
+_CELL_PAYLOAD_BYTES, _CELL_BYTES = 48, 53  # of ATM
 _TRAIN_PKTS = 20
 _SHORT_WAIT_NS = 4_000_000  # CAKE may drop a packet at once that waits longer than its target of 5 ms
 _LEAST_TRAIN_NS = 4_000_000  # much more than a system call of 256 ns and the limiter's bucket
@@ -26,7 +27,10 @@ _LEAST_TRAIN_NS = 4_000_000  # much more than a system call of 256 ns and the li
 
 def packet_ns(bottleneck: dict[str, Any], size_bytes: int = PACKET_BYTES) -> float:
     """Return how long a bottleneck transmits a packet."""
-    return float(8e9 * (size_bytes + bottleneck.get("overhead_bytes", 0)) / bottleneck["rate_bps"])
+    sent_bytes = size_bytes + bottleneck.get("overhead_bytes", 0)
+    if bottleneck.get("cells"):
+        sent_bytes = math.ceil(sent_bytes / _CELL_PAYLOAD_BYTES) * _CELL_BYTES
+    return float(8e9 * sent_bytes / bottleneck["rate_bps"])
 
 
 def train_pkts(bottleneck: dict[str, Any]) -> int:

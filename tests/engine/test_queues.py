@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,36 @@ def test_red_marks_early_enough_to_stay_below_its_upper_threshold(runs: Any) -> 
     counted, waiting_ms = runs["red"]
     assert waiting_ms / 1.2 < 30
     assert (counted["dropped_pkts"], counted["overflowed_pkts"]) == (0, 0)
+
+
+SMALL = """\
+experiment: small
+title: Packets of 200 bytes, more than the link carries
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 2mbit, buffer: 20p}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: call, implementation: udp-cbr, from: s1, to: d1, params: {rate: 3200kbit}}
+duration: 6s
+captures: []
+cases:
+  packets: {}
+  bytes: {bottleneck: {queue: bfifo}}
+  cells: {bottleneck: {overhead: 32B, cells: true}}
+"""
+
+
+def test_small_packets_fill_bytes_and_cells(program: Callable[[str], None], tmp_path: Path) -> None:
+    program("udp-cbr")
+    found = {}
+    for cell in expand(trial(tmp_path, SMALL), "full"):
+        summary = execute(cell, 1, tmp_path)
+        with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
+            most_pkts = max(int(row["backlog_pkts"]) for row in csv.DictReader(file))
+        received = summary["flows"]["call"]["received_bytes"] / 160
+        found[cell.name.removeprefix("case=")] = (most_pkts, received)
+    assert found["packets"] == (20, pytest.approx(6 * 2e6 / 8 / 200, rel=0.02))
+    # 20 full packets are 150 of these
+    assert found["bytes"] == (150, pytest.approx(6 * 2e6 / 8 / 200, rel=0.03))
+    # 200 and 32 bytes take five cells
+    assert found["cells"] == (20, pytest.approx(6 * 2e6 / 8 / (5 * 53), rel=0.02))
