@@ -23,6 +23,7 @@ COLOURS: Final[dict[str, tuple[str, ...]]] = {
     "LEDBAT++": ("#854cba",),
     "TCP-LP": ("#307672",),
     "Vegas": ("#bc392a",),
+    "TCP Nice": ("#8e9478",),
     "constant rate": ("#b63569",),
     "DNS": ("#8a6d3b",),
     "queue": ("#70757d",),  # nobody's own
@@ -35,6 +36,7 @@ _PROTOCOLS: Final = (
     (r"tcp-\w*ledbat", LEDBAT),
     (r"tcp-lp", "TCP-LP"),
     (r"tcp-vegas", "Vegas"),
+    (r"tcp-nice", "TCP Nice"),
     (r"udp-", "constant rate"),
     (r"dns$", "DNS"),
     (r"tcp-|(web|video)$|.*-tcp$", TCP),

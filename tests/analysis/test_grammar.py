@@ -49,7 +49,7 @@ TO_LAB = np.array(
 NEAREST = 0.09  # distance in Oklab of colours that meet; the best palette that a search found has 0.099
 
 T, L = roles.COLOURS["TCP"], roles.COLOURS["LEDBAT"]
-OTHERS = [roles.COLOURS[name][0] for name in ("LEDBAT++", "TCP-LP", "Vegas")]
+OTHERS = [roles.COLOURS[name][0] for name in ("LEDBAT++", "TCP-LP", "Vegas", "TCP Nice")]
 CALL = roles.COLOURS["constant rate"][0]
 # colours that stand in one figure of the studies
 MEETING = [[*T, *L[:2], roles.PAPER], [*L, roles.PAPER], [T[0], *L[:3]], [T[0], L[0], *OTHERS], [T[0], *L[:2], CALL]]
@@ -148,6 +148,7 @@ def test_late_comers_have_the_colours_that_follow() -> None:
         ("dns", "DNS"),
         ("tcp-windows-11", "TCP"),
         ("tcp-lp", "TCP-LP"),
+        ("tcp-nice", "TCP Nice"),
         ("tcp-linux", "TCP"),
         ("udp-cbr", "constant rate"),
     ],
