@@ -25,6 +25,7 @@ COLOURS: Final[dict[str, tuple[str, ...]]] = {
     "Vegas": ("#bc392a",),
     "TCP Nice": ("#8e9478",),
     "constant rate": ("#b63569",),
+    "QUIC": ("#bf67bc",),
     "DNS": ("#8a6d3b",),
     "queue": ("#70757d",),  # nobody's own
 }
@@ -39,6 +40,7 @@ _PROTOCOLS: Final = (
     (r"tcp-nice", "TCP Nice"),
     (r"udp-", "constant rate"),
     (r"dns$", "DNS"),
+    (r"quic-", "QUIC"),
     (r"tcp-|(web|video)$|.*-tcp$", TCP),
     (r"", LEDBAT),
 )

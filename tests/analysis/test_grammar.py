@@ -52,7 +52,14 @@ T, L = roles.COLOURS["TCP"], roles.COLOURS["LEDBAT"]
 OTHERS = [roles.COLOURS[name][0] for name in ("LEDBAT++", "TCP-LP", "Vegas", "TCP Nice")]
 CALL = roles.COLOURS["constant rate"][0]
 # colours that stand in one figure of the studies
-MEETING = [[*T, *L[:2], roles.PAPER], [*L, roles.PAPER], [T[0], *L[:3]], [T[0], L[0], *OTHERS], [T[0], *L[:2], CALL]]
+QUIC = roles.COLOURS["QUIC"][0]
+MEETING = [
+    [*T, *L[:2], roles.PAPER],
+    [*L, roles.PAPER],
+    [T[0], *L[:3]],
+    [T[0], L[0], *OTHERS],
+    [T[0], *L[:2], CALL, QUIC],
+]
 
 
 def linear(colour: str) -> Floats:
@@ -146,6 +153,7 @@ def test_late_comers_have_the_colours_that_follow() -> None:
         ("web", "TCP"),
         ("video", "TCP"),
         ("dns", "DNS"),
+        ("quic-go", "QUIC"),
         ("tcp-windows-11", "TCP"),
         ("tcp-lp", "TCP-LP"),
         ("tcp-nice", "TCP Nice"),

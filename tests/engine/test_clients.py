@@ -41,8 +41,15 @@ BITTORRENT = [
     ("transmission-3.00", UDP),
     ("qbittorrent", UDP),
 ]
-LIBRARIES = [("utp-native", UDP), ("utp-crate", UDP), ("librqbit-utp", UDP)]
-TOOLS = {"utp-crate": "cargo", "utp-rs": "cargo", "librqbit-utp": "cargo", "utp-native": "npm", "anacrolix-utp": "go"}
+LIBRARIES = [("utp-native", UDP), ("utp-crate", UDP), ("librqbit-utp", UDP), ("quic-go", UDP)]
+TOOLS = {
+    "utp-crate": "cargo",
+    "utp-rs": "cargo",
+    "librqbit-utp": "cargo",
+    "utp-native": "npm",
+    "anacrolix-utp": "go",
+    "quic-go": "go",
+}
 
 
 def _cell(folder: Path, client: str, more: str = "") -> Cell:
@@ -106,6 +113,7 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, cl
         ("utp-crate", 1),
         ("utp-rs", 1),
         ("anacrolix-utp", 2),
+        ("quic-go", 1),
     ],
 )
 def test_a_transfer_with_an_end_arrives_whole(
