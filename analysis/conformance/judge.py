@@ -76,7 +76,7 @@ def write_page(folders: Sequence[Path], page: Path) -> None:
 
 
 def tables(folders: Sequence[Path]) -> str:
-    """Return a table for each document, in Markdown: requirements down, what was judged in `folders` across."""
+    """Return for each document, in Markdown, its numbered requirements, and what became of them in `folders`."""
     asked = load()
     judged = [read_json(folder / "conformance.json") for folder in folders]
     results = {one.get("client", str): {row["id"]: row["result"] for row in one.get("rows", list)} for one in judged}
@@ -84,12 +84,11 @@ def tables(folders: Sequence[Path]) -> str:
     for name, paper in asked.documents.items():
         rows = [one for one in asked.requirements if one.document == name]
         clients = [one for one in results if any(results[one][row.id] != HIDDEN for row in rows)]
-        lines += [f"### {paper.title}", ""]
-        lines.append("| | section | requirement |" + "".join(f" `{one}` |" for one in clients))
-        lines.append("|---" * (3 + len(clients)) + "|")
-        for row in rows:
-            signs = "".join(f" {SIGNS[results[one][row.id]]} |" for one in clients)
-            lines.append(f"| {row.level} | {row.section} | {row.says} |{signs}")
+        lines += [f"### {paper.title}", "", "| number | | section | requirement |", "|---|---|---|---|"]
+        lines += [f"| {i} | {row.level} | {row.section} | {row.says} |" for i, row in enumerate(rows, 1)]
+        numbers = "".join(f" {i} |" for i in range(1, len(rows) + 1))
+        lines += ["", f"| implementation |{numbers}", "|---" * (1 + len(rows)) + "|"]
+        lines += [f"| `{one}` |" + "".join(f" {SIGNS[results[one][row.id]]} |" for row in rows) for one in clients]
         lines.append("")
     return "\n".join(lines)
 

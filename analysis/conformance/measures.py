@@ -15,7 +15,7 @@ from analysis.conformance import utp
 from analysis.conformance.utp import CLIENT
 from analysis.observer.flight import Cause
 from analysis.run import Run
-from analysis.series import Floats, NeverHappenedError, NotMeasuredError
+from analysis.series import Floats, NotMeasuredError
 
 SMALL_PKTS: Final = 2  # LEDBAT++'s window during a slowdown
 STARTED_PKTS: Final = 8  # a flow with so much in flight is past its start
@@ -77,7 +77,7 @@ def smallest_window(run: Run, since: float) -> float:
 
 
 def kept_after_loss(run: Run, since: float) -> float:
-    """Part of the window that is left two round-trip times after a loss that no timeout repaired: the median."""
+    """Part of the window that is left 1.2 to 1.6 round-trip times after a loss that no timeout repaired: the median."""
     flight = run.flight(CLIENT)
     trips = flight.round_trips
     kept, last = [], since
@@ -93,7 +93,8 @@ def kept_after_loss(run: Run, since: float) -> float:
             continue
         before = flight.packets.max(at - rtt, at)
         if before >= STARTED_PKTS:
-            kept.append(flight.packets.max(at + 1.5 * rtt, at + 2.5 * rtt) / before)
+            # the loss is repaired, and the window has hardly grown again
+            kept.append(flight.packets.max(at + 1.2 * rtt, at + 1.6 * rtt) / before)
     if len(kept) < 3:
         raise NotMeasuredError(f"only {len(kept)} losses stood alone and were repaired without a timeout")
     return float(np.median(kept))
@@ -111,6 +112,8 @@ def fast_share(run: Run, since: float) -> float:
 def sent_after_timeout(run: Run, since: float) -> float:
     """Packets sent from the timeout that ends an outage until something is acknowledged again."""
     resent, back = _outage(run, since)
+    if back == math.inf:
+        raise NotMeasuredError("nothing was acknowledged again after the outage")
     times = run.flight(CLIENT).conversation.sent.times
     return float(((times >= resent[-1]) & (times < back)).sum())
 
@@ -229,18 +232,16 @@ MEASURES: Final = {one.__name__: one for one in _ALL}
 
 
 def _outage(run: Run, since: float) -> tuple[Floats, float]:
-    """Instants at which packets are sent again while nothing comes back, and when something does."""
+    """Instants at which packets are sent again while nothing comes back, and when something does, if it does."""
     flight = run.flight(CLIENT)
     again = flight.retransmissions.times
     after = again[again >= since]
     if not len(after):
         raise NotMeasuredError("nothing was sent again in the outage")
-    back = flight.progress[flight.progress > after[0]]
-    if not len(back):
-        raise NeverHappenedError
-    resent = after[after < back[0]]
+    back = min(flight.progress[flight.progress > after[0]], default=math.inf)
+    resent = after[after < back]
     # several packets sent again at once are one timeout
-    return resent[np.append(True, np.diff(resent) > 0.01)], float(back[0])
+    return resent[np.append(True, np.diff(resent) > 0.01)], float(back)
 
 
 def _first_climb(run: Run) -> Floats:

@@ -28,6 +28,8 @@ class Model:
     first_seq: int = 65_500
     start_window: float = 2.0
     send_until: float = 1e9
+    silent_from: float = 1e9  # what is sent from then on is lost
+    timeouts: tuple[float, ...] = ()  # instants of the timeouts that follow; then the sender gives up
     records: list[tuple[int, bytes]] = field(default_factory=list)
     # of each packet when it was sent and arrived (None: lost), s, whether it carries data, and its frame
     journeys: list[tuple[float, float | None, bool, bytes]] = field(default_factory=list)
@@ -60,7 +62,7 @@ class Model:
 
         def send(t: float, packet: int, again: bool) -> None:
             nonlocal free_at, order
-            lost = packet in self.lost and not again
+            lost = (packet in self.lost and not again) or t >= self.silent_from
             backward_us = 0
             if answered is not None:  # the last answer: when it was sent, and when it came
                 backward_us = (self._clock_us(answered[1], True) - self._clock_us(answered[0], False)) % 2**32
@@ -109,6 +111,8 @@ class Model:
                 send(t, next_seq, again=False)
                 next_seq += 1
             self.windows.append((t, allowed))
+        for t in self.timeouts:
+            self._record(t, None, True, 0, acked + 1, 0)
 
     def _record(
         self, sent: float, arrived: float | None, forward: bool, kind: int, packet: int, ack: int,
