@@ -10,21 +10,34 @@ from numpy.typing import NDArray
 from analysis.settings import Flow
 
 STRANGER: Final = -1
+UDP: Final = 17
 
 
 class Owners:
-    """Tells flows by the address and port of their receivers; no two flows have one port."""
+    """Tells flows by the address and port of their receivers; no two flows have one port.
+
+    A receiver may go on over UDP from another port than the one that was asked. So a flow also has the packets between
+    its receiver's address and a port from which its own port was asked before.
+    """
 
     def __init__(self, flows: Sequence[Flow]) -> None:
         self._names = pl.Series("flow", [*(flow.name for flow in flows), None], pl.Categorical)
         self._of_port = np.full(1 << 16, STRANGER, np.int16)
         self._of_port[[flow.port for flow in flows]] = np.arange(len(flows))
         self._addresses = np.array([*(flow.address for flow in flows), 0], np.uint32)  # the last: of strangers
+        self._asking = np.empty(0, np.uint64)  # addresses and UDP ports that asked, and which flows they asked for
+        self._asked = np.empty(0, np.int16)
 
     def of(self, packets: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
         """Give `flow` (a name) and `forward` (data goes there, ACKs come back) of each packet; null for strangers."""
         data = self._by_receiver(packets["dst"].to_numpy(), packets["dport"].to_numpy())
         ack = self._by_receiver(packets["src"].to_numpy(), packets["sport"].to_numpy())
+        over_udp = packets["proto"].to_numpy() == UDP
+        if over_udp.any():
+            self._learn(packets, data, over_udp)
+            strange = over_udp & (np.maximum(data, ack) == STRANGER)
+            data[strange] = self._by_sender(packets.filter(strange), "src", "sport", "dst")
+            ack[strange] = self._by_sender(packets.filter(strange), "dst", "dport", "src")
         owner = np.maximum(data, ack)
         # STRANGER counts from the end, where there is no name
         flow = self._names.gather(owner % len(self._names))
@@ -35,3 +48,27 @@ class Owners:
         """Give the number of the flow whose receiver has an address and a port."""
         flows = self._of_port[ports]
         return np.where(self._addresses[flows] == addresses, flows, np.int16(STRANGER))
+
+    def _learn(self, packets: pl.DataFrame, data: NDArray[np.int16], over_udp: NDArray[np.bool_]) -> None:
+        """Remember from which addresses and UDP ports the flows' receivers were asked."""
+        asking = over_udp & (data != STRANGER)
+        ends = _ends(packets.filter(asking), "src", "sport")
+        unknown = ~np.isin(ends, self._asking)
+        new, first = np.unique(ends[unknown], return_index=True)
+        self._asking = np.append(self._asking, new)
+        self._asked = np.append(self._asked, data[asking][unknown][first])
+
+    def _by_sender(self, packets: pl.DataFrame, address: str, port: str, other: str) -> NDArray[np.int16]:
+        """Give the number of the flow that one end asked for, if the other end has its receiver's address."""
+        flows = np.full(len(packets), STRANGER, np.int16)
+        ends = _ends(packets, address, port)
+        for end, flow in zip(self._asking, self._asked, strict=True):
+            flows[ends == end] = flow
+        return np.where(self._addresses[flows] == packets[other].to_numpy(), flows, np.int16(STRANGER))
+
+
+def _ends(packets: pl.DataFrame, address: str, port: str) -> NDArray[np.uint64]:
+    ends: NDArray[np.uint64] = (
+        packets.select(pl.col(address).cast(pl.UInt64) * 65536 + pl.col(port)).to_series().to_numpy()
+    )
+    return ends

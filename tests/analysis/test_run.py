@@ -162,6 +162,26 @@ def test_utp_packets_have_a_table_of_their_own(tmp_path: Path) -> None:
     assert shared.row(0) == ("utp", True, 7, 11, 1430, 1382)
 
 
+def test_a_receiver_may_answer_from_another_port(tmp_path: Path) -> None:
+    """As the crate utp does, which accepts each connection on a socket of its own."""
+    folder = write(tmp_path, Made([Packet(0, 1.0, 1.1)], flows=("tcp", "utp")))
+    sender, receiver = (0x0A000201, 9), (0x0A010201, 5002)
+    elsewhere, stranger = (receiver[0], 46022), (0x0A010101, 46022)
+    path = folder / "pcap" / "bottleneck-out.pcap"
+    for n, (end, other) in enumerate(
+        [(elsewhere, sender), (sender, receiver), (elsewhere, sender), (sender, elsewhere), (sender, stranger)]
+    ):
+        ends = {"src": end[0], "sport": end[1], "dst": other[0], "dport": other[1]}
+        data = utp_frame(**ends, kind=0, seq=n, ack=1, time_us=11)
+        path.write_bytes(path.read_bytes() + pcap([(ORIGIN_NS + n, data)])[24:])
+    write_columns(folder)
+    packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(proto=17)
+    assert packets.select("flow", "forward").rows() == [
+        *[("utp", False), ("utp", True), ("utp", False), ("utp", True)],
+        (None, None),
+    ]
+
+
 def test_a_cut_capture_is_reported(tmp_path: Path) -> None:
     folder = write(tmp_path, plain())
     path = folder / "pcap" / "bottleneck-out.pcap"
