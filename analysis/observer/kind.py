@@ -3,6 +3,7 @@
 Each kind shows in something that the others do not do:
 
 - A rate-based controller (BBR) probes for capacity: every few rounds it has more in flight for a moment, without loss.
+  Where so much is lost that this cannot be seen, its window moves, but most losses do not cut it.
 - A delay-based one (LEDBAT, Vegas) lowers its window without a loss, or grows the less the longer the delay until it
   stands still. LEDBAT++ moreover stops every now and then, down to two packets.
 - A loss-based one (Reno, CUBIC) grows until something is lost, then cuts its window, and never lowers it otherwise.
@@ -34,14 +35,18 @@ from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
 
 FEWEST_ROUNDS: Final = 30
+FEWEST_LOSSES: Final = 5  # that tell that a controller does not answer them
 BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
 PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
 PULSE_ROUNDS: Final = 4  # that it lasts at most
+PULSE_FROM_PKTS: Final = 4  # BBR never has a smaller window
 SETTLING_ROUNDS: Final = 3  # behind a loss, what is in flight still holds what the loss left there
 CUT: Final = 0.9  # of the window before a loss; more is no answer to it
 DECLINE: Final = 0.9  # of the window; less, without a loss, is an answer to delay
+USUAL: Final = 0.95  # of the usual round-trip time; who answers to delay has met as much
 STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
+CUBIC_LEAVES: Final = 0.7  # of a window, section 4.6
 NO_MISFIT: Final = 0.01  # part of a stretch's variance
 CUBIC_CUT: Final = (0.6, 0.85)  # what CUBIC's losses leave of a window, 0.7, with what it grew while it learned of them
 VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to its beta of 4, and those just being sent
@@ -118,6 +123,9 @@ def _by_rounds(seen: "Signals") -> Judgement:
     if (cuts and unanswered > len(cuts) / 2 and seen.is_steady) or (lossy > len(seen.windows) / 3 and seen.is_pinned):
         because = [f"packets were sent again in {lossy} of {len(seen.windows)} rounds, and the window stayed as it was"]
         return Judgement(Kind.NONE, _laplace(lossy, lossy), because)
+    if unanswered >= FEWEST_LOSSES and unanswered > len(cuts) / 2:
+        because = [f"its window moves, yet {unanswered} of {len(cuts)} losses left it as it was"]
+        return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
     return _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
 
 
@@ -244,15 +252,22 @@ class Signals:
 
     @cached_property
     def declines(self) -> list[int]:
-        """Rounds in which the window had sunk to DECLINE of what it was some rounds before, without a loss."""
+        """Rounds in which the window had sunk to DECLINE of what it was some rounds before, without a loss.
+
+        It was an answer to delay if the round-trip time was not shorter than usual before.
+        """
         found = []
+        trips = np.diff(self.edges)
+        usual = float(np.median(trips))
         for first, behind in self.clean:
-            top = self.windows[first] if behind > first else 0.0
+            top = first
             for i in range(first, behind):
-                top = max(top, self.windows[i])
-                if self.windows[i] <= min(DECLINE * top, top - 2):
-                    found.append(i)
-                    top = self.windows[i]
+                if self.windows[i] > self.windows[top]:
+                    top = i
+                if self.windows[i] <= min(DECLINE * self.windows[top], self.windows[top] - 2):
+                    if trips[top] >= USUAL * usual:
+                        found.append(i)
+                    top = i
         return found
 
     @cached_property
@@ -267,8 +282,9 @@ class Signals:
             windows = self.windows[first:behind]
             stood = len(windows) // 2
             low, high = np.percentile(windows[-stood:], [5, 95]) if stood >= FEWEST_ROUNDS else (0.0, np.inf)
-            cubic_s = (0.75 * high) ** (1 / 3)  # from a loss to the inflection
-            if high - low >= max(STEADY_PKTS, STEADY * high) or self.edges[behind] - self.edges[first] < 3 * cubic_s:
+            if high - low >= max(STEADY_PKTS, STEADY * high):
+                continue
+            if self.edges[behind] - self.edges[first] < 3 * cubic_s(high):
                 continue
             reached = [int(np.argmax(windows >= part * high)) for part in APPROACH]
             was_larger = first > 0 and high < CUT * self.windows[:first].max()
@@ -321,7 +337,8 @@ class Signals:
             by_delay = windows - grown
             by_delay -= by_delay.mean()
             middles = (edges[first:behind] + edges[first + 1 : behind + 1]) / 2
-            yield _cubic(middles, windows) / spread, float((by_delay**2).sum()) / spread
+            latest_s = cubic_s(float(self.windows[:behind].max()))
+            yield _cubic(middles, windows, latest_s) / spread, float((by_delay**2).sum()) / spread
 
     @cached_property
     def votes(self) -> tuple[int, int]:
@@ -352,19 +369,29 @@ def _like_of_delay(seen: Signals) -> str:
 def has_pulse(windows: Floats) -> bool:
     """Whether the window rises at once and soon sinks again; growth is slower, and a decline begins high."""
     usual = float(np.median(windows))
+    if usual < PULSE_FROM_PKTS:
+        return False
     high = windows >= max(PULSE * usual, usual + 1.5)
     steps = np.diff(high.astype(int))
     begins, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
     low = max((1 + PULSE) / 2 * usual, usual + 1)
     return any(
-        windows[max(0, begin - 1)] <= low and bool(((ends > begin) & (ends <= begin + PULSE_ROUNDS)).any())
+        before <= peak and windows[peak - before] <= min(low, windows[peak] - before - 0.5)
         for begin in begins.tolist()
+        for end in ends[(ends > begin) & (ends <= begin + PULSE_ROUNDS)].tolist()
+        for peak in [begin + 1 + int(np.argmax(windows[begin + 1 : end + 1]))]
+        for before in (1, 2)  # rounds, in which one packet a round is growth
     )
 
 
-def _cubic(times: Floats, windows: Floats) -> float:
-    """Squares that the closest of CUBIC's functions leaves; when it has its inflection is free."""
-    inflections = np.arange(0.0, 30.0, 0.1)
+def cubic_s(window: float) -> float:
+    """Seconds that CUBIC takes from a loss with that window, packets, to the inflection of its growth (RFC 9438)."""
+    return float(((1 - CUBIC_LEAVES) * window / CUBIC_C) ** (1 / 3))
+
+
+def _cubic(times: Floats, windows: Floats, latest_s: float) -> float:
+    """Squares that the closest of CUBIC's functions leaves; when it has its inflection is free, up to `latest_s`."""
+    inflections = np.linspace(0.0, latest_s, 100)
     shape = CUBIC_C * (times[None, :] - times[0] - inflections[:, None]) ** 3
     off = windows[None, :] - shape
     off -= off.mean(axis=1, keepdims=True)

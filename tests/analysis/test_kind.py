@@ -7,7 +7,7 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from analysis.kinds import Told, summary
-from analysis.observer import kind
+from analysis.observer import kind, limits
 from analysis.observer.flight import Flight
 from analysis.observer.kind import Kind
 from analysis.run import Run
@@ -26,6 +26,19 @@ bottleneck: {rate: 10mbit, buffer: 60p}
 delay: {forward: 25ms, backward: 25ms}
 matrix: {client: [tcp-bbr, tcp-cubic, tcp-reno, tcp-vegas, tcp-ledbatpp]}
 flows: [{name: it, implementation: "${client}", from: s1, to: d1}]
+duration: 30s
+captures: [sender]
+"""
+DISTURBED = """\
+experiment: disturbed
+title: BBR beside a call, with losses
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 4mbit, buffer: 80p}
+delay: {forward: 40ms, backward: 20ms}
+flows:
+  - {name: it, implementation: tcp-bbr, from: s1, to: d1}
+  - {name: call, implementation: udp-cbr, from: s2, to: d2}
+events: [{at: 0s, on: path, loss: {forward: 0.05%}}]
 duration: 30s
 captures: [sender]
 """
@@ -62,11 +75,31 @@ def test_an_application_that_keeps_a_rate() -> None:
     [
         ([20, 20, 24, 22, 20, 20, 20, 20] * 2, True),  # BBR
         ([*range(48, 64), 62, 47] * 2, False),  # growth, and cut by delay
+        ([24, 25, 26, 23, 16, 18, 19, 20, 21, 22, 23, 23, 24, 25, 26, 20], False),  # a packet a round, as fLEDBAT
+        ([1, 1, 1, 2, 1, 3, 1, 1] * 2, False),  # single packets
         ([78, 73, 68, 62, 56, 51, 45, 39, 34, 30, 25, 21, 15, 8, 3, 2], False),
     ],
 )
 def test_a_pulse_rises_at_once(windows: list[int], told: bool) -> None:
     assert kind.has_pulse(np.array(windows[:16], float)) is told
+
+
+def by_rounds(rounds: list[tuple[int, float]]) -> Flight:
+    """Of each round the packets in flight and the round-trip time, s; all of a round leave when the last one ends."""
+    sent, answers, at, number = [], [], 0.0, 0
+    for window, trip in rounds:
+        packets = [(at + 1e-5 * n, number + n, 1000) for n in range(window)]
+        sent += packets
+        answers += [(when + trip, n + 1) for when, n, _ in packets]
+        at, number = at + trip + 1e-3, number + window
+    return Flight(conversation(sent, answers))
+
+
+@pytest.mark.parametrize(("dip_s", "declines"), [(0.1, 0), (0.3, 1)])
+def test_a_window_that_sinks_where_nothing_waits_answers_to_no_delay(dip_s: float, declines: int) -> None:
+    """What a lost packet leaves in flight, for instance, after the rounds in which it was sent again."""
+    flight = by_rounds([*((20, 0.2) for _ in range(40)), *((window, dip_s) for window in (24, 24, 16, 16, 16))])
+    assert len(kind.Signals(flight, limits.limits(flight)).declines) == declines
 
 
 def test_too_few_packets_are_said_so(tmp_path: Path) -> None:
@@ -92,6 +125,19 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
         "tcp-vegas": (Kind.DELAY_BASED, "Vegas"),
         "tcp-ledbatpp": (Kind.DELAY_BASED, "LEDBAT++"),
     }
+
+
+def test_losses_that_cut_no_window_tell_a_measured_rate(tmp_path: Path) -> None:
+    scenario = tmp_path / "trial" / "disturbed.yaml"
+    scenario.parent.mkdir()
+    scenario.write_text(DISTURBED)
+    [cell] = expand(scenario, "full")
+    execute(cell, 1, tmp_path)
+    folder = run_folder(tmp_path, cell, 1)
+    write_columns(folder)
+    found = kind.judge(Run(folder).flight("it"))
+    assert (found.kind, found.like) == (Kind.RATE_BASED, "BBR")
+    assert "losses left it as it was" in found.because[0]
 
 
 def test_the_matrix_counts_what_was_told() -> None:
