@@ -18,6 +18,7 @@ from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
 
 LOSSES = tuple(range(400, 9000, 700))
+OFTEN = tuple(range(200, 16000, 450))
 SCENARIO = """\
 experiment: known
 title: Controllers of the kernel
@@ -51,6 +52,8 @@ captures: [sender]
         (Model(lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
         # a target that it never reaches, since something is lost before
         (Model(target=0.2, lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
+        # seconds of nearly straight growth, far from what CUBIC does in that time
+        (Model(duration=20, one_way=0.01, target=0.1, gain=1.0, lost=OFTEN), Kind.DELAY_BASED, "LEDBAT"),
         (Model(target=1e9, gain=1.0, lost=LOSSES), Kind.LOSS_BASED, "Reno"),
         (Model(window_bytes=30 * PAYLOAD), Kind.WINDOW_LIMITED, None),
         # a window of its own, which never moves
