@@ -68,6 +68,21 @@ def test_tags_and_ipv6_with_extensions(tmp_path: Path) -> None:
     assert set(rows["src6"][2:]) == {bytes.fromhex("20010db8") + bytes(8) + bytes([10, 0, 0, 1])}
 
 
+@pytest.mark.parametrize("family", [10, 24, 28, 30])  # of IPv6 in Linux, NetBSD and OpenBSD, FreeBSD, macOS
+def test_ipv6_behind_every_link_header(tmp_path: Path, family: int) -> None:
+    data = over_ipv6(TCP)
+    packet = data[14:]
+    expected = read(tmp_path, classic([(1, data)]))
+    for link, head in (
+        *((raw, b"") for raw in (12, 101, 229)),
+        (0, struct.pack("<I", family)),
+        (108, struct.pack(">I", family)),
+        (113, struct.pack(">HHH8sH", 0, 1, 6, b"", 0x86DD)),
+        (276, struct.pack(">HHIHBB8s", 0x86DD, 0, 1, 1, 0, 6, b"")),
+    ):
+        assert read(tmp_path, classic([(1, head + packet)], link=link)) | {"direction": [0]} == expected, link
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
