@@ -182,10 +182,14 @@ def changed(now: Any, values: Mapping[str, Any]) -> Any:
         return replace(now, **values, fresh=False)
     if set(values) <= vars(now).keys():
         return replace(now, **values)
-    from topologies import filters, impairments  # late: see `bottleneck`
+    from topologies import impairments  # late: see `bottleneck`
 
-    own = set(values) <= {one.name for one in fields(impairments.ImpairedLink)}
-    return (impairments.ImpairedLink if own else filters.FilteredLink)(**{**vars(now), **values})
+    known = {**vars(now), **values}
+    if known.keys() <= {one.name for one in fields(impairments.ImpairedLink)}:
+        return impairments.ImpairedLink(**known)
+    from topologies import filters  # late, too
+
+    return filters.FilteredLink(**known)
 
 
 def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ...]) -> Parts:
