@@ -358,6 +358,12 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         for switch in self.switches:
             switch.add_rules(switch.rules)
 
+    def prepare(self, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Load the code that `apply` will need, which would take time then."""
+        for change in changes:
+            if "set" in change:
+                changed(self[change["node"]].nameToIntf[change["interface"]].egress, change["set"])
+
     def apply(self, changes: Sequence[Mapping[str, Any]]) -> list[BatchIntf]:
         """Change shaping, rules or MTUs of running nodes, now: what `topologies.description.Network.changes` lists.
 
