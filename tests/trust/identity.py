@@ -17,11 +17,12 @@ from pathlib import Path
 
 from engine import images
 from engine.errors import EngineError
+from engine.interop import CASES, PEER, SCRIPTS, order_of, read_scripts, scripted
 from engine.run import execute
 from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
-from scenarios import implementations, scenario_files
+from scenarios import implementations, load, scenario_files
 from scenarios.resolve import Cell, expand
 
 STUDIES = images.PROJECT / "workflows" / "studies"
@@ -67,9 +68,16 @@ def of_implementations(folder: Path) -> dict[str, Cell]:
         if "sender" in known["roles"]:
             file = folder / "alone" / f"{name}.yaml"
             file.parent.mkdir(exist_ok=True)
-            file.write_text(ALONE.format(name=name))
+            file.write_text(_by_script() if name == PEER else ALONE.format(name=name))
             (cells[name],) = expand(file, "full")
     return cells
+
+
+def _by_script() -> str:
+    """A scenario of the scripted peer, which needs a script and another implementation."""
+    cases, scripts = load.read(CASES).data, read_scripts([SCRIPTS / "slow-reader.utp"])
+    [(_, text)] = scripted(cases, scripts, order_of(["libutp"], {"cases": {}}, scripts, implementations.known()))
+    return text
 
 
 @functools.cache

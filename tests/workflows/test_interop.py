@@ -14,6 +14,8 @@ import pytest
 from analysis import interop as judge
 from engine.cli import main
 from engine.interop import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+from images import programs
+from images.cache import Store, default_root
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -158,3 +160,21 @@ def test_a_real_matrix(tmp_path: Path) -> None:
     results = json.loads((tmp_path / "tcp-cubic" / "interop.json").read_text())["results"]
     assert [(one["case"], one["result"]) for one in results] == [("transfer", "passed"), ("close", "passed")]
     assert all((tmp_path / "tcp-cubic" / capture).exists() for one in results for capture in one["captures"])
+
+
+def test_real_scripts(tmp_path: Path) -> None:
+    """libutp passes one, and fails two as docs/interop.md says."""
+    programs.build(Store(default_root()), print, "libutp")
+    command = [Path(sys.executable).parent / "testbed", "interop", "libutp", "--into", tmp_path]
+    chosen = ["gap", "fast-retransmission", "unknown-extension"]
+    done = subprocess.run(
+        [*command, *(word for name in chosen for word in ("--case", name))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {one["script"]: one for one in json.loads((tmp_path / "libutp" / "interop.json").read_text())["scripted"]}
+    assert {name: one["result"] for name, one in found.items()} == dict.fromkeys(chosen, "failed") | {"gap": "passed"}
+    assert "line 5, +0...0.5 > STATE ack=2: it did not come" in found["unknown-extension"]["why"]
