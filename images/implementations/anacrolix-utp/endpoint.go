@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// One side of a flow over github.com/anacrolix/utp: the contract's bytes as one stream.
+// One side of a flow over a Go package, which library.go names: the contract's bytes as one stream.
 package main
 
 import (
@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/anacrolix/utp"
 )
 
 const (
@@ -48,7 +46,7 @@ func expected(offset, length int64) []byte {
 }
 
 func send(total int64) {
-	connection, err := utp.Dial(net.JoinHostPort(os.Getenv("PEER"), os.Getenv("PORT")))
+	connection, err := dial(net.JoinHostPort(os.Getenv("PEER"), os.Getenv("PORT")))
 	check(err)
 	for sent := int64(0); sent < total; sent += chunk {
 		_, err := connection.Write(expected(sent, min(chunk, total-sent)))
@@ -61,7 +59,7 @@ func send(total int64) {
 }
 
 func receive(total int64, received *atomic.Int64) {
-	listener, err := utp.Listen(":" + os.Getenv("PORT"))
+	listener, err := listen(":" + os.Getenv("PORT"))
 	check(err)
 	connection, err := listener.Accept()
 	check(err)
@@ -95,7 +93,7 @@ func receive(total int64, received *atomic.Int64) {
 func version() string {
 	build, _ := debug.ReadBuildInfo()
 	for _, module := range build.Deps {
-		if module.Path == "github.com/anacrolix/utp" {
+		if module.Path == library {
 			return fmt.Sprintf("%s %s, %s", module.Path, module.Version, build.GoVersion)
 		}
 	}

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-//! One side of a flow over librqbit-utp on a runtime of one thread: the contract's bytes as one stream.
+//! One side of a flow over a crate, which library.rs names, on a runtime of one thread: the contract's bytes as one stream.
 
-use librqbit_utp::{UtpSocketUdp, UtpStream};
+mod library;
+
 use std::env;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::exit;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::signal::unix::{signal, SignalKind};
 
 const CHUNK: u64 = 1 << 16;
-const LINGER: Duration = Duration::from_millis(500);
 
 fn fail(sentence: &str, status: i32) -> ! {
     eprintln!("{sentence}");
@@ -36,23 +35,21 @@ fn expected(offset: u64) -> u8 {
 }
 
 async fn send(total: u64) {
-    let socket = or_fail(UtpSocketUdp::new_udp(address("0.0.0.0")).await);
-    let mut stream = or_fail(socket.connect(address(&told("PEER"))).await);
+    let (_socket, mut stream) = or_fail(library::connect(address("0.0.0.0"), address(&told("PEER"))).await);
     let mut offset = 0;
+    let total = total.min(library::MOST_BYTES);
     while offset < total {
         let end = total.min(offset + CHUNK);
         let chunk: Vec<u8> = (offset..end).map(expected).collect();
         or_fail(stream.write_all(&chunk).await);
         offset = end;
     }
-    // returns when everything is acknowledged
-    or_fail(stream.shutdown().await);
+    or_fail(library::wait_for_the_last(stream).await);
 }
 
 /// Reads `total` bytes; `received` counts them, for a caller that ends this early.
 async fn receive(total: u64, received: &mut u64) {
-    let socket = or_fail(UtpSocketUdp::new_udp(address("0.0.0.0")).await);
-    let mut stream: UtpStream = or_fail(socket.accept().await);
+    let (_socket, mut stream) = or_fail(library::accept(address("0.0.0.0")).await);
     let mut file = env::var("PAYLOAD").ok().map(|path| or_fail(std::fs::File::create(path)));
     let mut buffer = vec![0; CHUNK as usize];
     while *received < total {
@@ -70,8 +67,7 @@ async fn receive(total: u64, received: &mut u64) {
             or_fail(file.write_all(&buffer[..read]));
         }
     }
-    // time to acknowledge the last bytes and the end of the stream
-    tokio::time::sleep(LINGER).await;
+    or_fail(library::answer_the_last(stream).await);
 }
 
 async fn run() -> i32 {
@@ -92,7 +88,7 @@ async fn run() -> i32 {
 
 fn main() {
     if env::args().nth(1).as_deref() == Some("--version") {
-        println!("librqbit-utp 0.7.0");
+        println!("{}", library::VERSION);
         return;
     }
     let params: serde_json::Value = serde_json::from_str(&told("PARAMS")).unwrap_or_default();

@@ -1,0 +1,22 @@
+"""Clients whose builds take minutes keep the contract, apart from what docs/findings.md says of them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine import check
+from images import programs
+from images.cache import Store, default_root
+
+TOOLS = {"utp-go": "go", "utp-js": "npm", "irontide-utp": "cargo"}
+WRONG = {"irontide-utp": ["transfers 1 MB from sender to receiver"]}
+
+
+@pytest.mark.parametrize("name", ["utp-go", "utp-js", "libktorrent", "irontide-utp"])
+def test_a_client_keeps_the_contract(tmp_path: Path, name: str) -> None:
+    if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    programs.build(Store(default_root()), print, name)
+    found = list(check.check(name, tmp_path))
+    assert [one.demand for one in found if one.wrong] == WRONG.get(name, [])
