@@ -401,7 +401,7 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
         (
             {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codl}"},
             "",
-            ":4: bottleneck.queue: found 'codl'; allowed: fifo, red",
+            ":4: bottleneck.queue: found 'codl'; allowed: fifo, bfifo, red",
         ),
         (
             {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codel, params: {min: 3p}}"},
