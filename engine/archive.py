@@ -18,11 +18,10 @@ from rocrate.rocrate import ROCrate
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.provenance import commit
+from engine.verify import RUNS
 from images.cache import file_digest
 from scenarios import STUDY
 
-RUNS = "runs"
-STUDIES = Path("workflows/studies")
 _TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 _PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),

@@ -12,13 +12,15 @@ from typing import Any
 import yaml
 
 from engine import images
-from engine.archive import RUNS, STUDIES
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images.cache import file_digest
 from scenarios import scenario_files
 from scenarios.resolve import Cell, expand, resolve
 
+# folders of an archive, which engine.archive writes
+RUNS = "runs"
+STUDIES = Path("workflows/studies")
 _METADATA = "ro-crate-metadata.json"
 _OF_THE_ENGINE = (
     "backend",

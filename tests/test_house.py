@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,3 +43,41 @@ def test_what_runs_in_a_guest_knows_nothing_of_the_host() -> None:
     for file in (ROOT / "engine" / "guest").rglob("*.py"):
         own = [name for name in imported(file) if name.partition(".")[0] in PACKAGES]
         assert all(name.startswith(("engine.guest.", "topologies.")) for name in own), file
+
+
+ONLY_WHAT_THE_WHEEL_ASKS_FOR = """\
+import sys
+from importlib.metadata import packages_distributions, requires
+from packaging.requirements import Requirement
+
+allowed, due = {"ledbat-testbed"}, ["ledbat-testbed"]
+while due:
+    for line in requires(due.pop()) or []:
+        one = Requirement(line)
+        name = one.name.lower().replace("_", "-")
+        if (one.marker is None or one.marker.evaluate({"extra": ""})) and name not in allowed:
+            allowed.add(name)
+            due.append(name)
+others = {
+    module
+    for module, names in packages_distributions().items()
+    if not allowed & {name.lower().replace("_", "-") for name in names}
+}
+for module in [name for name in sys.modules if name.partition(".")[0] in {*others, "packaging"}]:
+    del sys.modules[module]
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in others:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Refuse())
+import engine.cli
+import analysis.__main__
+"""
+
+
+def test_the_wheel_asks_for_all_that_its_command_imports() -> None:
+    command = [sys.executable, "-c", ONLY_WHAT_THE_WHEEL_ASKS_FOR]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
