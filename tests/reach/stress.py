@@ -1,8 +1,9 @@
 """Runs in a machine with several processors, until PACKETS have crossed its loopback: connections that come and go,
 with loss and reordering, that change their congestion control at any moment, and settings that change meanwhile.
 
-Prints one line of JSON: packets, seconds, changes of control, what the kernel complained about, and whether the module
-could be removed at the end.
+Prints one line of JSON: packets, seconds, changes of control, what the kernel complained about since the module was
+loaded, whether the module could be removed at the end, and whether the kernel then still checked how locks are taken:
+it stops at its first complaint about them.
 """
 
 import json
@@ -19,7 +20,7 @@ from pathlib import Path
 
 MODULE = "/opt/modules/tcp_ledbat.ko"
 COMPLAINT = re.compile(
-    r"BUG|WARNING|Oops|soft lockup|hung task|corruption|Poison|Redzone|general protection|Call Trace"
+    r"BUG|WARNING|INFO: |Oops|soft lockup|hung task|corruption|Poison|Redzone|general protection|Call Trace"
 )
 CONNECTIONS = 12
 PORT = 6000
@@ -79,9 +80,15 @@ def complaints():
     return [line for line in run("dmesg --notime").splitlines() if COMPLAINT.search(line)]
 
 
-def main():
-    """Run until enough packets have crossed."""
-    wanted = int(sys.argv[1])
+def locks_are_checked():
+    """Whether lockdep, if this kernel has it, is still at work."""
+    state = Path("/proc/lockdep_stats")
+    return state.exists() and bool(re.search(r"debug_locks: +1$", state.read_text(), re.MULTILINE))
+
+
+def main(wanted):
+    """Run until enough packets have crossed; return what is printed."""
+    run("dmesg --clear")
     run(f"insmod {MODULE} instance=mirror:ledbatpp,target_us=20000")
     run("ip link set lo up mtu 1500")
     run("ethtool -K lo tso off gso off gro off")
@@ -114,9 +121,8 @@ def main():
         if not removed:
             break
         time.sleep(0.5)
-    outcome |= {"complaints": complaints(), "removed": not removed}
-    print(json.dumps(outcome), flush=True)
+    return outcome | {"complaints": complaints(), "removed": not removed, "locks_are_checked": locks_are_checked()}
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(main(int(sys.argv[1]))), flush=True)
