@@ -22,7 +22,7 @@ from engine.errors import EngineError
 from engine.exec_packages import Lab
 from engine.images import Images
 from engine.interrupt import Terminated
-from engine.progress import sign_of_life
+from engine.progress import Stage, sign_of_life
 from engine.sandbox import STAGE, Limits
 from images.cache import tree_digest
 
@@ -38,6 +38,7 @@ _SPIN_NS = 100_000  # what reading the clock takes a program that does nothing e
 _LEFT_FOLDERS = {"files", "elsewhere", "logs"}
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
 _LIMITS = Limits()
+_STAGES = (Stage(sys.maxsize, "while the script ran"),)
 _LOOK_S = 0.05
 _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
@@ -203,7 +204,7 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
         channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
         command = launch.command(lab.images, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen(lab))
         try:
-            status = watch.run(command, folder, _LIMITS, descriptors, lab.images.kernel)
+            status = watch.run(command, folder, _LIMITS, descriptors, lab.images.kernel, _STAGES)
             said = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)

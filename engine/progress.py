@@ -7,8 +7,9 @@ passes slower than `CREEP` for a minute is suspicious, and whether the guest eve
 
 A guest that has to share its CPU with others may seem to do so. It is judged once it has had enough CPU time.
 
-Before the zero of its scenario a guest with many hosts hardly idles, as it starts program after program. There each new
-program counts as progress.
+While it builds a network of many hosts, a guest hardly idles, as it starts program after program. Before the zero of a
+scenario, and in a script, each new program counts as progress; for so much CPU time, since a loop in a shell starts
+programs as well.
 
 All of this is read from the guest's memory: its kernel's clock, when it last idled, how many processes it has had.
 """
@@ -32,6 +33,9 @@ STANDSTILL_S = 60.0
 
 CREEP = 0.5
 """Virtual seconds per wall second; with a program that polls, 0.02 to 0.3 of them pass."""
+
+STARTING_CPU_S = 600.0
+"""CPU time for which new programs count as progress while virtual time does not pass."""
 
 _LEAST_CPU = 0.5  # of STANDSTILL_S: a guest that never idles takes a whole CPU, unless it has to share it
 _LONGEST_LOOK_S = 1.0  # looks further apart do not count: this process, or the machine, was stopped
@@ -69,7 +73,7 @@ class Progress:
     """The progress of a guest: process `top` and those below it, with this run folder and console.
 
     `kernel` is User-Mode Linux as built; if it is None, only the guest's signs of life count. `before` are the stages
-    before the scenario's zero.
+    in which new programs count as progress.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Progress:
         )
         self._asks = kernel is not None
         self._looked_s = time.monotonic()
+        self._moved_ns, self._moved_cpu_s = 0, 0.0
         self._begin(None, Instant())
 
     def _begin(self, sign_ns: int | None, at: Instant) -> None:
@@ -102,8 +107,7 @@ class Progress:
         self._looked_s = now_s
         sign_ns, at = sign_of_life(self._folder), self._instant(kernel)
         passed_s = self._passed_s(sign_ns, at.now_ns)
-        starts_programs = self._stage(at) is not None and at.forks != self._began.forks
-        if passed_s is None or passed_s >= CREEP * STANDSTILL_S or starts_programs:
+        if passed_s is None or passed_s >= CREEP * STANDSTILL_S or self._starts_programs(at):
             self._begin(sign_ns, at)
             return None
         half = self._watched_s > STANDSTILL_S / 2
@@ -121,6 +125,14 @@ class Progress:
         self._begin(sign_ns, at)
         return wrong
 
+    def _starts_programs(self, at: Instant) -> bool:
+        if at.now_ns is None or self._stage(at) is None or at.forks == self._began.forks:
+            return False
+        used_cpu_s = cpu_s(self._top)
+        if (at.now_ns - self._moved_ns) / 1e9 >= CREEP * STANDSTILL_S:
+            self._moved_ns, self._moved_cpu_s = at.now_ns, used_cpu_s
+        return used_cpu_s - self._moved_cpu_s < STARTING_CPU_S
+
     def _passed_s(self, sign_ns: int | None, now_ns: int | None) -> float | None:
         """Return the virtual seconds since this minute of watching began; None: unknown, but something moved."""
         if now_ns is not None:
@@ -128,7 +140,7 @@ class Progress:
         return 0.0 if sign_ns == self._sign_ns else None
 
     def _stage(self, at: Instant) -> Stage | None:
-        """Return its stage before the scenario's zero; None: that has passed, or is unknown."""
+        """Return its stage in which new programs count; None: these have passed, or it is unknown."""
         now_ns = at.now_ns
         return None if now_ns is None else next((stage for stage in self._before if now_ns < stage.until_ns), None)
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from engine import cpu_claims, images, progress, usage, watch
+from engine import cpu_claims, exec_script, images, progress, usage, watch
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage
 
 PROBE = '    outcome["probe"] = probe.probe('
+COMPUTES = ["python3", "-I", "-S", "-c", "sum(range(10**6))"]
 BULK, WORDS = "engine/guest/kernel_tcp.py", "[_BULK, *map(str, words)]"
 
 
@@ -81,9 +82,29 @@ def test_a_guest_that_starts_many_programs_before_zero_goes_on(
     """As on a loaded machine with many hosts: no time passes, nothing idles, and yet it gets on."""
     monkeypatch.setattr(progress, "STANDSTILL_S", 1.0)
     monkeypatch.setattr(progress, "CREEP", 1e9)
-    words = ["python3", "-I", "-S", "-c", "sum(range(10**6))"]
-    sabotage("engine/guest/agent.py", PROBE, f"    for _ in range(100): subprocess.run({words}, check=True)\n{PROBE}")
+    many = f"for _ in range(100): subprocess.run({COMPUTES}, check=True)"
+    sabotage("engine/guest/agent.py", PROBE, f"    {many}\n{PROBE}")
     assert execute(cell, 1, tmp_path)["wall_s"] > progress.STANDSTILL_S
+
+
+def test_a_script_that_starts_many_programs_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose network has many hosts."""
+    monkeypatch.setattr(progress, "STANDSTILL_S", 1.0)
+    monkeypatch.setattr(progress, "CREEP", 1e9)
+    script = f"import subprocess\nfor _ in range(100): subprocess.run({COMPUTES}, check=True)\n"
+    (tmp_path / "many.py").write_text(script)
+    order = exec_script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    assert exec_script.run(order, tmp_path / "results", echo=False)["exit_status"] == 0
+
+
+def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "STANDSTILL_S", 1.0)
+    monkeypatch.setattr(progress, "CREEP", 1e9)
+    monkeypatch.setattr(progress, "STARTING_CPU_S", 2.0)
+    (tmp_path / "many.py").write_text(f"import subprocess\nwhile True: subprocess.run({COMPUTES})\n")
+    order = exec_script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3"):
+        exec_script.run(order, tmp_path / "results", echo=False)
 
 
 def test_asking_who_runs_disturbs_nothing(
