@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
     executing = commands.add_parser("exec", help="a Mininet script of yours, unmodified, in virtual time")
     started = executing.add_mutually_exclusive_group(required=True)
-    started.add_argument("script", nargs="?", help="a Python script that uses Mininet")
+    started.add_argument("script", nargs="?", help="a script that uses Mininet, in Python or *.sh")
     started.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a module instead, and its arguments"
     )

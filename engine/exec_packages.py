@@ -56,7 +56,7 @@ def named_by(script: Path | None, folder: Path) -> tuple[str, ...]:
         EngineError: there is no such script, or the header is not what PEP 723 says.
     """
     if script and not script.is_file():
-        raise EngineError(f"{script}: no such file; allowed: a Python script that uses Mininet")
+        raise EngineError(f"{script}: no such file; allowed: a script that uses Mininet, in Python or *.sh")
     header = _HEADER.search(script.read_text(errors="replace")) if script else None
     if header:
         text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in header["lines"].splitlines(True))

@@ -73,10 +73,11 @@ class Order:
 
 
 def command_of(script: Path, folder: Path) -> tuple[str, str]:
-    """How the guest starts a script: under the name that was typed when it lies in the working folder."""
+    """How the guest starts a script, in Python or `.sh`: by its path in the working folder when it lies there."""
     resolved = script.resolve()
     inside = resolved.is_relative_to(folder)
-    return "python3", str(resolved.relative_to(folder)) if inside else f"/script/{resolved.name}"
+    program = "bash" if script.suffix == ".sh" else "python3"
+    return program, str(resolved.relative_to(folder)) if inside else f"/script/{resolved.name}"
 
 
 def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) -> dict[str, Any]:
