@@ -44,7 +44,7 @@ test: host debug-images lab-images  ## all tests, a process per processor; a fil
 	@$(PYTHON) -m engine.doctor --install-for-tests
 	$(BIN)/pytest --numprocesses logical --dist loadfile
 
-test-reach: host images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
+test-reach: host images lab-images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
 	$(BIN)/pytest -rs tests/reach
 
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/

@@ -195,6 +195,8 @@ for kind, options in {
     WHERE[kind] = f"10.1.{net_number}.3"
     tell(kind, ALIVE)
 print("nft:", "chain" in one.cmd("nft 'add table inet t; add chain inet t c; list ruleset'"))
+for rule in ("-p tcp -j REJECT --reject-with tcp-reset", "-p udp -j REJECT", "-j CT --notrack -t raw"):
+    print("rule:", one.cmd("iptables -A OUTPUT -d 10.9.9.9 " + rule) == "")
 print("vrf:", one.cmd("ip link add blue type vrf table 10") == "")
 for kind in ("wireguard", "bond", "team", "dummy", "ip6gre remote fd00::3", "sit remote 10.0.0.3"):
     print("device:", one.cmd(f"ip link add new-{kind[:3]} type {kind}") == "")
