@@ -201,6 +201,13 @@ def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None
     assert height(svg) < height(narrow)
 
 
+def test_the_axis_of_a_single_value_tells_where_it_is(runs: Path, tmp_path: Path) -> None:
+    values = [{"label": "one", "measure": "4.41", "cell": "buffer=20p"}]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "score", "values": values}) == 0
+    assert ">4<" not in svg_of(tmp_path)
+    assert ">4.4<" in svg_of(tmp_path)
+
+
 def test_a_group_of_values_without_a_number_is_left_out(runs: Path, tmp_path: Path) -> None:
     here = {"label": "here: first", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"}
     never = {"label": "never: second", "measure": "cwnd('tcp').first_time_above(99)", "cell": "buffer=20p"}

@@ -39,7 +39,10 @@ class ValuesBySeed:
         self._rows = _in_shown_groups([_row(one, by_name, self._unit) for one in figure.children("values")])
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         known = [value for value in drawn if value is not None]
-        self._ends = [min(known, default=0), max(known, default=1)]
+        least, most = min(known, default=0), max(known, default=1)
+        # a single number needs an axis around it, whose numbers tell where it is
+        margin = (abs(least) / 10 or 1) if least == most else 0
+        self._ends = [least - margin, most + margin]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
