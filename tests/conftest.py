@@ -1,11 +1,15 @@
 """For all tests: each one ends, and programs that it starts can be interrupted, however pytest was started."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
 import pytest
+
+from engine import images
+from images import programs
+from images.cache import Store, default_root
 
 LIMIT_S = 900.0
 """Of a test with its fixtures; the longest build programs. Those of tests/reach take longer."""
@@ -43,3 +47,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], None]:
+    """Builds a program under test, if necessary, into the cache that runs use. A test builds what it needs itself."""
+
+    def build(name: str) -> None:
+        programs.build(Store(default_root()), print, name)
+        images.program.cache_clear()
+
+    return build

@@ -1,5 +1,6 @@
 """Who is it? The kind of a sender's controller, of modelled senders and of real ones."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -130,7 +131,8 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
     }
 
 
-def test_losses_that_cut_no_window_tell_a_measured_rate(tmp_path: Path) -> None:
+def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str], None], tmp_path: Path) -> None:
+    program("udp-cbr")
     scenario = tmp_path / "trial" / "disturbed.yaml"
     scenario.parent.mkdir()
     scenario.write_text(DISTURBED)

@@ -1,6 +1,7 @@
 """The observer against what the senders themselves log, and against the queue, on runs of real guests."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,7 @@ from analysis.capture.columns import write_columns
 from analysis.observer.flight import Cause
 from analysis.observer.lone import report
 from analysis.run import Run
-from engine import images
 from engine.run import execute, run_folder
-from images import programs
-from images.cache import Store, default_root
 from scenarios.resolve import expand
 from tests.trial import trial
 
@@ -38,9 +36,8 @@ cases:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    programs.build(Store(default_root()), print, "libutp")
-    images.program.cache_clear()
+def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    program("libutp")
     folder = tmp_path_factory.mktemp("observed")
     found = {}
     for cell in expand(trial(folder, SCENARIO), "full"):

@@ -8,8 +8,8 @@ import pytest
 
 from engine import images
 from engine.images import PROJECT
-from images import index, programs
-from images.cache import Store, default_root
+from images import index
+from images.cache import default_root
 from scenarios import implementations
 from tests.trial import trial
 
@@ -70,14 +70,3 @@ def own_implementations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.setattr(implementations, "IMPLEMENTATIONS", folder)
     images.program.cache_clear()
     return folder
-
-
-@pytest.fixture
-def program() -> Callable[[str], None]:
-    """Builds a program under test, if necessary, into the cache that runs use."""
-
-    def build(name: str) -> None:
-        programs.build(Store(default_root()), print, name)
-        images.program.cache_clear()
-
-    return build

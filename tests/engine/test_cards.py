@@ -1,13 +1,12 @@
 """A host's own network card and socket buffers limit what they should."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.run import execute
-from images import programs
-from images.cache import Store, default_root
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
 from tests.trial import trial
@@ -32,9 +31,9 @@ captures: []
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Summaries by case."""
-    programs.build(Store(default_root()), print, "udp-cbr")
+    program("udp-cbr")
     folder = tmp_path_factory.mktemp("cards")
     cells = expand(trial(folder, SCENARIO), "full")
     return {cell.name.removeprefix("case="): execute(cell, 1, folder) for cell in cells}

@@ -1,6 +1,7 @@
 """Short MTUs, black holes and policers are on packets what a scenario says of them."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -8,8 +9,6 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from engine.run import execute, run_folder
-from images import programs
-from images.cache import Store, default_root
 from scenarios.resolve import expand
 from tests.trial import trial
 
@@ -44,9 +43,9 @@ Found = dict[str, tuple[dict[str, Any], pl.DataFrame]]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> Found:
     """By case: the summary, and all packets."""
-    programs.build(Store(default_root()), print, "udp-cbr")
+    program("udp-cbr")
     folder = tmp_path_factory.mktemp("filters")
     runs = {}
     for cell in expand(trial(folder, SCENARIO), "full"):

@@ -4,6 +4,7 @@ A stream of 2500 packets a second crosses an otherwise empty path; each packet i
 """
 
 import json
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -14,8 +15,6 @@ from numpy.typing import NDArray
 
 from analysis.capture.columns import write_columns
 from engine.run import execute, run_folder
-from images import programs
-from images.cache import Store, default_root
 from scenarios.resolve import expand
 from tests.trial import trial
 
@@ -51,9 +50,9 @@ Delays = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Run folders by case, with columns."""
-    programs.build(Store(default_root()), print, "udp-cbr")
+    program("udp-cbr")
     folder = tmp_path_factory.mktemp("links")
     found = {}
     for cell in expand(trial(folder, SCENARIO), "full"):

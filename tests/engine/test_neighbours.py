@@ -1,5 +1,6 @@
 """What a home does beside its downloads, in real runs: video, a game and names that are looked up."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,8 +8,6 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine.run import execute, run_folder
-from images import programs
-from images.cache import Store, default_root
 from scenarios.resolve import expand
 from tests.trial import trial
 
@@ -32,10 +31,10 @@ captures: [sender, receiver]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, Any]]:
+def ran(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, Any]]:
     """The run, and its summary."""
     for name in ("video", "udp-cbr", "dns"):
-        programs.build(Store(default_root()), print, name)
+        program(name)
     folder = tmp_path_factory.mktemp("neighbours")
     (cell,) = expand(trial(folder, SCENARIO), "full")
     summary = execute(cell, 1, folder)

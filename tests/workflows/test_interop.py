@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,6 @@ import pytest
 from analysis import interop as judge
 from engine.cli import main
 from engine.interop import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
-from images import programs
-from images.cache import Store, default_root
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -162,9 +161,9 @@ def test_a_real_matrix(tmp_path: Path) -> None:
     assert all((tmp_path / "tcp-cubic" / capture).exists() for one in results for capture in one["captures"])
 
 
-def test_real_scripts(tmp_path: Path) -> None:
+def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
     """libutp passes one, and fails two as docs/interop.md says."""
-    programs.build(Store(default_root()), print, "libutp")
+    program("libutp")
     command = [Path(sys.executable).parent / "testbed", "interop", "libutp", "--into", tmp_path]
     chosen = ["gap", "fast-retransmission", "unknown-extension"]
     done = subprocess.run(
