@@ -27,24 +27,23 @@ _TICK_NS = 64
 class FilteredLink(ImpairedLink):
     """A link that silently drops packets longer than `black_hole_bytes`, and what exceeds `policed_bps`.
 
-    The policer is a token bucket of `policed_burst_bytes` without a queue; 0 bit/s: there is none. A `fresh` one is put
-    on an interface that had no filters.
+    The policer is a token bucket of `policed_burst_bytes` without a queue; 0 bit/s: there is none.
     """
 
     black_hole_bytes: int = ANY_LENGTH_BYTES
     policed_bps: int = 0
     policed_burst_bytes: int = 0
-    fresh: bool = True
 
     ASKED: ClassVar = (*ImpairedLink.ASKED, (QDISC, _CLSACT), (FILTER, _BLACK_HOLE), (FILTER, _POLICER))
 
     def change(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that turn another link on `interface` into this one, in place."""
-        first = [f"qdisc add dev {interface} clsact"] if self.fresh else []
         policing = f"rate {self.policed_bps}bit burst {self.policed_burst_bytes}" if self.policed_bps else "mtu 65535"
         longest = f"mtu {self.black_hole_bytes + ETHERNET_HEADER_BYTES}"
         filters = (_filter(interface, _BLACK_HOLE, longest), _filter(interface, _POLICER, policing))
-        return [*super().change(interface), *first, f"filter del dev {interface} egress", *filters]
+        # `replace` lets a clsact be that is there
+        place = (f"qdisc replace dev {interface} clsact", f"filter del dev {interface} egress")
+        return [*super().change(interface), *place, *filters]
 
     def values(self) -> Parts:
         """Return what the kernel must answer to `ASKED` when this is in force."""

@@ -178,8 +178,6 @@ def shaping(values: Mapping[str, Any]) -> Shaping:
 
 def changed(now: Any, values: Mapping[str, Any]) -> Any:
     """Return a shaping with other values of some fields, which a plain link may lack."""
-    if "fresh" in vars(now):
-        return replace(now, **values, fresh=False)
     if set(values) <= vars(now).keys():
         return replace(now, **values)
     from topologies import impairments  # late: see `bottleneck`

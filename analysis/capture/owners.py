@@ -25,8 +25,9 @@ class Owners:
         self._of_port = np.full(1 << 16, STRANGER, np.int16)
         self._of_port[[flow.port for flow in flows]] = np.arange(len(flows))
         self._addresses = np.array([*(flow.address for flow in flows), 0], np.uint32)  # the last: of strangers
-        self._asking = np.empty(0, np.uint64)  # addresses and UDP ports that asked, and which flows they asked for
-        self._asked = np.empty(0, np.int16)
+        # addresses and UDP ports that asked, sorted, and which flows they asked for; no end is as great as the last
+        self._asking = np.array([np.iinfo(np.uint64).max], np.uint64)
+        self._asked = np.array([STRANGER], np.int16)
 
     def of(self, packets: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
         """Give `flow` (a name) and `forward` (data goes there, ACKs come back) of each packet; null for strangers."""
@@ -55,15 +56,15 @@ class Owners:
         ends = _ends(packets.filter(asking), "src", "sport")
         unknown = ~np.isin(ends, self._asking)
         new, first = np.unique(ends[unknown], return_index=True)
-        self._asking = np.append(self._asking, new)
-        self._asked = np.append(self._asked, data[asking][unknown][first])
+        places = np.searchsorted(self._asking, new)
+        self._asking = np.insert(self._asking, places, new)
+        self._asked = np.insert(self._asked, places, data[asking][unknown][first])
 
     def _by_sender(self, packets: pl.DataFrame, address: str, port: str, other: str) -> NDArray[np.int16]:
         """Give the number of the flow that one end asked for, if the other end has its receiver's address."""
-        flows = np.full(len(packets), STRANGER, np.int16)
         ends = _ends(packets, address, port)
-        for end, flow in zip(self._asking, self._asked, strict=True):
-            flows[ends == end] = flow
+        places = np.searchsorted(self._asking, ends)
+        flows = np.where(self._asking[places] == ends, self._asked[places], np.int16(STRANGER))
         return np.where(self._addresses[flows] == packets[other].to_numpy(), flows, np.int16(STRANGER))
 
 

@@ -81,8 +81,6 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
         outcome["counters"]["cards"] = {
             host: queued.pop(host) | {"refused_datagrams": count} for host, count in refused.items()
         }
-    if filtered := audit.refused(net):
-        outcome["counters"]["refused"] = filtered
     if running.failure:
         raise RuntimeError(running.failure)
     relays.check()
@@ -91,8 +89,10 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     audit.check_relays(run["network"]["relays"].values(), counters)
     audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
-    audit.check_qdiscs(audit.shaped(net), "at the end")
-    audit.check_paths(net, _changed(run, "loss_ppm"))
+    readings = audit.check_qdiscs(audit.shaped(net), "at the end")
+    audit.check_paths(readings, _changed(run, "loss_ppm"))
+    if refused := audit.refused(readings):
+        outcome["counters"]["refused"] = refused
     outcome["audit"] = (
         "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
         "the kernel's queueing disciplines are the scenario's"

@@ -161,15 +161,16 @@ def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
                 raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")
 
 
-def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
-    """Compare the kernel's account of shaped interfaces with the scenario at this instant.
+def check_qdiscs(interfaces: Iterable[Any], when: str) -> Counters:
+    """Compare the kernel's account of shaped interfaces with the scenario at this instant, and return it by name.
 
     Raises:
         AuditError: they differ.
     """
+    readings: Counters = {}
     for interface in interfaces:
         try:
-            found = interface.read_shaping()
+            readings[interface.name] = found = interface.read_shaping()
         except OSError as error:
             raise AuditError(f"audit: {when}: {error.strerror}") from None
         for what, expected in interface.egress.values().items():
@@ -177,6 +178,7 @@ def check_qdiscs(interfaces: Iterable[Any], when: str) -> None:
                 raise AuditError(
                     f"audit: {when}: {what} of {interface.name} is {found.get(what, 0)}, the scenario says {expected}"
                 )
+    return readings
 
 
 def check_mtus(net: Any, changes: Iterable[dict[str, Any]], when: str) -> None:
@@ -197,22 +199,20 @@ def check_mtus(net: Any, changes: Iterable[dict[str, Any]], when: str) -> None:
                 )
 
 
-def refused(net: Any) -> dict[str, int]:
+def refused(readings: Counters) -> dict[str, int]:
     """Return how many packets the filters of links have dropped, by interface."""
-    found = {interface.name: interface.read_shaping().get("refused_pkts") for interface in shaped(net)}
-    return {name: count for name, count in found.items() if count is not None}
+    return {name: found["refused_pkts"] for name, found in readings.items() if "refused_pkts" in found}
 
 
-def check_paths(net: Any, lossy: set[str]) -> None:
+def check_paths(readings: Counters, lossy: set[str]) -> None:
     """Check that packets were lost at random only at the interfaces in `lossy`.
 
     Raises:
         AuditError: packets were lost elsewhere.
     """
-    for interface in shaped(net):
-        lost_pkts = interface.read_shaping().get("lost_pkts", 0)
-        if lost_pkts and interface.name not in lossy:
-            raise AuditError(f"audit: {lost_pkts} packets were lost at {interface.name}, on a path without loss")
+    for name, found in readings.items():
+        if (lost_pkts := found.get("lost_pkts", 0)) and name not in lossy:
+            raise AuditError(f"audit: {lost_pkts} packets were lost at {name}, on a path without loss")
 
 
 def shaped(net: Any) -> Iterator[Any]:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * TCP Nice after Venkataramani, Kokku and Dahlin, "TCP Nice: A Mechanism for
- * Background Transfers", OSDI 2002, section 3.2. It is Vegas with an earlier
- * and stronger reaction: a packet whose round-trip time is above the smallest
- * by more than a tenth of the range seen so far counts as delayed. If more
- * than half of the window is delayed in a round, the window is halved, below
- * one packet, too. Otherwise Vegas decides. The numbers are the defaults of
- * section 5.
+ * Background Transfers", OSDI 2002. It is Vegas with an earlier and stronger
+ * reaction: a packet whose round-trip time is above the smallest by more than
+ * a tenth of the range seen so far counts as delayed. If more than half of the
+ * window is delayed in a round, the window is halved, below one packet, too.
+ * Otherwise Vegas decides. The tenth and the half are those of the paper's
+ * experiments.
  *
- * A window below one packet is a window of one whose packets are paced, down
- * to one packet in 48 round trips. A round without congestion ends that. Vegas
+ * Chosen here: a window below one packet is a window of one whose packets are
+ * paced (the paper's prototype waits for several round-trip times), down to
+ * one packet in 48 round trips; a round without congestion ends that. Vegas
  * keeps two to four packets in the queue, as that of Linux does.
  */
 #include <linux/module.h>
