@@ -17,6 +17,7 @@ from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
 TRANSFER_BYTES = 1_000_000
+ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 s
 NOT_SUPPORTED = 127
 FILE = "check.json"
 FORMAT = 1
@@ -150,10 +151,10 @@ def _wrong_payload(logs: Path) -> str | None:
 
 def _endless(cell: Cell, into: Path) -> str | None:
     def change(flow: dict[str, Any]) -> None:
-        flow["stop_ns"] = 5_000_000_000
+        flow["stop_ns"] = ENDLESS_NS
 
     try:
-        execute(_changed(cell, change, duration_ns=6_000_000_000), _SEED, into)
+        execute(_changed(cell, change, duration_ns=ENDLESS_NS + 1_000_000_000), _SEED, into)
     except EngineError as error:
         return str(error)
     return None
