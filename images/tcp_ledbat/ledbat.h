@@ -73,6 +73,21 @@ struct ledbat_variant {
 extern struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS];
 extern unsigned int ledbat_total;	/* of both */
 
+/*
+ * Answer to TCP_CC_INFO. The first word is zero, which INET_DIAG_VEGASINFO
+ * readers such as ss take for "not in use", so that they do not mistake the
+ * rest for Vegas' numbers.
+ */
+struct ledbat_info {
+	u32	zero;
+	/* modulo 2^32: only differences have a meaning */
+	u32	base_delay_us;
+	u32	current_delay_us;
+	u32	queuing_delay_us;
+	u32	target_us	: 24,
+		source		: 8;	/* enum ledbat_source */
+};
+
 /* The state of a socket, at most ICSK_CA_PRIV_SIZE bytes. */
 struct ledbat {
 	struct ledbat_delay *delay;	/* NULL: no memory for it */
@@ -93,6 +108,7 @@ struct ledbat {
 	u32	rtt_us;			/* ledbat_mdvar: of the newest ACK */
 	u32	slow_us;		/* ledbatpp.c: slowdown's length */
 	u64	next_slow_us;		/* ledbatpp.c: when one is due */
+	struct ledbat_info info;
 };
 
 /* settings.c */
@@ -114,6 +130,7 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 			s32 *sample_us);
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
 void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+void ledbat_report(struct ledbat *ca);
 u32 ledbat_known_queuing_us(const struct ledbat *ca);
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
 void ledbat_add_credit(struct sock *sk, s64 credit_us);

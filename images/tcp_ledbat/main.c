@@ -26,21 +26,6 @@
 
 #include "ledbat.h"
 
-/*
- * Answer to TCP_CC_INFO. The first word is zero, which INET_DIAG_VEGASINFO
- * readers such as ss take for "not in use", so that they do not mistake the
- * rest for Vegas' numbers.
- */
-struct ledbat_info {
-	u32	zero;
-	/* modulo 2^32: only differences have a meaning */
-	u32	base_delay_us;
-	u32	current_delay_us;
-	u32	queuing_delay_us;
-	u32	target_us	: 24,
-		source		: 8;	/* enum ledbat_source */
-};
-
 #define LEDBAT_INIT_CWND	2	/* RFC 6817, LEDBAT++ */
 
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk)
@@ -157,12 +142,13 @@ static u16 ledbat_now(const struct tcp_sock *tp)
 
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
-	const struct ledbat *ca = inet_csk_ca(sk);
+	struct ledbat *ca = inet_csk_ca(sk);
 	s32 sample_us;
 
 	if (ledbat_take_sample(sk, sample, &sample_us))
 		ledbat_update_current(ca->delay, sample_us,
 				      ledbat_now(tcp_sk(sk)));
+	ledbat_report(ca);
 }
 
 /* The same, after forgetting samples older than an RTT. */
@@ -176,6 +162,22 @@ void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 				  min_t(u32, (tp->srtt_us >> 3 >> 10) + 1,
 					U16_MAX));
 	ledbat_pkts_acked(sk, sample);
+}
+
+/* After each ACK and at set-up: what ledbat_get_info() answers from now on. */
+void ledbat_report(struct ledbat *ca)
+{
+	const struct ledbat_delay *delay = ca->delay;
+	const struct ledbat_base *base;
+
+	ca->info.target_us = ca->target_us;
+	if (!delay)
+		return;
+	base = ledbat_base_of(delay);
+	ca->info.base_delay_us = delay->first_sample + base->smallest_us;
+	ca->info.current_delay_us = delay->first_sample + delay->current_us;
+	ca->info.queuing_delay_us = ledbat_queuing_delay_us(delay);
+	ca->info.source = delay->source;
 }
 
 /* Without a sample the queue counts as empty. */
@@ -311,8 +313,9 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
-	/* NULL, or left by an init before the connection was established */
-	struct ledbat_delay *delay = ca->delay;
+	/* set-up of an accepted connection must not sleep */
+	struct ledbat_delay *delay = kzalloc(sizeof(*delay),
+					     GFP_ATOMIC | __GFP_NOWARN);
 
 	memset(ca, 0, sizeof(*ca));
 	ca->target_us = ledbat_setting_of(sk, LEDBAT_TARGET_US);
@@ -320,11 +323,6 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	ca->slow_start = ledbat_setting_of(sk, LEDBAT_SLOW_START);
 	ca->round_end = tp->snd_una - 1;
 
-	/* set-up of an accepted connection must not sleep */
-	if (delay)
-		memset(delay, 0, sizeof(*delay));
-	else
-		delay = kzalloc(sizeof(*delay), GFP_ATOMIC | __GFP_NOWARN);
 	if (delay) {
 		delay->slots = ledbat_setting_of(sk, LEDBAT_BASE_HISTORY);
 		delay->filter = ledbat_setting_of(sk, LEDBAT_CURRENT_FILTER);
@@ -334,6 +332,7 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 		delay->bounded = ledbat_variant_of(sk)->standard;
 	}
 	ca->delay = delay;
+	ledbat_report(ca);
 
 	/* during a recovery the window moves towards the threshold */
 	ca->reno_ssthresh = tp->snd_ssthresh;
@@ -381,28 +380,22 @@ void ledbat_release(struct sock *sk)
 		WRITE_ONCE(tp->snd_ssthresh, ca->reno_ssthresh);
 }
 
+/*
+ * Asked without the socket's lock. Meanwhile another thread may change the
+ * control, and the state is that of another one: a pointer in it must not be
+ * followed.
+ */
 size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 		       union tcp_cc_info *info)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
-	const struct ledbat_delay *delay = ca->delay;
-	struct ledbat_info answer = { .target_us = ca->target_us };
 
-	BUILD_BUG_ON(sizeof(answer) > sizeof(*info));
+	BUILD_BUG_ON(sizeof(ca->info) > sizeof(*info));
 	if (!(ext & BIT(INET_DIAG_VEGASINFO - 1)))
 		return 0;
-	if (delay) {
-		const struct ledbat_base *base = ledbat_base_of(delay);
-
-		answer.base_delay_us = delay->first_sample + base->smallest_us;
-		answer.current_delay_us = delay->first_sample +
-					  delay->current_us;
-		answer.queuing_delay_us = ledbat_queuing_delay_us(delay);
-		answer.source = delay->source;
-	}
 	*attr = INET_DIAG_VEGASINFO;
-	memcpy(info, &answer, sizeof(answer));
-	return sizeof(answer);
+	memcpy(info, &ca->info, sizeof(ca->info));
+	return sizeof(ca->info);
 }
 
 static int __init ledbat_register(void)
@@ -456,5 +449,5 @@ MODULE_ALIAS("tcp_fledbat");
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.5.0");
+MODULE_VERSION("0.5.1");
 MODULE_DESCRIPTION("LEDBAT congestion control");

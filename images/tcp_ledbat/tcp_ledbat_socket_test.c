@@ -493,6 +493,26 @@ static void info(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)words->target_us, 100000U);
 	KUNIT_EXPECT_EQ(test, (u32)words->source, (u32)LEDBAT_ONE_WAY);
 	release(sk);
+
+	/* it takes samples in its own way */
+	sk = old_socket(test, LEDBAT_AINA, 10);
+	sample(sk, 1, 0);
+	ledbat_get_info(sk, ~0, &attr, &answer);
+	KUNIT_EXPECT_EQ(test, words->current_delay_us, BASE_US);
+	release(sk);
+}
+
+/* The socket is not locked, and another control has come meanwhile. */
+static void info_of_another_control(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	union tcp_cc_info answer;
+	int attr;
+
+	release(sk);
+	memset(inet_csk_ca(sk), 0x5a, ICSK_CA_PRIV_SIZE);
+	KUNIT_EXPECT_EQ(test, ledbat_get_info(sk, ~0, &attr, &answer),
+			sizeof(struct ledbat_info));
 }
 
 /* variants.c */
@@ -1198,6 +1218,7 @@ static struct kunit_case socket_cases[] = {
 	CASE("losses", losses),
 	CASE("window-limits", window_limits),
 	CASE("info", info),
+	CASE("info_of_another_control", info_of_another_control),
 	CASE("linear", linear),
 	CASE("an-unused-window-falls", an_unused_window_falls),
 	CASE("counting", counting),

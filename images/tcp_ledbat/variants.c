@@ -230,22 +230,27 @@ static void ledbat_aina_init(struct sock *sk)
 					     GFP_ATOMIC | __GFP_NOWARN);
 }
 
-static void ledbat_aina_pkts_acked(struct sock *sk,
-				   const struct ack_sample *sample)
+static void ledbat_aina_update(const struct sock *sk, s32 sample_us)
 {
 	const struct ledbat *ca = inet_csk_ca(sk);
-	s32 sample_us;
+	const u32 half = tcp_snd_cwnd(tcp_sk(sk)) / 2;
 
-	if (!ledbat_take_sample(sk, sample, &sample_us))
-		return;
 	ca->delay->current_us = sample_us;
 	if (ca->delay->history) {
-		const u32 half = tcp_snd_cwnd(tcp_sk(sk)) / 2;
-
 		ledbat_remember(ca->delay->history, sample_us);
 		ca->delay->current_us = ledbat_smallest_us(ca->delay->history,
 							   max(half, 1U));
 	}
+}
+
+static void ledbat_aina_pkts_acked(struct sock *sk,
+				   const struct ack_sample *sample)
+{
+	s32 sample_us;
+
+	if (ledbat_take_sample(sk, sample, &sample_us))
+		ledbat_aina_update(sk, sample_us);
+	ledbat_report(inet_csk_ca(sk));
 }
 
 /*

@@ -39,7 +39,7 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
     run = json.loads((folder / "run.json").read_text())
     assert run["provenance"]["kernel"]["digest"]
     assert run["implementations"]["tcp-ledbat-draft00"]["congestion_control"] == "ledbat_draft00"
-    assert summary["versions"] == {"tcp-aimd": "0.2.0", "tcp-ledbat-draft00": "0.5.0"}
+    assert summary["versions"] == {"tcp-aimd": "0.2.0", "tcp-ledbat-draft00": "0.5.1"}
     assert str(tmp_path) not in (folder / "run.json").read_text()
     with (folder / "traces" / "events.csv").open() as file:
         assert [int(row["time_ns"]) for row in csv.DictReader(file)] == [2_000_000_000, 3_000_000_000]

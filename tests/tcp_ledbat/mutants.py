@@ -146,7 +146,9 @@ MUTANTS: Final = (
         "false) WRITE_ONCE(tp->snd_ssthresh, ca",
     ),
     Mutant("main.c", "!(ext & BIT(INET_DIAG_VEGASINFO - 1))", "false"),
-    Mutant("main.c", "answer.source = delay->source;", ";"),
+    Mutant("main.c", "ca->info.queuing_delay_us = ledbat_queuing_delay_us(delay);", ";"),
+    Mutant("main.c", "ca->info.source = delay->source;", ";"),
+    Mutant("variants.c", "ledbat_report(inet_csk_ca(sk));", ";"),
     # variants.c
     Mutant("variants.c", "inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder", "true"),
     Mutant("variants.c", "tcp_is_cwnd_limited(sk) ? tcp_slow_start(tp, acked) : 0", "tcp_slow_start(tp, acked)"),
