@@ -88,9 +88,10 @@ def cycles(trace: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return trace[second : last + 1], quiet
 
 
-def rates() -> dict[tuple[str, str], dict[str, Rate]]:
+def rates(timestamps: str = "1ms") -> dict[tuple[str, str], dict[str, Rate]]:
     """By link and one-way delay: what each control reaches."""
     slow = read(HERE / "rates.yaml").data
+    slow = {**slow, "tcp": {**slow["tcp"], "timestamps": timestamps}}
     fast = {**slow, "bottleneck": {**slow["bottleneck"], "buffer": "12500p"}}
     short = {**fast, "duration": "40s", "matrix": {"rate": ["1gbit"], "one_way": ["500us", "5ms"]}}
     long = {**fast, "matrix": {"rate": ["1gbit"], "one_way": ["50ms"]}}
