@@ -77,7 +77,7 @@ def command_of(script: Path, folder: Path) -> tuple[str, str]:
     resolved = script.resolve()
     inside = resolved.is_relative_to(folder)
     program = "bash" if script.suffix == ".sh" else "python3"
-    return program, str(resolved.relative_to(folder)) if inside else f"/script/{resolved.name}"
+    return program, str(resolved.relative_to(folder)) if inside else f"/lab/script/{resolved.name}"
 
 
 def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) -> dict[str, Any]:
@@ -169,8 +169,14 @@ def _boot_arguments(lab: Lab, order: Order, real_time: bool) -> list[str]:
     # off for runs, whose captures it would disturb; a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
     folders = [f"{name}={place}" for name, place in _FOLDERS.items() if place in order.seen(lab)]
-    # on a host, the tunnels that each network namespace begins with are modules that nobody has loaded
-    return [*kept, "fb_tunnels=none", *folders, *([] if real_time else [f"spin={_SPIN_NS}"])]
+    tunnels = [] if _mentions_tunnels(order.beside) else ["fb_tunnels=none"]
+    return [*kept, *tunnels, *folders, *([] if real_time else [f"spin={_SPIN_NS}"])]
+
+
+def _mentions_tunnels(beside: Path) -> bool:
+    """Whether `ip tunnel`, which asks devices like gre0, may be used: on a host its modules bring them at first use."""
+    scripts = (file for pattern in ("*.py", "*.sh") for file in beside.glob(pattern))
+    return any(b"tunnel" in file.read_bytes() for file in scripts if file.is_file())
 
 
 def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:

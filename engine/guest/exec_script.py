@@ -1,7 +1,7 @@
 """Runs a user's Mininet script in the guest, as on a host with Mininet installed, and records how it ended.
 
-The script sees its working folder at /work and its own folder at /script. Both are the user's, read-only, under an
-overlay in memory. Files that the script leaves in /work are copied to /results/files.
+The script sees its working folder at /lab/work and its own folder at /lab/script. Both are the user's, read-only, under
+an overlay in memory. Files that the script leaves in /lab/work are copied to /results/files.
 """
 
 import json
@@ -20,13 +20,15 @@ from engine.guest.clock import now_ns
 from topologies.network import start_switch_daemons
 
 _RESULTS = "/results"
+_LAB = "/lab"  # so that `..` of the working folder is nobody's
 _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overlay
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
+_USERS = (f"{_LAB}/work", f"{_LAB}/script")
 _MOST_TOLD = 100
 _GRACE_S = 10
 _NOBODY_ASKED = re.compile(r"/\.|/tmp/c\d+\.log$")  # caches, and what Mininet writes for each controller
-_ELSEWHERE = ("/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
+_ELSEWHERE = (_LAB, "/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
 # of bash; what it prints is as without this function
 _NOT_FOUND = f"""() {{ echo "command $1" >>{_MISSING}; echo "bash: $1: command not found" >&2; return 127; }}"""
 
@@ -67,10 +69,10 @@ def _show_folders() -> None:
         file.write("\n")
     for name in ("work", "script"):
         base = f"{_LAYERS}/{name}"
-        for folder in (f"/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
+        for folder in (f"{_LAB}/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
             os.makedirs(folder, exist_ok=True)
         _mount("hostfs", parameters[f"TESTBED_{name.upper()}"], f"{base}/lower")
-        _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"/{name}")
+        _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"{_LAB}/{name}")
 
 
 def _mount(kind: str, options: str, place: str) -> None:
@@ -123,7 +125,7 @@ def _become(order: dict[str, Any]) -> None:
         for descriptor in (0, 1, 2):
             os.dup2(output, descriptor)
     os.closerange(3, 64)
-    os.chdir("/work")
+    os.chdir(f"{_LAB}/work")
     # nobody looks at this terminal itself
     environment = {**os.environ, "NO_COLOR": "1", "BASH_FUNC_command_not_found_handle%%": _NOT_FOUND}
     os.execvpe(order["words"][0], order["words"], environment)  # noqa: S606
@@ -158,7 +160,8 @@ def _elsewhere(since_s: float) -> Iterator[str]:
     """Files that the script wrote outside its working folder."""
     until_s = time.time()  # files of the image are of a later date: guests live in 2001
     for top in _ELSEWHERE:
-        for folder, _, names in os.walk(top):
+        for folder, folders, names in os.walk(top):
+            folders[:] = [name for name in folders if f"{folder}/{name}" not in _USERS]
             paths = (os.path.join(folder, name) for name in sorted(names))
             found = (path for path in paths if _is_content(path) and not _NOBODY_ASKED.search(path))
             yield from (path for path in found if since_s <= os.stat(path).st_mtime <= until_s)

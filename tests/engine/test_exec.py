@@ -150,6 +150,7 @@ def test_waiting_by_reading_the_clock_takes_the_time_it_should(tmp_path: Path) -
 
 
 LAB = """\
+import os
 import subprocess
 from mininet.net import Mininet
 from mininet.node import RemoteController
@@ -211,6 +212,8 @@ one.cmd("nonesuch --help; python3 -c 'import absent'")
 RemoteController("c9", ip="127.0.0.1", port=6699)
 subprocess.run("missing-too", shell=True)
 open("/tmp/kept-nowhere", "w").write("!")
+os.makedirs("../results")
+open("../results/table", "w").write("!")
 net.stop()
 """
 
@@ -225,10 +228,19 @@ def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path
     assert "commands not found: missing-too, nonesuch (`testbed exec --deb PACKAGE` adds" in done.stderr
     assert "Python modules not found: absent (" in done.stderr
     assert "controllers that did not answer: 127.0.0.1:6699 (" in done.stderr
-    assert "/tmp/kept-nowhere" in done.stderr
+    assert "/tmp/kept-nowhere" in done.stderr and "/lab/results/table" in done.stderr
     again = execute("--keep-all", "lab.py", folder=tmp_path)
     assert (tmp_path / "results/exec/lab/elsewhere/tmp/kept-nowhere").read_text() == "!"
     assert again.stdout == done.stdout
+
+
+def test_ip_tunnel_finds_the_devices_that_its_modules_bring_on_a_host(tmp_path: Path) -> None:
+    (tmp_path / "lab.sh").write_text(
+        "for mode in gre ipip sit; do\n"
+        "  ip tunnel add one-$mode mode $mode local 10.0.0.1 remote 10.0.0.2 ttl 64 && echo $mode\n"
+        "done\n"
+    )
+    assert execute("lab.sh", folder=tmp_path).stdout == "gre\nipip\nsit\n"
 
 
 @pytest.mark.parametrize(
