@@ -29,6 +29,7 @@ server.cmd(f"tc filter add dev {dev} parent ffff: protocol ip u32 match ip src {
 time.sleep(1)
 print("policed: %.2f Mbit/s" % got(udp(h1, server, "5M", 5201)))
 server.cmd(f"tc qdisc del dev {dev} ingress")
+time.sleep(1)
 
 port = net["s1"].connectionsTo(server)[0][0]
 tc = "tc class add dev %s parent" % port
