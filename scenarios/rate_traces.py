@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_STEPS = 100_000
-"""In a run. Each starts a process, which takes some 10 ms of processor time."""
+"""In a run."""
 
 HEADER = "time_s,rate_bps"
 _LEAST_BPS, _MOST_BPS = 1000, 1_000_000_000

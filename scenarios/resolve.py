@@ -124,7 +124,8 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     for index, trace in enumerate(run.pop("rate_traces", ())):
         source = _random(cell, seed, f"rate_traces[{index}]")
         found = rate_traces.steps(trace, cell.scenario.parent, run["duration_ns"], source)
-        run["events"] += [{"at_ns": at_ns, "on": trace["on"], "rate_bps": rate_bps} for at_ns, rate_bps in found]
+        step = {"on": trace["on"], "traced": True}
+        run["events"] += [{"at_ns": at_ns, **step, "rate_bps": rate_bps} for at_ns, rate_bps in found]
     run["events"] = _end_suspensions(run["events"], run["duration_ns"])
     run["events"].sort(key=lambda event: event["at_ns"])
     _place(run)

@@ -180,7 +180,8 @@ class Network:
             return [self.routes[direction][path] for direction, path in event["path"].items()]
         if event["on"] in self.queues:
             queue = self.queues[event["on"]]
-            return [_change(queue, _values(event, Bottleneck.CHANGEABLE))]
+            traced = {"traced": True} if event.get("traced") else {}
+            return [_change(queue, _values(event, Bottleneck.CHANGEABLE)) | traced]
         return list(self._path_changes(event))
 
     def _path_changes(self, event: Mapping[str, Any]) -> Iterator[Plain]:

@@ -4,13 +4,12 @@ Filters act before the packet is delayed, so what they drop takes no place on th
 full packet of 1500 bytes has 1514.
 """
 
-import math
 import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
 from topologies.impairments import ImpairedLink
-from topologies.shaping import FILTER, QDISC, Parts, attributes_of
+from topologies.shaping import FILTER, QDISC, Parts, attributes_of, bucket_ticks
 
 ETHERNET_HEADER_BYTES = 14
 ANY_LENGTH_BYTES = 1500
@@ -20,7 +19,6 @@ _BLACK_HOLE, _POLICER = 1, 2
 _CLSACT = 0xFFFF0000  # ffff:
 # linux/pkt_cls.h
 _MATCHALL_ACTIONS, _ACTION_OPTIONS, _POLICE, _POLICE_RATE64 = 2, 2, 1, 8
-_TICK_NS = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class FilteredLink(ImpairedLink):
 
     def values(self) -> Parts:
         """Return what the kernel must answer to `ASKED` when this is in force."""
-        burst = _ticks(self.policed_burst_bytes, self.policed_bps) if self.policed_bps else 0
+        burst = bucket_ticks(self.policed_burst_bytes, self.policed_bps) if self.policed_bps else 0
         policer = {"policed_bps": self.policed_bps // 8 * 8, "policed_burst_ticks": burst}
         return {**super().values(), "black_hole_bytes": self.black_hole_bytes, **policer}
 
@@ -65,8 +63,3 @@ def read(priority: int, options: bytes) -> Parts:
 def _filter(interface: str, priority: int, limit: str) -> str:
     where = f"dev {interface} egress protocol all prio {priority} handle {priority}"
     return f"filter add {where} matchall action police {limit} conform-exceed drop/continue"
-
-
-def _ticks(size_bytes: int, rate_bps: int) -> int:
-    """Return the time that a token bucket fills in, in the kernel's ticks, as tc computes it."""
-    return math.floor(1e9 * size_bytes / (rate_bps // 8) / _TICK_NS)

@@ -22,7 +22,7 @@ from mininet.topo import Topo
 from mininet.util import errRun
 
 from topologies.batch import Batch, entered
-from topologies.shaping import Parts, Shaping, changed, read, shaping
+from topologies.shaping import Bottleneck, Parts, Shaping, changed, read, set_rate, shaping
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
@@ -183,8 +183,15 @@ class BatchIntf(Intf):  # type: ignore[misc]
                 request = struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0])
                 fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
-    def reshape(self, egress: Shaping) -> None:
-        """Change the shaping in place, now; waiting packets keep waiting."""
+    def reshape(self, egress: Shaping, traced: bool) -> None:
+        """Change the shaping in place, now; waiting packets keep waiting.
+
+        What is `traced` changes so often that no process is started where a rate alone is new.
+        """
+        if traced and isinstance(egress, Bottleneck) and egress.queue_words() == self.egress.queue_words():
+            set_rate(self.node.namespace, self.name, egress)
+            self.egress = egress
+            return
         batch = Batch()
         for line in egress.change(self.name):
             batch.tc(self.node.namespace, self.node.name, line)
@@ -378,6 +385,6 @@ class BatchMininet(Mininet):  # type: ignore[misc]
                 node.set_mtu(change["to"], change["interface"], change["mtu_bytes"])
             else:
                 interface = node.nameToIntf[change["interface"]]
-                interface.reshape(changed(interface.egress, change["set"]))
+                interface.reshape(changed(interface.egress, change["set"]), change.get("traced", False))
                 reshaped.append(interface)
         return reshaped

@@ -19,12 +19,16 @@ Parts = dict[str, int]
 # linux/rtnetlink.h
 QDISC, CLASS, FILTER = 38, 42, 46
 """What `read` can ask for by a handle; a filter by its priority, at the egress of the interface."""
-_REQUEST_ECHO, _ERROR = 0x9, 2
+_CLASS_CHANGE = 40
+_REQUEST_ECHO, _REQUEST_ACK, _ERROR = 0x9, 0x5, 2
 _HEADER, _TC_MESSAGE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
 _KIND, _OPTIONS, _STATISTICS, _QUEUE_STATISTICS = 1, 2, 7, 3
 _EGRESS, _ALL_PROTOCOLS = 0xFFFFFFF3, socket.htons(3)
+_HTB_HANDLE = 0x10001  # 1:1
 # linux/pkt_sched.h
 _HTB_PARAMETERS, _HTB_RATE64 = 1, 6
+_HTB_CLASS = struct.Struct("=8sI8s3I12s")  # struct tc_htb_opt: rate and ceiling, each after 8 bytes, then both buckets
+_TICK_NS = 64
 _NETEM_BYTES, _NETEM_LATENCY, _NETEM_JITTER, _NETEM_CORRUPT, _NETEM_RATE, _NETEM_FORMS = 24, 10, 11, 4, 6, {5, 12}
 _ALL = 2**32 - 1
 
@@ -63,7 +67,7 @@ class Bottleneck:
 
     CHANGEABLE: ClassVar = ("rate", "buffer")
     """Fields that an event may change in place, without their units."""
-    ASKED: ClassVar = ((CLASS, 0x10001), (QDISC, 0x100000))  # 1:1 and 10:
+    ASKED: ClassVar = ((CLASS, _HTB_HANDLE), (QDISC, 0x100000))  # 10:
     COUNTS: ClassVar[tuple[str, ...]] = ()
     """What the queue counts of its own, besides packets sent and dropped."""
 
@@ -106,9 +110,14 @@ class Bottleneck:
         packet_ns = _PACKET_BYTES * (factor // (self.htb_rate_bps // 8)) >> shift
         return 8e9 * _PACKET_BYTES / packet_ns / self.rate_bps - 1
 
+    @property
+    def bucket_bytes(self) -> int:
+        """What each of HTB's two buckets holds."""
+        return 1 if self.rate_bps <= _BYTE_SUFFICES_BPS else math.ceil(self.rate_bps * LATENESS_NS / 8e9)
+
     def _htb_class(self) -> str:
-        bucket = 1 if self.rate_bps <= _BYTE_SUFFICES_BPS else math.ceil(self.rate_bps * LATENESS_NS / 8e9)
-        return f"parent 1: classid 1:1 htb rate {self.htb_rate_bps}bit burst {bucket}b cburst {bucket}b quantum 1514"
+        buckets = f"burst {self.bucket_bytes}b cburst {self.bucket_bytes}b"
+        return f"parent 1: classid 1:1 htb rate {self.htb_rate_bps}bit {buckets} quantum 1514"
 
     def queue_words(self) -> str:
         """Return what ``tc`` calls the queueing discipline, with its settings."""
@@ -205,16 +214,55 @@ def read(namespace: int | None, interface: str, asked: tuple[tuple[int, int], ..
         OSError: there is no such qdisc or class.
     """
     found: Parts = {}
-    with entered(namespace):
-        index = socket.if_nametoindex(interface)
-        netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    index, netlink = _connect(namespace, interface)
     with netlink:
         for kind, handle in asked:
             parent, which = (_EGRESS, handle << 16 | _ALL_PROTOCOLS) if kind == FILTER else (0, 0)
             message = _TC_MESSAGE.pack(0, index, handle, parent, which)
-            netlink.send(_HEADER.pack(_HEADER.size + len(message), kind, _REQUEST_ECHO, 0, 0) + message)
-            found |= _parts(netlink.recv(_ANSWER_BYTES), interface, handle)
+            found |= _parts(_answer(netlink, kind, _REQUEST_ECHO, message), interface, handle)
     return found
+
+
+def set_rate(namespace: int | None, interface: str, link: Bottleneck) -> None:
+    """Give the limiter of an interface the rate of `link`, as ``tc class change`` does, without starting a process.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    index, netlink = _connect(namespace, interface)
+    with netlink:
+        message = _TC_MESSAGE.pack(0, index, _HTB_HANDLE, _HTB_HANDLE & 0xFFFF0000, 0)
+        now = attributes_of(_answer(netlink, CLASS, _REQUEST_ECHO, message)[_HEADER.size + _TC_MESSAGE.size :])
+        rate, _, ceiling, _, _, _, rest = _HTB_CLASS.unpack(attributes_of(now[_OPTIONS])[_HTB_PARAMETERS])
+        bytes_ps = link.htb_rate_bps // 8
+        ticks = bucket_ticks(link.bucket_bytes, link.htb_rate_bps)
+        new = _HTB_CLASS.pack(rate, bytes_ps, ceiling, bytes_ps, ticks, ticks, rest)
+        options = _attribute(_OPTIONS, _attribute(_HTB_PARAMETERS, new))
+        answer = _answer(netlink, _CLASS_CHANGE, _REQUEST_ACK, message + _attribute(_KIND, b"htb\0") + options)
+        if error := struct.unpack_from("=i", answer, _HEADER.size)[0]:
+            raise OSError(-error, f"the rate of {interface} cannot be changed")
+
+
+def bucket_ticks(size_bytes: int, rate_bps: int) -> int:
+    """Return the time in which a token bucket fills, in the kernel's ticks, as ``tc`` computes it."""
+    return math.floor(1e9 * size_bytes / (rate_bps // 8) / _TICK_NS)
+
+
+def _connect(namespace: int | None, interface: str) -> tuple[int, socket.socket]:
+    """Return the number of an interface, and a socket to the kernel's network configuration of its namespace."""
+    with entered(namespace):
+        index = socket.if_nametoindex(interface)
+        return index, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+
+
+def _answer(netlink: socket.socket, kind: int, flags: int, message: bytes) -> bytes:
+    netlink.send(_HEADER.pack(_HEADER.size + len(message), kind, flags, 0, 0) + message)
+    return netlink.recv(_ANSWER_BYTES)
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    """Return a netlink attribute; its value is whole words."""
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value
 
 
 def _parts(answer: bytes, interface: str, handle: int) -> Parts:

@@ -148,7 +148,9 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
                 when = f"after the event at {at_ns / 1e9:g} s"
                 audit.check_qdiscs(reshaped, when)
                 audit.check_mtus(net, what["changes"], when)
-                words = " ".join(f"{name}={value}" for name, value in what.items() if name not in ("at_ns", "changes"))
+                words = " ".join(
+                    f"{name}={value}" for name, value in what.items() if name not in ("at_ns", "changes", "traced")
+                )
                 print(f"{at_ns},{words}", file=log, flush=True)
             elif kind == "routed":
                 idle_ports.look()
