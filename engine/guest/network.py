@@ -32,6 +32,7 @@ class Relays:
         for clock in run.get("clocks", []):
             relay = run["network"]["relays"][clock["host"]]
             words = [relay["inner"], relay["outer"], clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
+            words += [step[what] for step in clock.get("steps", ()) for what in ("at_ns", "by_ns")]
             with open(_RELAY_LOG, "a") as log:
                 process = net[relay["node"]].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
             self._processes[clock["host"]] = process

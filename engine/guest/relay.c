@@ -3,14 +3,15 @@
  * Gives a host a clock of its own, as seen by all others: a relay in the host's link passes its packets on and moves
  * the timestamps in them.
  *
- *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS
+ *   relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...
  *
  * INNER is the interface towards the host. A timestamp that leaves the host is moved by OFFSET_NS + SKEW_PPB * (now -
- * ORIGIN_NS) (CLOCK_REALTIME); one that comes to it is moved back by as much. Every difference between the host's clock
- * and another one is then what it would be with such a clock. The relay moves the timestamp of TCP (RFC 7323), in
- * microseconds because the hosts' routes have tcp_usec_ts, and that of uTP version 1 (BEP 29). It leaves uTP's
- * timestamp difference alone. A kernel drops segments whose timestamps go back, and echoes of timestamps that it never
- * sent. So the relay keeps timestamps in order, and restores echoed ones to their original values.
+ * ORIGIN_NS) (CLOCK_REALTIME), and by each BY_NS from ORIGIN_NS + AT_NS on; one that comes to it is moved back by as
+ * much. Every difference between the host's clock and another one is then what it would be with such a clock. The relay
+ * moves the timestamp of TCP (RFC 7323), in microseconds because the hosts' routes have tcp_usec_ts, and that of uTP
+ * version 1 (BEP 29). It leaves uTP's timestamp difference alone. A kernel drops segments whose timestamps go back, and
+ * echoes of timestamps that it never sent. So the relay keeps timestamps in order, and restores echoed ones to their
+ * original values; TCP's clock stands still where it would go back.
  *
  * Runs until it is killed. If it fails: exit status 1, with one line on stderr.
  */
@@ -55,9 +56,18 @@ struct connection {
 	uint32_t ports, before, moved; /* its newest timestamp */
 };
 
-struct direction {
-	int from, to;
+#define STEPS 100
+
+static struct {
 	long long offset_ns, skew_ppb, origin_ns;
+	struct {
+		long long at_ns, by_ns;
+	} steps[STEPS];
+	int count;
+} host;
+
+struct direction {
+	int from, to, sign;
 	struct memory *moved, *back; /* what this direction has moved, and what the other one has */
 };
 
@@ -84,10 +94,14 @@ static int open_interface(const char *name, int protocol)
 static uint32_t shift_us(const struct direction *d)
 {
 	struct timespec now;
+	long long since_ns, moved_us;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return d->offset_ns / 1000 +
-	       (now.tv_sec * 1000000000LL + now.tv_nsec - d->origin_ns) / 1000 * d->skew_ppb / 1000000000;
+	since_ns = now.tv_sec * 1000000000LL + now.tv_nsec - host.origin_ns;
+	moved_us = host.offset_ns / 1000 + since_ns / 1000 * host.skew_ppb / 1000000000;
+	for (int i = 0; i < host.count; i++)
+		moved_us += host.steps[i].at_ns <= since_ns ? host.steps[i].by_ns / 1000 : 0;
+	return d->sign * moved_us;
 }
 
 static uint32_t load(const unsigned char *stamp)
@@ -214,15 +228,20 @@ int main(int argc, char **argv)
 	struct direction out, in;
 	pid_t child;
 
-	if (argc != 6) {
-		fprintf(stderr, "usage: relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS\n");
+	if (argc < 6 || argc % 2 || argc > 6 + 2 * STEPS) {
+		fprintf(stderr, "usage: relay INNER OUTER OFFSET_NS SKEW_PPB ORIGIN_NS [AT_NS BY_NS]...\n");
 		return 1;
 	}
+	host.offset_ns = atoll(argv[3]);
+	host.skew_ppb = atoll(argv[4]);
+	host.origin_ns = atoll(argv[5]);
+	for (int i = 6; i < argc; i += 2, host.count++) {
+		host.steps[host.count].at_ns = atoll(argv[i]);
+		host.steps[host.count].by_ns = atoll(argv[i + 1]);
+	}
+	out.sign = 1;
 	out.from = open_interface(argv[1], ETH_P_IP);
 	out.to = open_interface(argv[2], 0);
-	out.offset_ns = atoll(argv[3]);
-	out.skew_ppb = atoll(argv[4]);
-	out.origin_ns = atoll(argv[5]);
 	out.moved = mmap(NULL, 2 * sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (out.moved == MAP_FAILED)
 		die("memory");
@@ -230,8 +249,7 @@ int main(int argc, char **argv)
 	in = out;
 	in.from = open_interface(argv[2], ETH_P_IP);
 	in.to = open_interface(argv[1], 0);
-	in.offset_ns = -out.offset_ns;
-	in.skew_ppb = -out.skew_ppb;
+	in.sign = -1;
 	in.moved = out.back;
 	in.back = out.moved;
 	/* forward a packet at once, not only when the program that sent it has gone idle */

@@ -150,6 +150,17 @@ def test_a_skew_moves_the_queue_unless_it_is_corrected(
     assert grown_ms[SKEW_PPM] == pytest.approx(0 if name in ("libutp", "tcp-ledbat") else -drift_ms, abs=1.2)
 
 
+@pytest.mark.parametrize(
+    ("name", "step_ms", "longer_ms"), [("libutp", 15, -15), ("libutp", -15, 15), ("tcp-ledbat", -15, 15)]
+)
+def test_a_clock_that_is_set_moves_the_queue_at_once(
+    carry_out: Callable[[str, str], tuple[Path, Any]], name: str, step_ms: int, longer_ms: int
+) -> None:
+    clocks = f"clocks: [{{host: d1, steps: [{{at: 10s, by: {step_ms}ms}}]}}]\n"
+    folder, _ = carry_out(one_flow(name, clocks), "run")
+    assert queue_ms(folder, 15, 20) - queue_ms(folder, 5, 10) == pytest.approx(longer_ms, abs=3)
+
+
 def test_same_seed_same_bytes(carry_out: Callable[[str, str], tuple[Path, Any]]) -> None:
     first, again = (carry_out(TWO_FLOWS, into)[1]["digests"] for into in ("first", "again"))
     assert first == again
