@@ -28,6 +28,9 @@ cases:
   told-backward:
     events: [{at: 4s, on: path, mtu: {backward: 1300B}}]
     flows: [{name: it, implementation: tcp-cubic, from: d1, to: s1}]
+  told-utp:
+    flows: [{name: it, implementation: libutp, from: s1, to: d1}]
+    events: [{at: 0s, on: path, mtu: {forward: 1400B}}]
   black-hole: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}]}
   probing: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}], tcp: {mtu_probing: black-hole}}
   over:
@@ -39,6 +42,7 @@ cases:
     events: [{at: 4s, on: path, policed: {forward: 2140kbit}, policed_burst: {forward: 21400B}}]
 """
 
+D1 = int.from_bytes((10, 1, 1, 1), "big")
 Found = dict[str, tuple[dict[str, Any], pl.DataFrame]]
 
 
@@ -46,6 +50,7 @@ Found = dict[str, tuple[dict[str, Any], pl.DataFrame]]
 def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> Found:
     """By case: the summary, and all packets."""
     program("udp-cbr")
+    program("libutp")
     folder = tmp_path_factory.mktemp("filters")
     runs = {}
     for cell in expand(trial(folder, SCENARIO), "full"):
@@ -73,6 +78,16 @@ def test_who_is_told_sends_packets_that_fit(found: Found, case: str, tap: str, l
     later = _data(found, case, tap, 5)
     assert later["ip_length"].max() == longest_bytes
     assert len(later) > 0.9 * 7 * 10e6 / 8 / longest_bytes
+
+
+def test_libutp_cuts_packets_until_it_has_found_the_length_that_passes(found: Found) -> None:
+    _, packets = found["told-utp"]
+    assert packets.filter(pl.col("proto") == 1)["time_ns"].min() < 1e9
+    arrived = packets.filter((pl.col("tap") == "receiver") & (pl.col("dst") == D1))
+    assert 1396 in arrived["ip_length"]  # the first part of a longer one: its payload is whole words of 8 bytes
+    late = arrived.filter(pl.col("time_ns") > 6e9)
+    assert 1300 < late["ip_length"].max() <= 1400
+    assert late["ip_length"].sum() > 0.9 * 6 * 10e6 / 8
 
 
 def test_nobody_is_told_of_a_black_hole(found: Found) -> None:

@@ -244,7 +244,7 @@ uint64 on_error(utp_callback_arguments *a)
 
 uint64 on_send(utp_callback_arguments *a)
 {
-	of(a).udp.send(a->buf, a->len, a->address, a->address_len);
+	of(a).udp.send(a->buf, a->len, a->address, a->address_len, a->flags & UTP_UDP_DONTFRAG);
 	return 0;
 }
 

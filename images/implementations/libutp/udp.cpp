@@ -14,16 +14,16 @@ constexpr unsigned ENTRIES = 256;
 
 udp_socket::udp_socket(uint16_t port)
 {
-	const int one = 1, never_fragment = IP_PMTUDISC_DO;
+	const int one = 1;
 	sockaddr_in here = {};
 
 	udp = socket(AF_INET, SOCK_DGRAM, 0);
 	here.sin_family = AF_INET;
 	here.sin_port = htons(port);
 	if (udp < 0 || setsockopt(udp, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
-	    setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &never_fragment, sizeof(never_fragment)) ||
 	    bind(udp, reinterpret_cast<sockaddr *>(&here), sizeof(here)))
 		fail_errno("UDP socket");
+	set_fragments(IP_PMTUDISC_DO);
 	errno = -io_uring_queue_init(ENTRIES, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
 	if (errno)
 		fail_errno("io_uring");
@@ -40,7 +40,7 @@ io_uring_sqe *udp_socket::next_entry()
 	return io_uring_get_sqe(&ring);
 }
 
-void udp_socket::send(const void *data, size_t length, const sockaddr *to, socklen_t to_length)
+void udp_socket::send(const void *data, size_t length, const sockaddr *to, socklen_t to_length, bool whole)
 {
 	if (spare.empty())
 		spare.push_back(&slots.emplace_back());
@@ -49,6 +49,7 @@ void udp_socket::send(const void *data, size_t length, const sockaddr *to, sockl
 	if (length > sizeof(packet.bytes) || to_length > sizeof(packet.to))
 		fail("a packet of %zu bytes is too long", length);
 	spare.pop_back();
+	packet.whole = whole;
 	memcpy(packet.bytes, data, length);
 	memcpy(&packet.to, to, to_length);
 	packet.data = {packet.bytes, length};
@@ -100,7 +101,10 @@ void udp_socket::reap()
 		outgoing *sent = static_cast<outgoing *>(io_uring_cqe_get_data(done));
 
 		count++;
-		if (done->res < 0) {
+		if (sent && done->res == -EMSGSIZE) {
+			if (!sent->whole)
+				send_in_fragments(sent->message);
+		} else if (done->res < 0) {
 			errno = -done->res;
 			fail_errno(sent ? "sendmsg" : "recvmsg");
 		}
@@ -113,6 +117,20 @@ void udp_socket::reap()
 		}
 	}
 	io_uring_cq_advance(&ring, count);
+}
+
+void udp_socket::set_fragments(int how)
+{
+	if (setsockopt(udp, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof(how)))
+		fail_errno("IP_MTU_DISCOVER");
+}
+
+void udp_socket::send_in_fragments(const msghdr &packet)
+{
+	set_fragments(IP_PMTUDISC_WANT);
+	if (sendmsg(udp, &packet, 0) < 0)
+		fail_errno("sendmsg");
+	set_fragments(IP_PMTUDISC_DO);
 }
 
 bool udp_socket::wait(datagram &packet, uint64_t patience_ns)

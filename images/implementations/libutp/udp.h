@@ -23,10 +23,14 @@ struct datagram {
 /* A UDP socket with one system call per wake-up: wait() also sends what is pending. */
 class udp_socket {
 public:
-	/* Binds to a port; 0: any. Packets are never fragmented. */
+	/* Binds to a port; 0: any. */
 	explicit udp_socket(uint16_t port);
 
-	void send(const void *data, size_t length, const sockaddr *to, socklen_t to_length);
+	/*
+	 * Once the kernel knows that a path carries shorter packets only, a `whole` one is lost, as on that path; others are
+	 * cut into fragments. No router may cut them.
+	 */
+	void send(const void *data, size_t length, const sockaddr *to, socklen_t to_length, bool whole);
 
 	/* Send what is pending and wait for a packet. Returns false after `patience_ns`, or when a signal arrives. */
 	bool wait(datagram &packet, uint64_t patience_ns);
@@ -39,9 +43,12 @@ private:
 		msghdr message;
 		iovec data;
 		sockaddr_in to;
+		bool whole;
 		unsigned char bytes[2048];	/* more than libutp ever puts into a packet */
 	};
 
+	void set_fragments(int how);
+	void send_in_fragments(const msghdr &packet);
 	io_uring_sqe *next_entry();
 	void receive();
 	void submit(unsigned completions, uint64_t patience_ns);
