@@ -1,5 +1,6 @@
 """Runs in a machine with several processors, until PACKETS have crossed its loopback: connections that come and go,
-with loss and reordering, that change their congestion control at any moment, and settings that change meanwhile.
+with loss and reordering, that change their congestion control at any moment, while others ask what it reports, and
+settings that change meanwhile.
 
 Prints one line of JSON: packets, seconds, changes of control, what the kernel complained about since the module was
 loaded, whether the module could be removed at the end, and whether the kernel then still checked how locks are taken:
@@ -10,6 +11,7 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import socket
 import struct
@@ -23,7 +25,9 @@ COMPLAINT = re.compile(
     r"BUG|WARNING|INFO: |Oops|soft lockup|hung task|corruption|Poison|Redzone|general protection|Call Trace"
 )
 CONNECTIONS = 12
+ASKED = 2  # connections whose reports are asked for
 PORT = 6000
+TCP_CC_INFO = 26
 
 
 def run(line):
@@ -51,7 +55,18 @@ def receive(listener):
                 pass
 
 
-def send(number, report):
+def ask(control):
+    """Ask what the control of the newest connection reports, again and again: the kernel does not lock it for that."""
+    connection = None
+    while True:
+        if connection is None or select.select([control], [], [], 0)[0]:
+            _, (descriptor,), *_ = socket.recv_fds(control, 1, 1)
+            connection = socket.socket(fileno=descriptor)  # the one before is closed
+        for _ in range(100):
+            connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+
+
+def send(number, report, asker=None):
     """Send over one connection after the other, each with many changes of control."""
     drawn, names = random.Random(number), controls()  # noqa: S311
     changes = 0
@@ -59,12 +74,15 @@ def send(number, report):
         with socket.socket() as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
             connection.connect(("127.0.0.1", PORT + number))
+            if asker:
+                socket.send_fds(asker, [b"c"], [connection.fileno()])
             for _ in range(drawn.randrange(1, 100)):
                 connection.send(bytes(drawn.randrange(1, 1 << 16)))
                 if drawn.random() < 0.2:
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
                     changes += 1
                     os.pwrite(report, struct.pack("Q", changes), 8 * number)
+            connection.shutdown(socket.SHUT_WR)  # also where another process has it open
 
 
 def start(work, *arguments):
@@ -99,7 +117,10 @@ def main(wanted):
     listeners = [socket.create_server(("127.0.0.1", PORT + number)) for number in range(CONNECTIONS)]
     started, begin = packets(), time.monotonic()
     workers = [start(receive, listener) for listener in listeners]
-    workers += [start(send, number, report) for number in range(CONNECTIONS)]
+    pairs = [socket.socketpair() for _ in range(ASKED)]
+    workers += [start(ask, theirs) for _, theirs in pairs]
+    workers += [start(send, number, report, ours) for number, (ours, _) in enumerate(pairs)]
+    workers += [start(send, number, report) for number in range(ASKED, CONNECTIONS)]
     drawn = random.Random(wanted)  # noqa: S311
     while packets() - started < wanted and not complaints():
         time.sleep(0.5)
