@@ -11,7 +11,6 @@ import json
 import os
 import random
 import re
-import select
 import signal
 import socket
 import struct
@@ -25,7 +24,6 @@ COMPLAINT = re.compile(
     r"BUG|WARNING|INFO: |Oops|soft lockup|hung task|corruption|Poison|Redzone|general protection|Call Trace"
 )
 CONNECTIONS = 12
-ASKED = 2  # connections whose reports are asked for
 PORT = 6000
 TCP_CC_INFO = 26
 
@@ -55,18 +53,29 @@ def receive(listener):
                 pass
 
 
-def ask(control):
-    """Ask what the control of the newest connection reports, again and again: the kernel does not lock it for that."""
-    connection = None
+def in_the_same_tenth():
+    """Wait for the next tenth of a second in which some processes do the same, and give its times."""
+    time.sleep(1 - time.monotonic() % 1)
+    while time.monotonic() % 1 < 0.1:
+        yield
+
+
+def ask(connection):
+    """Ask what the control of a connection reports: the kernel does not lock the socket for that."""
     while True:
-        if connection is None or select.select([control], [], [], 0)[0]:
-            _, (descriptor,), *_ = socket.recv_fds(control, 1, 1)
-            connection = socket.socket(fileno=descriptor)  # the one before is closed
-        for _ in range(100):
+        for _ in in_the_same_tenth():
             connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
 
 
-def send(number, report, asker=None):
+def change(connection):
+    """Change the control of a connection meanwhile."""
+    drawn, names = random.Random(PORT), controls()  # noqa: S311
+    while True:
+        for _ in in_the_same_tenth():
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
+
+
+def send(number, report):
     """Send over one connection after the other, each with many changes of control."""
     drawn, names = random.Random(number), controls()  # noqa: S311
     changes = 0
@@ -74,15 +83,12 @@ def send(number, report, asker=None):
         with socket.socket() as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
             connection.connect(("127.0.0.1", PORT + number))
-            if asker:
-                socket.send_fds(asker, [b"c"], [connection.fileno()])
             for _ in range(drawn.randrange(1, 100)):
                 connection.send(bytes(drawn.randrange(1, 1 << 16)))
                 if drawn.random() < 0.2:
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
                     changes += 1
                     os.pwrite(report, struct.pack("Q", changes), 8 * number)
-            connection.shutdown(socket.SHUT_WR)  # also where another process has it open
 
 
 def start(work, *arguments):
@@ -117,10 +123,10 @@ def main(wanted):
     listeners = [socket.create_server(("127.0.0.1", PORT + number)) for number in range(CONNECTIONS)]
     started, begin = packets(), time.monotonic()
     workers = [start(receive, listener) for listener in listeners]
-    pairs = [socket.socketpair() for _ in range(ASKED)]
-    workers += [start(ask, theirs) for _, theirs in pairs]
-    workers += [start(send, number, report, ours) for number, (ours, _) in enumerate(pairs)]
-    workers += [start(send, number, report) for number in range(ASKED, CONNECTIONS)]
+    workers += [start(send, number, report) for number in range(CONNECTIONS)]
+    listeners.append(socket.create_server(("127.0.0.1", PORT + CONNECTIONS)))
+    with socket.create_connection(listeners[-1].getsockname()) as asked:
+        workers += [start(work, asked) for work in (ask, ask, change)]
     drawn = random.Random(wanted)  # noqa: S311
     while packets() - started < wanted and not complaints():
         time.sleep(0.5)
