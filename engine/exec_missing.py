@@ -9,6 +9,7 @@ from typing import Any
 # guest, since their words often go nowhere
 _SAID = (
     (re.compile(r"^\S*sh: \d+: (?P<name>[\w.+-]+): not found$", re.MULTILINE), "command"),
+    (re.compile(r"^bash: (?:line \d+: )?(?P<name>/\S*(?:bin|lib|libexec)/\S+): No such file", re.MULTILINE), "command"),
     (re.compile(r"^FileNotFoundError: .* No such file or directory: '(?P<name>[\w.+-]+)'$", re.MULTILINE), "command"),
     (re.compile(r"^Unable to contact the remote controller at (?P<name>\S+)$", re.MULTILINE), "controller"),
 )

@@ -24,6 +24,7 @@ _LAB = "/lab"  # so that `..` of the working folder is nobody's
 _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overlay
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
+_FRR_MANAGER = "/usr/lib/frr/mgmtd"
 _USERS = (f"{_LAB}/work", f"{_LAB}/script")
 _MOST_TOLD = 100
 _GRACE_S = 10
@@ -40,6 +41,7 @@ def main() -> None:
     _show_folders()
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     start_switch_daemons()
+    _start_frr_manager()
     started_ns, since_s = now_ns(), time.time()
     outcome: dict[str, Any] = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
     outcome["missing"] = _missing()
@@ -73,6 +75,13 @@ def _show_folders() -> None:
             os.makedirs(folder, exist_ok=True)
         _mount("hostfs", parameters[f"TESTBED_{name.upper()}"], f"{base}/lower")
         _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"{_LAB}/{name}")
+
+
+def _start_frr_manager() -> None:
+    """Start what FRR's daemons look for 100 times a second while it is not there; Debian's service starts it, too."""
+    if os.path.exists(_FRR_MANAGER):
+        subprocess.run(["install", "-d", "-o", "frr", "-g", "frr", "/run/frr"], check=True)
+        subprocess.run([_FRR_MANAGER, "--daemon"], check=True)
 
 
 def _mount(kind: str, options: str, place: str) -> None:

@@ -208,6 +208,7 @@ print("modprobe:", one.cmd("modprobe tcp_bbr; echo $?").strip())
 print("sudo:", one.cmd("sudo -E -u nobody echo well").strip())
 for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pie", "dualpi2"):
     print("qdisc:", one.cmd(f"tc qdisc replace dev lo root {kind}") == "")
+print(one.cmd("/opt/absent/bin/tool"))
 one.cmd("nonesuch --help; python3 -c 'import absent'")
 RemoteController("c9", ip="127.0.0.1", port=6699)
 subprocess.run("missing-too", shell=True)
@@ -225,7 +226,7 @@ def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path
     assert "False" not in done.stdout
     for words in ("vlan: True", "vxlan: True", "ipip: True", "modprobe: 0", "sudo: well"):
         assert words in done.stdout, done.stdout
-    assert "commands not found: missing-too, nonesuch (`testbed exec --deb PACKAGE` adds" in done.stderr
+    assert "commands not found: /opt/absent/bin/tool, missing-too, nonesuch (`testbed exec --deb PACK" in done.stderr
     assert "Python modules not found: absent (" in done.stderr
     assert "controllers that did not answer: 127.0.0.1:6699 (" in done.stderr
     assert "/tmp/kept-nowhere" in done.stderr and "/lab/results/table" in done.stderr
