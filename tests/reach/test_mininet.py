@@ -1,0 +1,52 @@
+"""Mininet's own tests under `testbed exec`, unmodified: which fail here, and why.
+
+Those of its examples are in Debian's package. `$MININET_SOURCE`, a checkout of Mininet 2.3.0, adds those of Mininet.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine import images
+from images import index
+from tests.reach.collection import TESTBED
+
+EXAMPLES = "usr/share/doc/mininet/examples/test"
+NO_SSH = "no SSH server in the lab"
+NO_SWITCH = "the reference user switch ofdatapath is not in Debian"
+NO_TIME = "it measures iperf over a link without a rate: computing takes no time here"
+FAILS = {
+    "testBareSSHD": NO_SSH,
+    "clusterSanityCheck": "its switches do not connect to their controller; why is not known",
+    "testMobility": "after the first move no host answers; why is not known",
+    "testNAT": "it pings a host of the Internet",
+    "testControlNet": NO_SWITCH,
+    "testTreePing64": NO_SWITCH,
+    "testScratchNet": "it expects a controller at port 6633, Open vSwitch's listens at 6653",
+    "testCPU": NO_TIME,
+    "testLimit": NO_TIME,
+    "testTree1024": "1024 hosts take longer to start than a guest may compute",
+}
+"""Why a class of tests fails, by its name."""
+_FAILED = re.compile(r"^(?:FAIL|ERROR): \w+ \(\w+\.(\w+)", re.MULTILINE)
+
+
+def files() -> list[Path]:
+    """Of both suites."""
+    folders = [images.load(index.LAB).rootfs / EXAMPLES]
+    if source := os.environ.get("MININET_SOURCE"):
+        folders.append(Path(source) / "mininet" / "test")
+    return [file for folder in folders for file in sorted(folder.glob("test_*.py"))]
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
+def test_of_mininet(file: Path, tmp_path: Path) -> None:
+    command = [TESTBED, "exec", "--into", tmp_path / "results", file, "-v"]
+    done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    failed = {match[1] for match in _FAILED.finditer(said)}
+    classes = set(re.findall(r"^class (\w+)", file.read_text(), re.MULTILINE))
+    assert failed == classes & FAILS.keys(), said
