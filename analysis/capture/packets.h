@@ -252,7 +252,14 @@ static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	if (extensions > length - header)
 		return;
 	header += extensions;
-	if ((type == UTP_DATA && header == length) || (type == UTP_STATE && header != length))
+	if (type == UTP_STATE) {
+		/* utp-go's end in zeros, in place of an extension that they do not announce */
+		for (uint32_t i = header; i < length && i < end - p; i++)
+			if (p[i])
+				return;
+		header = length;
+	}
+	if (type == UTP_DATA && header == length)
 		return;
 	c->utp_header[row] = (uint16_t)header;
 	c->payload[row] = (uint16_t)(length - header);

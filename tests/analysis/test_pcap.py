@@ -171,7 +171,11 @@ def decode_utp(data: bytes, length: int) -> dict[str, int]:
         if extension == 1:
             row["utp_sack"] |= int.from_bytes(chain[2 : 2 + chain[1]][:8], "little")
         extension, size = chain[0], size + 2 + chain[1]
-    if (kind == 0 and size == length) or (kind == 2 and size != length):
+    if kind == 2:
+        if any(data[size:length]):
+            return {}
+        size = length
+    if kind == 0 and size == length:
         return {}
     return row | {"utp_header_bytes": size, "payload_bytes": length - size}
 
@@ -269,6 +273,12 @@ def test_utp_of_either_version(tmp_path: Path) -> None:
     assert (old["utp_window_bytes"], old["utp_header_bytes"], old["payload_bytes"]) == (7000, 23, 300)
 
 
+def test_zeros_behind_an_acknowledgement_are_no_data(tmp_path: Path) -> None:
+    zeros = utp_frame(1, 2, 3, 4, kind=2, seq=7, ack=6, time_us=5, chain=bytes(6))  # as utp-go sends them
+    [row] = rows_of(tmp_path, zeros)
+    assert (row["utp_type"], row["seq"], row["ack"], row["payload_bytes"]) == (2, 7, 6, 0)
+
+
 def test_a_long_sack_is_known_as_far_as_it_was_captured(tmp_path: Path) -> None:
     chain = bytes([0, 40]) + b"\xff" * 40
     whole, cut = rows_of(
@@ -284,7 +294,7 @@ def test_a_long_sack_is_known_as_far_as_it_was_captured(tmp_path: Path) -> None:
     "data",
     [
         utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1),  # data without data
-        utp_frame(1, 2, 3, 4, kind=2, seq=1, ack=1, time_us=1, payload=4),  # acknowledges and carries data
+        utp_frame(1, 2, 3, 4, kind=2, seq=1, ack=1, time_us=1, chain=b"data"),  # acknowledges and carries data
         utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1, extension=1, payload=1),  # half an extension
         utp_frame(1, 2, 3, 4, kind=0, seq=1, ack=1, time_us=1, extension=1, chain=b"\x00\xff", payload=99),
         utp_frame(1, 2, 3, 4, kind=5, seq=1, ack=1, time_us=1, difference_us=2**31, payload=99),
