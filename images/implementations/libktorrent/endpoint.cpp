@@ -28,7 +28,7 @@
 namespace
 {
 constexpr std::uint64_t CHUNK_BYTES = 1 << 13;
-constexpr int AGAIN_MS = 100; // how long a change may go unnoticed
+constexpr int AGAIN_MS = 5; // how long room in the window may go unnoticed: the library does not tell of it
 constexpr std::chrono::milliseconds LINGER(500);
 constexpr std::uint64_t ENDLESS = UINT64_MAX;
 
