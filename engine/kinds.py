@@ -8,7 +8,7 @@ from engine.own_study import ROOT
 
 SNAKEFILE = ROOT / "workflows" / "kinds" / "Snakefile"
 STUDY = "kinds"
-SCENARIOS = ("derived.yaml", "derived-more.yaml", "judged.yaml", "judged-clients.yaml")
+SCENARIOS = ("derived.yaml", "derived-more.yaml", "judged.yaml", "judged-clients.yaml", "judged-newer.yaml")
 
 
 def kinds(into: Path) -> NoReturn:
