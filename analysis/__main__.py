@@ -162,9 +162,13 @@ def _comparison(options: argparse.Namespace) -> None:
 
 
 def _interop(options: argparse.Namespace) -> None:
-    from analysis.interop import write
+    from analysis import interop
 
-    print(write(options.results))
+    if options.page is None:
+        for folder in options.folders:
+            print(f"{interop.write(folder)}\n  {folder / 'index.html'}")
+    else:
+        interop.write_page(options.folders, options.page)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -320,7 +324,8 @@ def _parser() -> argparse.ArgumentParser:
     versions.add_argument("--results", type=Path, required=True, help="the folder of a `testbed versions`")
 
     interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
-    interop.add_argument("--results", type=Path, required=True, help="the folder of a `testbed interop`")
+    interop.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="results of `testbed interop`")
+    interop.add_argument("--page", type=Path, help="write only the tables of this page, of what has been judged")
 
     check = commands.add_parser("check", help="whether an implementation keeps its contract, as a page")
     check.add_argument("--results", type=Path, required=True, help="the folder of a `testbed check`")

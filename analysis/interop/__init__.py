@@ -8,21 +8,26 @@ met nothing else than it says; how the implementation ends after that does not c
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Final
 
 from analysis.documents import read_json
+from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 
 FORMAT: Final = 1
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
+SIGNS: Final = {PASSED: "✓", FAILED: "✗", UNSUPPORTED: "\N{EN DASH}"}
 STUDY, FLOW, SEED = "interop", "pair", 1
 FIRST, CLOSE = "transfer", "close"
 CLOSING: Final = "The sender ends by itself once everything has arrived"
 PEER: Final = "utp-script"  # plays the scripts
 NO_RUN: Final = "there is no run"
 OWN: Final = Path(__file__).with_name("templates")
+START, END = "<!-- tables: written by python -m analysis interop --page -->", "<!-- end of tables -->"
 
 Result = dict[str, Any]
 
@@ -47,9 +52,50 @@ def write(results: Path) -> str:
     write_shared(results)
     table = {(one["sender"], one["receiver"], one["case"]): one for one in judged}
     table |= {(one["implementation"], one["script"]): one for one in scripted}
-    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table})
+    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table, "sign": SIGNS})
     counts = Counter(one["result"] for one in judged + scripted)
     return ", ".join(f"{counts[result]} {result}" for result in (PASSED, FAILED, UNSUPPORTED))
+
+
+def write_page(folders: Sequence[Path], page: Path) -> None:
+    """Replace what stands between the page's two marks by tables of what has been judged in `folders`."""
+    head, start, rest = page.read_text().partition(START)
+    _, end, tail = rest.partition(END)
+    if not end:
+        raise BadInputError(f"{page}: found no {START} ... {END}; allowed: a page with both")
+    tables = [table for folder in folders for table in _tables(json.loads((folder / "interop.json").read_text()))]
+    write_text(page, "\n".join([head + start, *tables, end + tail]))
+
+
+def _tables(document: Result) -> list[str]:
+    """Tables in Markdown: of all pairs, with a letter for each case that failed, and of all scripts."""
+    names, tables = document["implementations"], []
+    letters = dict(zip(document["cases"], ascii_lowercase, strict=False))
+    found = {(one["sender"], one["receiver"], one["case"]): one for one in document["results"]}
+
+    def cases(sender: str, receiver: str) -> str:
+        run = {case: found[sender, receiver, case] for case in letters}
+        run = {case: one["result"] for case, one in run.items() if one["why"] != NO_RUN}
+        said = SIGNS[next(iter(run.values()))] if len(set(run.values())) == 1 else ""
+        said = said or " ".join(letters[case] for case, result in run.items() if result == FAILED)
+        return said if len(run) == len(letters) or said == SIGNS[FAILED] else f"{said} ?"
+
+    if letters:
+        said = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
+        rows = {f"{number} `{name}`": name for number, name in enumerate(names, 1)}
+        tables.append(f"Failed: {said}.\n\n{_table('sender', rows, names, cases)}")
+    if document["scripts"]:
+        met = {(one["script"], one["implementation"]): SIGNS[one["result"]] for one in document["scripted"]}
+        rows = {f"`{script}`": script for script in document["scripts"]}
+        tables.append(_table("script", rows, names, lambda script, name: met[script, name]))
+    return tables
+
+
+def _table(corner: str, rows: dict[str, str], columns: Sequence[str], cell: Callable[[str, str], str]) -> str:
+    numbers = "".join(f" {number} |" for number in range(1, len(columns) + 1))
+    lines = [f"| {corner} |{numbers}", "|---" * (1 + len(columns)) + "|"]
+    lines += [f"| {head} |" + "".join(f" {cell(row, column)} |" for column in columns) for head, row in rows.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]:

@@ -129,6 +129,46 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
     assert "900 of 1000 bytes arrived" in (tmp_path / "index.html").read_text()
 
 
+def test_the_tables_of_a_page(tmp_path: Path) -> None:
+    result = {("a", "a"): "passed", ("a", "b"): "unsupported", ("b", "a"): "failed", ("b", "b"): "passed"}
+    results = [
+        {"sender": sender, "receiver": receiver, "case": case, "result": result[sender, receiver], "why": None}
+        for sender, receiver in result
+        for case in ("transfer", "loss")
+    ]
+    results[-1]["result"] = "failed"
+    results[1] |= {"result": "failed", "why": judge.NO_RUN}
+    scripted = [{"implementation": name, "script": "gap", "result": result[name, "a"]} for name in "ab"]
+    document = {
+        "implementations": ["a", "b"],
+        "cases": {"transfer": "A title", "loss": "Another"},
+        "results": results,
+        "scripts": {"gap": "A title"},
+        "scripted": scripted,
+    }
+    (tmp_path / "interop.json").write_text(json.dumps(document))
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{judge.START}\nold\n{judge.END}\nafter\n")
+    judge.write_page([tmp_path], page)
+    assert page.read_text().splitlines() == [
+        "before",
+        judge.START,
+        "Failed: a `transfer`, b `loss`.",
+        "",
+        "| sender | 1 | 2 |",
+        "|---|---|---|",
+        f"| 1 `a` | ✓ ? | {judge.SIGNS[judge.UNSUPPORTED]} |",
+        "| 2 `b` | ✗ | b |",
+        "",
+        "| script | 1 | 2 |",
+        "|---|---|---|",
+        "| `gap` | ✓ | ✗ |",
+        "",
+        judge.END,
+        "after",
+    ]
+
+
 def test_how_scripts_are_judged(tmp_path: Path) -> None:
     scripts = {"passes": "A title", "ends-otherwise": "A title", "fails": "A title", "missing": "A title"}
     alone = [{"implementation": "a", "experiment": "a-by-script", "unsupported": None}]
