@@ -29,12 +29,12 @@ SCRIPT = """\
 import os, subprocess, sys
 canary, *sockets = sys.argv[1:]
 for number, target in enumerate(("", "/secret", "/inner", "/inner/secret")):
-    for place in ("/results/zzz", "/results/logs/zzz", "/results/files/zzz", "/work/zzz"):
+    for place in ("/results/zzz", "/results/logs/zzz", "/results/files/zzz", "/lab/work/zzz"):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         os.symlink(canary + target, f"{place}-{number}")
 os.rename("/results/logs", "/results/away")
 os.symlink(canary, "/results/logs")
-module = next(f"{place}/hostile.ko" for place in ("/work", "/script") if os.path.exists(f"{place}/hostile.ko"))
+module = next(f"{place}/hostile.ko" for place in ("/lab/work", "/lab/script") if os.path.exists(f"{place}/hostile.ko"))
 subprocess.run(["insmod", module, "attack=sockets", "sockets=" + ",".join(sockets)], check=True)
 subprocess.run(["dmesg"])
 """
@@ -71,7 +71,7 @@ def test_a_script_writes_into_no_named_pipe(tmp_path: Path, hostile_module: Path
     shutil.copy(hostile_module, tmp_path)
     os.mkfifo(tmp_path / "pipe")
     script = tmp_path / "script.py"
-    words = ["insmod", "/script/hostile.ko", "attack=pipe", "pipe=/guest/script/pipe"]
+    words = ["insmod", "/lab/script/hostile.ko", "attack=pipe", "pipe=/guest/script/pipe"]
     script.write_text(f"import subprocess\nsubprocess.run({words}, check=True)\nsubprocess.run(['dmesg'])\n")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -103,7 +103,7 @@ def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Pa
 
 def test_in_real_time_a_script_has_bounded_memory_as_well(tmp_path: Path, hostile_module: Path) -> None:
     shutil.copy(hostile_module, tmp_path)
-    words = ["insmod", "/script/hostile.ko", "attack=memory"]
+    words = ["insmod", "/lab/script/hostile.ko", "attack=memory"]
     (tmp_path / "script.py").write_text(f"import subprocess\nsubprocess.run({words}, check=True)\n")
     words = [TESTBED, "exec", "--real-time", "--into", tmp_path / "results", tmp_path / "script.py"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
