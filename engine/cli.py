@@ -29,6 +29,7 @@ from engine.interop import interop
 from engine.kinds import kinds
 from engine.run import execute, run_folder
 from engine.shell import shell
+from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from scenarios.errors import ScenarioError
 from scenarios.output import ends_with_its_reader
 from scenarios.plan import plan
@@ -244,6 +245,7 @@ def _add_exec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--keep-all", action="store_true", help="also files that it writes outside its folder")
     parser.add_argument("--limit", type=int, metavar="SECONDS", help="virtual time after which it is interrupted")
+    parser.add_argument("--memory", type=int, default=MEMORY_MIB, metavar="MIB", help="default: %(default)s")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -269,6 +271,8 @@ def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str
     beside = script.resolve().parent if script else folder
     if options.limit is not None and options.limit < 1:
         raise EngineError(f"--limit is {options.limit}; allowed: seconds of virtual time, from 1 on")
+    if not MEMORY_MIB <= options.memory <= MOST_MEMORY_MIB:
+        raise EngineError(f"--memory is {options.memory}; allowed: MiB, from {MEMORY_MIB} to {MOST_MEMORY_MIB}")
     order = exec_script.Order(
         words=(*command, *options.arguments),
         folder=folder,
@@ -278,6 +282,7 @@ def _in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str
         pip=(*exec_packages.named_by(script, beside), *options.pip),
         keep_all=options.keep_all,
         limit_s=options.limit,
+        memory_mib=options.memory,
         stdin=b"" if options.real_time or os.isatty(0) else sys.stdin.buffer.read(),
         together=os.path.sameopenfile(1, 2),
     )

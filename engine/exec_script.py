@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +24,7 @@ from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import Stage, sign_of_life
 from engine.sandbox import STAGE, Limits
+from engine.sizes import MEMORY_MIB
 from images.cache import tree_digest
 
 PROGRAM = "engine.guest.exec_script"
@@ -37,8 +38,8 @@ _FOLDERS = {
 _SPIN_NS = 100_000  # what reading the clock takes a program that does nothing else; see images/kernel/patches
 _LEFT_FOLDERS = {"files", "elsewhere", "logs"}
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
-_LIMITS = Limits()
 _STAGES = (Stage(sys.maxsize, "while the script ran"),)
+_LIMITS = Limits()
 _LOOK_S = 0.05
 _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
@@ -47,8 +48,9 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 class Order:
     """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
-    `beside` is the folder of its script, interrupted after `limit_s` virtual seconds. `stdin` is what it reads,
-    and `together` says that its standard error goes where its standard output goes; neither is used in real time.
+    `beside` is the folder of its script, interrupted after `limit_s` virtual seconds, in a guest of `memory_mib`.
+    `stdin` is what it reads, and `together` says that its standard error goes where its standard output goes; neither
+    is used in real time.
     """
 
     words: tuple[str, ...]
@@ -59,6 +61,7 @@ class Order:
     pip: tuple[str, ...] = ()
     keep_all: bool = False
     limit_s: int | None = None
+    memory_mib: int = MEMORY_MIB
     stdin: bytes = b""
     together: bool = True
 
@@ -165,7 +168,7 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
 
 
 def _boot_arguments(lab: Lab, order: Order, real_time: bool) -> list[str]:
-    arguments = launch.boot_arguments(lab.images, order.seed, PROGRAM, real_time)
+    arguments = launch.boot_arguments(lab.images, order.seed, PROGRAM, real_time, order.memory_mib)
     # off for runs, whose captures it would disturb; a script may want it
     kept = [word for word in arguments if not word.startswith("ipv6.")]
     folders = [f"{name}={place}" for name, place in _FOLDERS.items() if place in order.seen(lab)]
@@ -182,11 +185,12 @@ def _mentions_tunnels(beside: Path) -> bool:
 def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
     """The guest has this terminal, Ctrl-C included."""
     arguments = _boot_arguments(lab, order, real_time=True)
+    limits = replace(_LIMITS, guest_memory_mib=order.memory_mib)
     _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
-    with free_cpu() as cpu:
-        command = launch.command(lab.images, folder, cpu, arguments, _LIMITS, see=order.seen(lab), interactive=True)
+    with free_cpu(order.memory_mib) as cpu:
+        command = launch.command(lab.images, folder, cpu, arguments, limits, see=order.seen(lab), interactive=True)
         try:
-            status = watch.run_at_terminal(command, folder, _LIMITS)
+            status = watch.run_at_terminal(command, folder, limits)
             said = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)
@@ -199,7 +203,7 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
     _write_order(folder, order, False, ("/dev/tty1", "/dev/tty1" if together else "/dev/tty2"))
     keys, pressed = os.pipe()
     with (
-        free_cpu() as cpu,
+        free_cpu(order.memory_mib) as cpu,
         (folder / "stdout.txt").open("wb") as output,
         (folder / ("stdout.txt" if together else "stderr.txt")).open("ab") as errors,
         _followed(folder / "stdout.txt", sys.stdout.buffer) if echo else nullcontext(),
@@ -208,10 +212,11 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
     ):
         descriptors = (keys, output.fileno(), errors.fileno())
         arguments = _boot_arguments(lab, order, real_time=False)
+        limits = replace(_LIMITS, guest_memory_mib=order.memory_mib)
         channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
-        command = launch.command(lab.images, folder, cpu, [*arguments, *channels], _LIMITS, see=order.seen(lab))
+        command = launch.command(lab.images, folder, cpu, [*arguments, *channels], limits, see=order.seen(lab))
         try:
-            status = watch.run(command, folder, _LIMITS, descriptors, lab.images.kernel, _STAGES)
+            status = watch.run(command, folder, limits, descriptors, lab.images.kernel, _STAGES)
             said = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)

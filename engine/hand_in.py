@@ -20,6 +20,7 @@ from engine import exec_script
 from engine.errors import EngineError
 from engine.exec_script import Order
 from engine.guest.timeline import BOOT_NS
+from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from engine.verify import Outcome, differences
 from images.cache import tree_digest
 from scenarios.errors import field_name
@@ -41,13 +42,14 @@ _SCHEMA: dict[str, Any] = {
         "pip": _TEXTS,
         "keep_all": _TRUE_OR_FALSE,
         "limit_s": {"type": ["integer", "null"], "minimum": 1},
+        "memory_mib": {"type": "integer", "minimum": MEMORY_MIB, "maximum": MOST_MEMORY_MIB},
         "together": _TRUE_OR_FALSE,
         "exit_status": {"type": "integer"},
         "provenance": {"type": "object"},
         "digests": {"type": "object", "additionalProperties": _TEXT},
     },
 }
-_LATER: dict[str, Any] = {"limit_s": None}
+_LATER: dict[str, Any] = {"limit_s": None, "memory_mib": MEMORY_MIB}
 """Fields that the first hand-ins lack, and what these mean by that."""
 _SCHEMA["required"] = [name for name in _SCHEMA["properties"] if name not in _LATER]
 
@@ -95,6 +97,7 @@ def verify(file: Path) -> Outcome:
             pip=tuple(said["pip"]),
             keep_all=said["keep_all"],
             limit_s=said["limit_s"],
+            memory_mib=said["memory_mib"],
             stdin=(folder / _STDIN).read_bytes(),
             together=said["together"],
         )
@@ -155,6 +158,7 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
         "pip": [f"{name}=={one['version']}" for name, one in installed.items()],
         "keep_all": order.keep_all,
         "limit_s": order.limit_s,
+        "memory_mib": order.memory_mib,
         "together": order.together,
         "exit_status": summary["exit_status"],
         "provenance": summary["provenance"],

@@ -12,10 +12,11 @@ from engine.errors import EngineError
 
 MEMORY_MIB = 512
 """Memory of a standard guest."""
+MOST_MEMORY_MIB = 8192
+"""Of the largest one."""
 
 _MIB = 1 << 20
 _PACKET_BYTES = 1500
-_MOST_MEMORY_MIB = 8192
 _SPARE_MIB = 320  # of a standard guest, besides its kernel, root and Python
 
 _RECEIVE_BUFFER_BYTES, _LARGEST_BUFFER_BYTES = 4 * _MIB, 32 * _MIB
@@ -47,9 +48,9 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     needed_bytes = tcp_bytes + captures * ((ring_kib << 10) + _CAPTURE_PROCESS_BYTES)
     needed_bytes += len(run["flows"]) * _FLOW_PROCESSES_BYTES
     memory_mib = MEMORY_MIB + max(0, math.ceil((needed_bytes / _MIB - _SPARE_MIB) / 128) * 128)
-    if memory_mib > _MOST_MEMORY_MIB:
+    if memory_mib > MOST_MEMORY_MIB:
         raise EngineError(
-            f"the run needs a guest of {memory_mib} MiB, the largest has {_MOST_MEMORY_MIB}: "
+            f"the run needs a guest of {memory_mib} MiB, the largest has {MOST_MEMORY_MIB}: "
             f"{window_bytes / 1e6:.0f} MB can be under way (rate x round trip + buffer), "
             f"and {captures} interfaces are captured"
         )

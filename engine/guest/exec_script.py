@@ -24,6 +24,8 @@ _LAB = "/lab"  # so that `..` of the working folder is nobody's
 _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overlay
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
+_NAME, _ADDRESS = "lab", "127.0.1.1"
+_DATE, _REAL_DATE = "/usr/bin/date", "/usr/lib/testbed/date"
 _FRR_MANAGER = "/usr/lib/frr/mgmtd"
 _USERS = (f"{_LAB}/work", f"{_LAB}/script")
 _MOST_TOLD = 100
@@ -39,7 +41,8 @@ def main() -> None:
     with open(f"{_RESULTS}/order.json") as file:
         order = json.load(file)
     _show_folders()
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    _let_date_wait()
+    _be_a_host()
     start_switch_daemons()
     _start_frr_manager()
     started_ns, since_s = now_ns(), time.time()
@@ -75,6 +78,23 @@ def _show_folders() -> None:
             os.makedirs(folder, exist_ok=True)
         _mount("hostfs", parameters[f"TESTBED_{name.upper()}"], f"{base}/lower")
         _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"{_LAB}/{name}")
+
+
+def _be_a_host() -> None:
+    """Have a name with an address, as a Debian host has. Without one beside 127.0.0.1, getaddrinfo() may find none."""
+    with open("/proc/sys/kernel/hostname", "w") as file:
+        file.write(_NAME)
+    with open("/etc/hosts", "a") as file:
+        file.write(f"{_ADDRESS}\t{_NAME}\n")
+    for words in ("link set lo up", f"address add {_ADDRESS}/8 dev lo"):
+        subprocess.run(["ip", *words.split()], check=True)
+
+
+def _let_date_wait() -> None:
+    """Put the program that shells can wait by in the place of `date`; see lab_date.c."""
+    os.makedirs(os.path.dirname(_REAL_DATE))
+    shutil.move(_DATE, _REAL_DATE)
+    os.symlink("/opt/tools/lab_date", _DATE)
 
 
 def _start_frr_manager() -> None:

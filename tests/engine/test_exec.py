@@ -149,6 +149,86 @@ def test_waiting_by_reading_the_clock_takes_the_time_it_should(tmp_path: Path) -
     assert done.stdout.splitlines() == ["0.500", "None", "1.0"]
 
 
+DATES = """\
+end=$(($(date +%s) + 3))
+while [ $(date +%s) -lt $end ]; do turns=$((turns + 1)); done
+echo bash $turns
+end=$((SECONDS + 2))
+while [ $SECONDS -lt $end ]; do :; done
+echo seconds
+sh -c 'end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do :; done; echo sh'
+python3 - <<END
+import subprocess, time
+start = int(time.time())
+while int(subprocess.check_output(["date", "+%s"])) < start + 2:
+    pass
+print("python", int(time.time()) - start)
+END
+"""
+
+
+def test_shells_that_wait_by_starting_date_get_there(tmp_path: Path) -> None:
+    (tmp_path / "dates.sh").write_text(DATES)
+    done = execute("dates.sh", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    bash, *others = done.stdout.splitlines()
+    assert 250 < int(bash.removeprefix("bash ")) < 410  # 10 ms each, after the first hundred
+    assert others == ["seconds", "sh", "python 2"]
+
+
+SETTING_UP = """\
+import time
+from mininet.node import Node
+
+COMMANDS = (
+    "ip link add name x address 02:00:00:00:00:01 type veth peer name y address 02:00:00:00:00:02 netns {pid}",
+    "ip link add name x type veth peer name y netns {pid}",
+    "ifconfig x 10.1.2.3/20 up",
+    "ifconfig y 10.9.9.9/32",
+    "ifconfig lo up",
+    "ifconfig x down",
+    "ifconfig x hw ether 02:00:00:00:00:07",
+    "ifconfig x up",
+    "ifconfig nonesuch up",
+    "ip link del x",
+    "ip link del x",
+)
+
+
+def faults_of_programs(shell):
+    return int(open(f"/proc/{shell}/stat").read().split()[10])
+
+
+def look(node):
+    return node.cmd("ip -d address; ip route; ip -6 route")
+
+
+quick, plain = (Node(name) for name in ("quick", "plain"))
+for command in COMMANDS:
+    words = command.format(pid=quick.pid)
+    before = faults_of_programs(quick.pid)
+    said = quick.cmd(words)
+    programs = faults_of_programs(quick.pid) > before
+    same = said == plain.cmd(command.format(pid=plain.pid) + "; :")
+    time.sleep(5)  # until the kernel has looked at the links
+    print(same and look(quick) == look(plain), programs, command)
+"""
+
+
+def test_mininet_sets_interfaces_up_as_the_programs_do_without_starting_them(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(SETTING_UP)
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    assert [same for same, _, _ in found] == ["True"] * 11, done.stdout
+    left_to_programs = [command.split("{")[0] for _, programs, command in found if programs == "True"]
+    assert left_to_programs == [
+        "ip link add name x type veth peer name y netns ",  # they are there
+        "ifconfig y 10.9.9.9/32",
+        "ifconfig nonesuch up",
+    ], done.stdout
+
+
 LAB = """\
 import os
 import subprocess
@@ -204,6 +284,8 @@ for kind in ("wireguard", "bond", "team", "dummy", "ip6gre remote fd00::3", "sit
 print("ipvlan:", one.cmd("ip link add link new-dum name new-own type ipvlan") == "")
 print("tap:", one.cmd("ip tuntap add new-tap mode tap") == "")
 print("multicast routing:", one.cmd("head -1 /proc/net/ip_mr_vif").startswith("Interface"))
+print("own name:", subprocess.getoutput("hostname -i") == "127.0.1.1")
+print("address of localhost:", subprocess.getoutput("getent ahostsv4 localhost").startswith("127.0.0.1"))
 print("modprobe:", one.cmd("modprobe tcp_bbr; echo $?").strip())
 print("sudo:", one.cmd("sudo -E -u nobody echo well").strip())
 for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pie", "dualpi2"):
@@ -368,6 +450,11 @@ def test_a_script_is_interrupted_at_its_limit(tmp_path: Path, before: str, secon
     assert round(json.loads((results / "exec.json").read_text())["virtual_s"]) == seconds
 
 
+def test_a_guest_has_the_memory_that_a_script_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "memory.sh").write_text("awk '/MemTotal/ { print int($2 / 1024) }' /proc/meminfo\n")
+    assert 900 < int(execute("--memory", "1024", "memory.sh", folder=tmp_path).stdout) < 1024
+
+
 def test_in_real_time_a_script_has_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "ask.py").write_text("name = input('who? ')\nprint('hello', name)\n")
     end, theirs = pty.openpty()
@@ -413,7 +500,7 @@ def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory:
     assert found.returncode == 2 and "changed since it was made: results/stdout.txt" in found.stderr
     order = json.loads(members["order.json"])
     order["digests"]["results/stdout.txt"] = hashlib.sha256(members["results/stdout.txt"]).hexdigest()
-    del order["limit_s"]  # as hand-ins were before there were limits
+    del order["limit_s"], order["memory_mib"]  # as hand-ins were before there were these
     pack(changed, {**members, "order.json": json.dumps(order).encode()})
     found = verify("changed.zip", folder=elsewhere)
     assert (found.returncode, found.stdout) == (1, "changed.zip: DIFFERS in stdout.txt\n")
@@ -455,6 +542,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert unnamed.returncode == 2 and "-m names nothing" in unnamed.stderr
     endless = execute("--limit", "0", "a.py", folder=tmp_path)
     assert endless.returncode == 2 and "--limit is 0; allowed: seconds of virtual time" in endless.stderr
+    small = execute("--memory", "64", "a.py", folder=tmp_path)
+    assert small.returncode == 2 and "--memory is 64; allowed: MiB, from 512 to 8192" in small.stderr
     missing = execute("nothing.py", folder=tmp_path)
     assert missing.returncode == 2 and "nothing.py: no such file" in missing.stderr
     (tmp_path / "a.py").write_text("")
