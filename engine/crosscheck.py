@@ -1,6 +1,6 @@
 """Checks that virtual time is faithful: runs scenarios on User-Mode Linux and on a distribution's own kernel.
 
-``python -m engine.crosscheck``: runs workflows/crosscheck.yaml on the backends `virtual` and `qemu`, prints a
+``python -m engine.crosscheck``: runs workflows/crosscheck*.yaml on the backends `virtual` and `qemu`, prints a
 table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
 """
 
@@ -20,7 +20,7 @@ from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
-SCENARIO = PROJECT / "workflows" / "crosscheck.yaml"
+SCENARIOS = sorted((PROJECT / "workflows").glob("crosscheck*.yaml"))
 BACKENDS = ("virtual", "qemu")
 THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
 """How far the backends may differ: relatively for the link's throughput, absolutely for the others."""
@@ -44,7 +44,7 @@ def measured(folder: Path) -> Measured:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
     duration_s = run["duration_ns"] / 1e9
     sent_bytes = rows[-1]["sent_bytes"] - rows[0]["sent_bytes"]
-    probe = summary["probe"]["s1-d1"]
+    probe = next(iter(summary["probe"].values()))
     delays_s = [8 * row["backlog_bytes"] / _rate_bps(run, row["time_ns"]) for row in rows]
     return Measured(
         throughput_bps=8 * sent_bytes / ((rows[-1]["time_ns"] - rows[0]["time_ns"]) / 1e9),
@@ -88,7 +88,7 @@ def main() -> int:
     options = parser.parse_args()
     entries = []
     try:
-        for cell in expand(SCENARIO, "full"):
+        for cell in (cell for scenario in SCENARIOS for cell in expand(scenario, "full")):
             if options.case is None or cell.name.removeprefix("case=") in options.case:
                 print(f"{cell.name} ...", file=sys.stderr, flush=True)
                 entries.append(compare(cell, options.into / "runs"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import expressions
+from analysis.claims import by_cell, expressions
 from analysis.errors import BadInputError
 from scenarios import CLAIMS, STUDY
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
@@ -128,7 +128,7 @@ def load(file: Path) -> Experiment:
     found = list(_problems(document))
     if found:
         raise BadInputError(str(ScenarioError(found)))
-    data = document.data
+    data = by_cell.one_each(document.data)
     scenario = file.with_name(file.name.removesuffix(CLAIMS) + ".yaml")
     return Experiment(
         id=data["experiment"],
@@ -200,6 +200,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     """Find problems that the schema cannot express."""
     data = document.data
     yield from _bad_expressions(document)
+    yield from by_cell.problems(document)
     first: dict[str, int] = {}
     for index, entry in enumerate(data["claims"]):
         path: FieldPath = ("claims", index)

@@ -251,6 +251,41 @@ def test_a_word_may_use_only_those_above_it(tmp_path: Path) -> None:
         registry.load(path)
 
 
+NAMED = {"10 flows": "flows=10", "100 flows": "flows=100"}
+
+
+def test_a_number_of_many_cells_is_written_once(tmp_path: Path) -> None:
+    index = {"metric": "index", "unit": "1", "measure": "jain()", "cells": "each"}
+    values = [
+        {"measure": "queue_ms.mean()", "cells": ["100 flows"]},
+        {"label": "full", "measure": "utilization()", "cells": "each"},
+    ]
+    figure = {"kind": "values-by-seed", "axis": "x", "values": values}
+    experiment = registry.load(claims(tmp_path, cells=NAMED, figure=figure, also_measured=[index]))
+    extras = [(one.metric, one.measure, one.cell) for one in experiment.also_measured]
+    assert extras == [("index, 10 flows", "jain()", "flows=10"), ("index, 100 flows", "jain()", "flows=100")]
+    drawn = [(one["label"], one["cell"]) for one in experiment.figure["values"]]
+    assert drawn == [("100 flows", "flows=100"), ("full: 10 flows", "flows=10"), ("full: 100 flows", "flows=100")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"cells": "every"},
+            "also_measured[0].cells: found 'every'; allowed: each, or names of `cells`: 10 flows, 100 f",
+        ),
+        ({"cells": ["10 flow"]}, "cells: found '10 flow'; allowed: each, or names of `cells`"),
+        ({"cells": "each", "cell": "flows=10"}, "also_measured[0].cells: stands beside cell; allowed: one of them"),
+    ],
+)
+def test_cells_that_have_no_name_are_named(tmp_path: Path, fields: dict[str, object], message: str) -> None:
+    entry = {"metric": "index", "unit": "1", "measure": "jain()", **fields}
+    with pytest.raises(BadInputError) as caught:
+        registry.load(claims(tmp_path, cells=NAMED, also_measured=[entry]))
+    assert message in str(caught.value)
+
+
 ASSERTED = [(one.id, asserted) for one in whole() for asserted in one.asserts]
 
 

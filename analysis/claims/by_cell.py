@@ -1,0 +1,68 @@
+"""Numbers that many cells have: a claims file names the cells once, and an entry says which of them it takes."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from scenarios.errors import FieldPath, Problem, choices
+from scenarios.load import Document
+
+EACH: Final = "each"
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Find entries that name cells which the file does not name, or a cell and cells."""
+    named = document.data.get("cells", {})
+    for path, entries in _lists(document.data):
+        for index, entry in enumerate(entries):
+            if not isinstance(entry, dict) or "cells" not in entry:
+                continue
+            if "cell" in entry:
+                yield document.problem((*path, index, "cells"), "stands beside cell", "one of them")
+            unknown = [name for name in _wanted(entry, named) if name not in named]
+            if unknown or not named:
+                found = f"found {unknown[0]!r}" if unknown else "no cell has a name in this file"
+                yield document.problem(
+                    (*path, index, "cells"), found, f"{EACH}, or names of `cells`: {choices(list(named))}"
+                )
+
+
+def one_each(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a checked claims file in which each number is of one cell at most.
+
+    The name of the cell ends the name of the number, as in `mean queue, 10 flows`. In a figure it is the label, behind
+    the entry's own label if it has one: `CUBIC: 10 flows`.
+    """
+    made = dict(data)
+    for path, entries in _lists(data):
+        spread = [one for entry in entries for one in _of_each(entry, data.get("cells", {}))]
+        if path == ("figure", "values"):
+            made["figure"] = {**data["figure"], "values": spread}
+        else:
+            made["also_measured"] = spread
+    return made
+
+
+def _lists(data: dict[str, Any]) -> Iterator[tuple[FieldPath, list[Any]]]:
+    if "also_measured" in data:
+        yield ("also_measured",), data["also_measured"]
+    if isinstance(data["figure"].get("values"), list):
+        yield ("figure", "values"), data["figure"]["values"]
+
+
+def _of_each(entry: Any, named: dict[str, str]) -> Iterator[Any]:
+    if not isinstance(entry, dict) or "cells" not in entry:
+        yield entry
+        return
+    for name in _wanted(entry, named):
+        one = {key: value for key, value in entry.items() if key != "cells"} | {"cell": named[name]}
+        if "metric" in one:
+            one["metric"] = f"{one['metric']}, {name}"
+        else:
+            one["label"] = f"{one['label']}: {name}" if "label" in one else name
+        yield one
+
+
+def _wanted(entry: dict[str, Any], named: dict[str, str]) -> list[str]:
+    if entry["cells"] == EACH:
+        return list(named)
+    return [entry["cells"]] if isinstance(entry["cells"], str) else list(entry["cells"])
