@@ -201,6 +201,18 @@ def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None
     assert height(svg) < height(narrow)
 
 
+def test_the_names_of_axes_that_stand_side_by_side_do_not_meet(runs: Path, tmp_path: Path) -> None:
+    values = [
+        {"label": f"{group}: it", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"}
+        for group in ("one", "two", "three", "four", "five")
+    ]
+    axis = "the largest window that the flow had [packets]"
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": axis, "values": values}) == 0
+    svg = svg_of(tmp_path)
+    assert f">{axis}<" not in svg
+    assert svg.count(">the largest<") == 5
+
+
 def test_the_axis_of_a_single_value_tells_where_it_is(runs: Path, tmp_path: Path) -> None:
     values = [{"label": "one", "measure": "4.41", "cell": "buffer=20p"}]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "score", "values": values}) == 0

@@ -87,8 +87,9 @@ class ValuesBySeed:
         seeds = [row for row in rows if row["seeds"]]
         dots = [{**row, "value": value} for row in rows for value in row["seeds"]]
         paper = [row for row in rows if row["paper"] is not None]
-        x: Specification = {"field": "value", "type": "quantitative", "title": self._axis}
-        x["axis"] = {"tickCount": max(1, min(5, across // TICK))}
+        title = textwrap.wrap(self._axis, int(across / style.LETTER))
+        x: Specification = {"field": "value", "type": "quantitative", "title": title}
+        x["axis"] = {"tickCount": max(2, min(5, across // TICK))}
         x["scale"] = {"zero": False, "nice": True, "padding": 16, "domain": self._ends}
         y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
         colour = {"field": "c", "type": "nominal", "scale": None, "legend": None}
