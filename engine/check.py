@@ -18,6 +18,7 @@ from scenarios.resolve import Cell, expand
 
 TRANSFER_BYTES = 1_000_000
 ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 s
+LATE_NS = 30_000_000_000
 NOT_SUPPORTED = 127
 FILE = "check.json"
 FORMAT = 1
@@ -115,6 +116,8 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     demand = "sends without end until SIGTERM, and ends within a virtual second of it"
     yield Finding(demand, _endless(cell, folder / runs), runs)
     if is_program:
+        runs = "runs/late"
+        yield Finding("as receiver, waits half a minute for its sender", _late(cell, folder / runs), runs)
         for role in ("receiver", "sender"):
             runs = f"runs/unknown-to-{role}"
             demand = f"as {role}, answers an unknown parameter with {NOT_SUPPORTED}"
@@ -155,6 +158,18 @@ def _endless(cell: Cell, into: Path) -> str | None:
 
     try:
         execute(_changed(cell, change, duration_ns=ENDLESS_NS + 1_000_000_000), _SEED, into)
+    except EngineError as error:
+        return str(error)
+    return None
+
+
+def _late(cell: Cell, into: Path) -> str | None:
+    def change(flow: dict[str, Any]) -> None:
+        flow["start_ns"] = LATE_NS
+        flow["stop_ns"] = LATE_NS + ENDLESS_NS
+
+    try:
+        execute(_changed(cell, change, duration_ns=LATE_NS + ENDLESS_NS + 1_000_000_000), _SEED, into)
     except EngineError as error:
         return str(error)
     return None

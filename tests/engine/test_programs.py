@@ -177,6 +177,7 @@ def test_without_a_sandbox_a_path_that_no_kernel_takes_is_refused(
         ("none", {}),
         ("ignores parameters", {"unknown parameter": "it was ignored"}),
         ("keeps nothing", {"transfers 1 MB": "has not put what arrived"}),
+        ("waits for 20 s", {"waits half a minute": "receiver exited with 1"}),
     ],
 )
 def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: dict[str, str]) -> None:
@@ -184,7 +185,7 @@ def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: di
     into = tmp_path / "checked"
     into.mkdir()
     found = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"), into)}
-    assert len(found) == 4
+    assert len(found) == 5
     for demand, words in found.items():
         expected = next((expected for name, expected in wrong.items() if name in demand), None)
         assert (words is None) == (expected is None), words
@@ -220,7 +221,7 @@ def test_check_makes_a_page_with_the_sentence_and_what_was_left(
     page = tmp_path / "checks/crashes/index.html"
     assert said.endswith(f"page   {page}\n")
     text = page.read_text()
-    assert "crashes fails 2 of 4 demands" in text
+    assert "crashes fails 3 of 5 demands" in text
     assert "Flow checked: sender exited with 1: out of luck." in text
     links = [page.parent / unquote(link) for link in re.findall(r'<a href="(runs/[^"]+)"', text)]
     log, capture = (next(one for one in links if one.name == name) for name in ("checked.sender.err", "sender.pcap"))
