@@ -214,12 +214,17 @@ static __always_inline void slow_down(struct ledbatpp *ca, struct window *w)
 	ca->rounds = 2;
 }
 
+static __always_inline bool uses_window(const struct window *w)
+{
+	return w->limited || w->in_flight + w->acked + 1 >= w->cwnd;
+}
+
 static __always_inline void end_round(struct ledbatpp *ca, struct window *w)
 {
-	if (ca->phase == SLOW || ca->phase == CLIMBING)
+	if (ca->phase == SLOW || (ca->phase == CLIMBING && uses_window(w)))
 		add_time(ca, w);
 	if (ca->phase == BEFORE_FIRST_SLOWDOWN) {
-		if (!--ca->rounds)
+		if (w->cwnd >= w->ssthresh && !--ca->rounds)
 			slow_down(ca, w);
 	} else if (ca->phase == SLOW) {
 		if (!--ca->rounds)
@@ -312,7 +317,7 @@ static __always_inline void avoid(struct ledbatpp *ca, struct window *w)
 	if (delay_us > TARGET_US && !slow_start) {
 		if (over)
 			decrease(ca, w, delay_us, divisor);
-	} else if (w->limited || w->in_flight + w->acked + 1 >= w->cwnd) {
+	} else if (uses_window(w)) {
 		const __u64 steps = slow_start ? w->cwnd : 1;
 
 		increase(ca, w, steps * TARGET_US * w->acked / divisor);

@@ -84,8 +84,8 @@ struct ledbat_info {
 	u32	base_delay_us;
 	u32	current_delay_us;
 	u32	queuing_delay_us;
-	u32	target_us	: 24,
-		source		: 8;	/* enum ledbat_source */
+	/* in the upper 8 bits the source, enum ledbat_source */
+	u32	target_us_and_source;
 };
 
 /* The state of a socket, at most ICSK_CA_PRIV_SIZE bytes. */

@@ -26,8 +26,9 @@
  * - a slowdown that is due while the flow recovers from a timeout waits until
  *   it has recovered;
  * - a round trip adds at most twice the smoothed RTT to the length of a
- *   slowdown: an application that is silent meanwhile does not postpone the
- *   next one.
+ *   slowdown, and none to a climb while the application leaves part of the
+ *   window unused: an application that is silent or slow meanwhile does not
+ *   postpone the next one.
  */
 #include "ledbat.h"
 
@@ -92,14 +93,14 @@ static void ledbatpp_begin_round(struct sock *sk)
 	ca->round_start_us = tp->tcp_mstamp;
 }
 
-static void ledbatpp_end_round(struct sock *sk)
+static void ledbatpp_end_round(struct sock *sk, u32 acked)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	switch (ca->phase) {
 	case LEDBATPP_BEFORE_FIRST_SLOWDOWN:
-		if (!--ca->rounds)
+		if (!tcp_in_slow_start(tp) && !--ca->rounds)
 			ledbatpp_slow_down(sk);
 		break;
 	case LEDBATPP_SLOW:
@@ -108,7 +109,8 @@ static void ledbatpp_end_round(struct sock *sk)
 			ledbatpp_enter(sk, LEDBATPP_CLIMBING, 0);
 		break;
 	case LEDBATPP_CLIMBING:
-		ledbatpp_add_time(sk);
+		if (ledbat_uses_window(tp, acked))
+			ledbatpp_add_time(sk);
 		break;
 	case LEDBATPP_RUNNING:
 		if (tp->tcp_mstamp >= ca->next_slow_us &&
@@ -170,7 +172,7 @@ void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	bool slow_start;
 
 	if (round_over)
-		ledbatpp_end_round(sk);
+		ledbatpp_end_round(sk, acked);
 	if (ca->phase == LEDBATPP_SLOW) {
 		ca->credit_us = 0;
 		tcp_snd_cwnd_set(tp, LEDBATPP_SLOW_CWND);

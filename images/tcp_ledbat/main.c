@@ -45,6 +45,16 @@ static s32 ledbat_stamp_unit_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
+/* Delays of one way and round trips are not compared. */
+static void ledbat_use_round_trips(struct ledbat_delay *delay)
+{
+	delay->source = LEDBAT_ROUND_TRIP;
+	delay->recent = 0;
+	delay->current_us = delay->rtt_us;
+	if (delay->history)
+		delay->history->length = 0;
+}
+
 /*
  * Every two seconds: stamps that do not advance with this host's clock say
  * nothing about delays.
@@ -61,12 +71,23 @@ static void ledbat_check_clock(const struct tcp_sock *tp,
 	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_CHECK_MS)
 		return;
 	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_STALE_MS &&
-	    !ledbat_clocks_agree(remote_us, local_ms)) {
-		delay->source = LEDBAT_ROUND_TRIP;
-		delay->recent = 0;
-	}
+	    !ledbat_clocks_agree(remote_us, local_ms))
+		ledbat_use_round_trips(delay);
 	delay->remote_stamp = stamp;
 	delay->local_ms = now_ms;
+}
+
+/*
+ * An ACK without a stamp: the hosts did not agree on stamps, or something on
+ * the path has begun to remove them.
+ */
+static void ledbat_check_stamps(const struct tcp_sock *tp,
+				struct ledbat_delay *delay)
+{
+	if (tp->rx_opt.saw_tstamp)
+		ledbat_check_clock(tp, delay);
+	else
+		ledbat_use_round_trips(delay);
 }
 
 /*
@@ -80,11 +101,7 @@ static bool ledbat_one_way_sample(const struct tcp_sock *tp,
 {
 	u32 difference;
 
-	if (!sample->pkts_acked || !tp->rx_opt.saw_tstamp ||
-	    !tp->rx_opt.rcv_tsecr)
-		return false;
-	ledbat_check_clock(tp, delay);
-	if (delay->source != LEDBAT_ONE_WAY)
+	if (!sample->pkts_acked || !tp->rx_opt.rcv_tsecr)
 		return false;
 	difference = tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr;
 	*sample_us = ledbat_relative_us(delay, difference,
@@ -128,6 +145,8 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 		ledbat_update_base(&delay->round_trip, delay->slots,
 				   delay->rtt_us, tcp_jiffies32);
 	}
+	if (delay->source == LEDBAT_ONE_WAY && sample->pkts_acked)
+		ledbat_check_stamps(tcp_sk(sk), delay);
 	if (delay->source == LEDBAT_ONE_WAY)
 		return ledbat_one_way_sample(tcp_sk(sk), delay, sample,
 					     sample_us);
@@ -170,14 +189,14 @@ void ledbat_report(struct ledbat *ca)
 	const struct ledbat_delay *delay = ca->delay;
 	const struct ledbat_base *base;
 
-	ca->info.target_us = ca->target_us;
+	ca->info.target_us_and_source =
+		ca->target_us | (delay ? delay->source << 24 : 0);
 	if (!delay)
 		return;
 	base = ledbat_base_of(delay);
 	ca->info.base_delay_us = delay->first_sample + base->smallest_us;
 	ca->info.current_delay_us = delay->first_sample + delay->current_us;
 	ca->info.queuing_delay_us = ledbat_queuing_delay_us(delay);
-	ca->info.source = delay->source;
 }
 
 /* Without a sample the queue counts as empty. */
@@ -326,8 +345,6 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	if (delay) {
 		delay->slots = ledbat_setting_of(sk, LEDBAT_BASE_HISTORY);
 		delay->filter = ledbat_setting_of(sk, LEDBAT_CURRENT_FILTER);
-		if (!tp->rx_opt.tstamp_ok)
-			source = LEDBAT_ROUND_TRIP;
 		delay->source = source;
 		delay->bounded = ledbat_variant_of(sk)->standard;
 	}
@@ -449,5 +466,5 @@ MODULE_ALIAS("tcp_fledbat");
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.5.1");
+MODULE_VERSION("0.5.2");
 MODULE_DESCRIPTION("LEDBAT congestion control");

@@ -186,13 +186,8 @@ static void delay_of_one_way(struct kunit *test)
 	sample(sk, 1, 0);
 	sample(sk, 1, 12000);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 12000U);
-	/*
-	 * what acknowledges nothing, has no stamp or echoes none, says nothing
-	 */
+	/* what acknowledges nothing, or echoes no stamp, says nothing */
 	sample(sk, 0, 30000);
-	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
-	sample(sk, 1, 30000);
-	tcp_sk(sk)->rx_opt.saw_tstamp = 1;
 	tcp_sk(sk)->rx_opt.rcv_tsecr = 0;
 	sample(sk, 1, 30000);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca), 12000U);
@@ -281,18 +276,63 @@ static void clocks_after_a_silence(struct kunit *test)
 /* Samples of one way and of round trips are not compared. */
 static void change_of_source(struct kunit *test)
 {
-	struct sock *sk = old_socket(test, LEDBAT_LD, 10);
-	struct tcp_sock *tp = tcp_sk(sk);
+	static const enum ledbat_name names[] = { LEDBAT_LD, LEDBAT_AINA };
+	const struct ack_sample twice = { .pkts_acked = 1, .rtt_us = -1 };
+	struct tcp_sock *tp;
+	struct sock *sk;
+	int i;
 
-	ca_of(sk)->delay->filter = 4;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		sk = old_socket(test, names[i], 10);
+		tp = tcp_sk(sk);
+		ca_of(sk)->delay->filter = 4;
+		sample(sk, 1, 0);
+		sample(sk, 1, 7000);
+		/* this host's clock advances, the other's does not */
+		tp->tcp_mstamp += 3 * USEC_PER_SEC;
+		/* an ACK of what was sent twice measures no round trip */
+		inet_csk(sk)->icsk_ca_ops->pkts_acked(sk, &twice);
+		KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+				(int)LEDBAT_ROUND_TRIP);
+		KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)),
+				7000U);
+		sample(sk, 1, 40000);
+		KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)),
+				40000U);
+		release(sk);
+	}
+}
+
+/* Something on the path begins to remove the stamps. */
+static void stamps_that_cease(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+
 	sample(sk, 1, 0);
-	/* this host's clock advances, the other's does not */
-	tp->tcp_mstamp += 3 * USEC_PER_SEC;
 	sample(sk, 1, 0);
+	tcp_sk(sk)->rx_opt.saw_tstamp = 0;
+	/* an ACK that acknowledges nothing */
+	sample(sk, 0, 40000);
+	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+			(int)LEDBAT_ONE_WAY);
+	sample(sk, 1, 40000);
 	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
 			(int)LEDBAT_ROUND_TRIP);
-	sample(sk, 1, 40000);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
+	release(sk);
+}
+
+/* Whoever chooses between SYN and SYN-ACK does so before stamps are agreed. */
+static void chosen_while_connecting(struct kunit *test)
+{
+	struct sock *sk = new_socket(test, LEDBAT_RFC6817);
+
+	tcp_sk(sk)->rx_opt.tstamp_ok = 0;
+	ledbat_variants[LEDBAT_RFC6817].ops.init(sk);
+	tcp_sk(sk)->rx_opt.tstamp_ok = 1;
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (int)ca_of(sk)->delay->source,
+			(int)LEDBAT_ONE_WAY);
 	release(sk);
 }
 
@@ -327,7 +367,8 @@ static void no_stamps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
 	KUNIT_EXPECT_EQ(test, ledbat_get_info(sk, ~0, &attr, &answer),
 			sizeof(*words));
-	KUNIT_EXPECT_EQ(test, (u32)words->source, (u32)LEDBAT_ROUND_TRIP);
+	KUNIT_EXPECT_EQ(test, words->target_us_and_source,
+			100000U | LEDBAT_ROUND_TRIP << 24);
 	/* an ACK of what was sent twice measures no round trip */
 	ledbat_pkts_acked(sk, &none);
 	KUNIT_EXPECT_EQ(test, ledbat_known_queuing_us(ca_of(sk)), 40000U);
@@ -490,8 +531,7 @@ static void info(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, words->base_delay_us, BASE_US);
 	KUNIT_EXPECT_EQ(test, words->current_delay_us, BASE_US + 7000);
 	KUNIT_EXPECT_EQ(test, words->queuing_delay_us, 7000U);
-	KUNIT_EXPECT_EQ(test, (u32)words->target_us, 100000U);
-	KUNIT_EXPECT_EQ(test, (u32)words->source, (u32)LEDBAT_ONE_WAY);
+	KUNIT_EXPECT_EQ(test, words->target_us_and_source, 100000U);
 	release(sk);
 
 	/* it takes samples in its own way */
@@ -545,6 +585,8 @@ static void an_unused_window_falls(struct kunit *test)
 	sample(sk, 1, 50000);
 	inet_csk(sk)->icsk_ca_ops->cong_avoid(sk, 0, 2);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 39U);
+	/* for both packets */
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, (39 - 2) * 25000LL);
 	release(sk);
 }
 
@@ -800,6 +842,19 @@ static void fair(struct kunit *test)
 	release(sk);
 }
 
+/* A receiver may forge any stamp, and acknowledge a large window at once. */
+static void forged_delay(struct kunit *test)
+{
+	const u32 cwnd = 100000;
+	struct sock *sk = old_socket(test, LEDBAT_FAIR, cwnd);
+
+	sample(sk, 1, 0);
+	tcp_sk(sk)->tcp_mstamp += USEC_PER_SEC;
+	ack(sk, cwnd, 1000 * USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 1U);
+	release(sk);
+}
+
 /* ledbatpp.c */
 
 static void pp_life(struct kunit *test)
@@ -928,6 +983,23 @@ static void pp_waits_for_recovery(struct kunit *test)
 	release(sk);
 }
 
+/* Nor does the first slowdown forget how far the flow climbs back. */
+static void pp_first_waits_for_recovery(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 10);
+
+	ledbatpp_enter(sk, LEDBATPP_BEFORE_FIRST_SLOWDOWN, 1);
+	tcp_sk(sk)->snd_ssthresh = 20;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->phase,
+			(u32)LEDBATPP_BEFORE_FIRST_SLOWDOWN);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, 20U);
+	tcp_sk(sk)->snd_ssthresh = 10;
+	round_trip(sk, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->phase, (u32)LEDBATPP_SLOW);
+	release(sk);
+}
+
 /* The parts of a slowdown: two round trips of two packets, then the climb. */
 static void pp_slowdown(struct kunit *test)
 {
@@ -939,14 +1011,14 @@ static void pp_slowdown(struct kunit *test)
 	ledbatpp_slow_down(sk);
 	KUNIT_EXPECT_EQ(test, ca->slow_us, 0U);
 	ca->round_start_us = tp->tcp_mstamp;
-	ledbatpp_end_round(sk);
+	ledbatpp_end_round(sk, 1);
 	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_SLOW);
 	ca->credit_us = 1;
 	ca->round_end = tp->snd_una;
 	ledbatpp_cong_avoid(sk, 0, 1);
 	KUNIT_EXPECT_EQ(test, ca->credit_us, 0LL);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
-	ledbatpp_end_round(sk);
+	ledbatpp_end_round(sk, 1);
 	KUNIT_EXPECT_EQ(test, (u32)ca->phase, (u32)LEDBATPP_CLIMBING);
 	/* a queue, which another flow fills, does not keep it from climbing */
 	tp->snd_cwnd = 4;
@@ -974,6 +1046,25 @@ static void pp_silence_counts_little(struct kunit *test)
 	ca->round_start_us = tcp_sk(sk)->tcp_mstamp - 5 * USEC_PER_SEC;
 	ledbatpp_add_time(sk);
 	KUNIT_EXPECT_EQ(test, ca->slow_us, 2U * RTT_US);
+	release(sk);
+}
+
+/* An application that is slow does not make a climb long. */
+static void pp_slow_application(struct kunit *test)
+{
+	struct sock *sk = pp_running(test, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *ca = ca_of(sk);
+
+	ca->phase = LEDBATPP_CLIMBING;
+	ca->round_start_us = tp->tcp_mstamp - RTT_US;
+	tp->packets_out = 1;
+	ledbatpp_end_round(sk, 1);
+	KUNIT_EXPECT_EQ(test, ca->slow_us, 0U);
+	ca->round_start_us = tp->tcp_mstamp - RTT_US;
+	tp->packets_out = 8;
+	ledbatpp_end_round(sk, 1);
+	KUNIT_EXPECT_EQ(test, ca->slow_us, (u32)RTT_US);
 	release(sk);
 }
 
@@ -1209,6 +1300,8 @@ static struct kunit_case socket_cases[] = {
 	CASE("clocks-too-fast", clocks_too_fast),
 	CASE("clocks-after-a-silence", clocks_after_a_silence),
 	CASE("change-of-source", change_of_source),
+	CASE("stamps-that-cease", stamps_that_cease),
+	CASE("chosen-while-connecting", chosen_while_connecting),
 	CASE("paces", paces),
 	CASE("thresholds", thresholds),
 	CASE("no-stamps", no_stamps),
@@ -1234,13 +1327,16 @@ static struct kunit_case socket_cases[] = {
 	CASE("mdvar", mdvar),
 	CASE("aina-half-a-window", aina_half_a_window),
 	CASE("fair", fair),
+	CASE("forged-delay", forged_delay),
 	CASE("pp-life", pp_life),
 	CASE("pp-decrease", pp_decrease),
 	CASE("pp-growth", pp_growth),
 	CASE("pp-losses", pp_losses),
 	CASE("pp-waits-for-recovery", pp_waits_for_recovery),
+	CASE("pp-first-waits-for-recovery", pp_first_waits_for_recovery),
 	CASE("pp-slowdown", pp_slowdown),
 	CASE("pp-silence-counts-little", pp_silence_counts_little),
+	CASE("pp-slow-application", pp_slow_application),
 	CASE("settings", settings),
 	CASE("instances", instances),
 	{}

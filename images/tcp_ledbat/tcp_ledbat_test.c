@@ -734,6 +734,10 @@ static void rfc6817_vectors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			ledbat_gain_us(target_us, 150000, LEDBAT_PPM / 2, 4),
 			-100000LL);
+	/* the longest delay that stamps can show */
+	KUNIT_EXPECT_EQ(test,
+			ledbat_gain_us(target_us, S32_MAX, LEDBAT_PPM, 10000),
+			10000LL * (100000 - S32_MAX));
 }
 
 static void ledbatpp_gain(struct kunit *test)

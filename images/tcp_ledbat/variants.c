@@ -50,8 +50,10 @@ static void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	}
 }
 
-static void ledbat_step(struct sock *sk, u32 acked, s64 credit_us)
+static void ledbat_step(struct sock *sk, u32 acked, s64 step_us)
 {
+	const s64 credit_us = ledbat_times(step_us, acked);
+
 	if (credit_us <= 0 || ledbat_uses_window(tcp_sk(sk), acked))
 		ledbat_add_credit(sk, credit_us);
 }
@@ -76,7 +78,7 @@ static void ledbat_linear_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	acked = ledbat_slow_start(sk, acked);
 	if (acked)
 		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us,
-							queuing_us) * acked);
+							queuing_us));
 }
 
 /*
@@ -115,7 +117,7 @@ static void ledbat_ldmin_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	acked = ledbat_slow_start(sk, acked);
 	if (acked)
-		ledbat_step(sk, acked, step_us * acked);
+		ledbat_step(sk, acked, step_us);
 }
 
 /*
@@ -177,7 +179,7 @@ static void ledbat_md_avoid(struct sock *sk, u32 acked, ledbat_lowered lowered)
 		ledbat_set_window(sk, lowered(ca, ledbat_window(sk)));
 	else if (queuing_us < ca->target_us)
 		ledbat_step(sk, acked, ledbat_linear_us(ca->target_us,
-							queuing_us) * acked);
+							queuing_us));
 }
 
 static u64 ledbat_md_lowered(const struct ledbat *ca, u64 window)
@@ -350,7 +352,7 @@ static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 					   ca->factor_ppm,
 					   tcp_snd_cwnd(tcp_sk(sk)));
 
-	ledbat_step(sk, acked, step_us * acked);
+	ledbat_step(sk, acked, step_us);
 }
 
 #define LEDBAT_COMMON						\

@@ -12,6 +12,7 @@
 
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 #include <linux/time64.h>
 #include <linux/types.h>
 
@@ -88,13 +89,27 @@ static inline s64 ledbat_linear_us(u32 target_us, u32 queuing_us)
 	return (s64)target_us - queuing_us;
 }
 
+/*
+ * A step for each of the packets that an ACK acknowledges. With the delays that
+ * forged stamps can show it may be more than there are numbers for: down then.
+ */
+static inline s64 ledbat_times(s64 step_us, u32 acked)
+{
+	s64 credit_us;
+
+	if (check_mul_overflow(step_us, (s64)acked, &credit_us))
+		return S64_MIN / 2;
+	return credit_us;
+}
+
 /* RFC 6817 section 2.4.2: the same, scaled. */
 static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm,
 				 u32 acked)
 {
 	const s64 step_us = ledbat_linear_us(target_us, queuing_us) * acked;
+	const s64 size_us = mul_u64_u32_div(abs(step_us), gain_ppm, LEDBAT_PPM);
 
-	return div_s64(step_us * gain_ppm, LEDBAT_PPM);
+	return step_us < 0 ? -size_us : size_us;
 }
 
 /*
