@@ -15,7 +15,7 @@ from analysis.conformance import utp
 from analysis.conformance.utp import CLIENT
 from analysis.observer.flight import Cause
 from analysis.run import Run
-from analysis.series import Floats, NotMeasuredError
+from analysis.series import Floats, NotMeasuredError, Series
 
 SMALL_PKTS: Final = 2  # LEDBAT++'s window during a slowdown
 STARTED_PKTS: Final = 8  # a flow with so much in flight is past its start
@@ -73,7 +73,15 @@ def smallest_window(run: Run, since: float) -> float:
     """Packets in flight most of the time beside a TCP flow that takes the link."""
     if run.share(CLIENT, since) > STARVED:
         raise NotMeasuredError(f"it kept {run.share(CLIENT, since):.0%} of the link beside TCP")
-    return run.in_flight(CLIENT).percentile(50, since)
+    return settled(run.in_flight(CLIENT), since)
+
+
+def settled(packets: Series, since: float) -> float:
+    """Return the median from `since`; NotMeasuredError if it is smaller by more than a packet in the second half."""
+    middle = (since + packets.end) / 2
+    if packets.percentile(50, middle) < packets.percentile(50, since, middle) - 1:
+        raise NotMeasuredError("the window was still falling at the end")
+    return packets.percentile(50, since)
 
 
 def kept_after_loss(run: Run, since: float) -> float:

@@ -8,16 +8,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.conformance import judge
-from analysis.conformance.measures import MEASURES
+from analysis.conformance.measures import MEASURES, settled
 from analysis.conformance.requirements import FILE, load
 from analysis.errors import BadInputError
 from analysis.run import Run
-from analysis.series import NotMeasuredError
+from analysis.series import NotMeasuredError, Series
 from engine.cli import main
 from engine.compare import filled
 from engine.conformance import CASES
@@ -151,6 +152,20 @@ def test_measures_of_a_made_up_utp_sender(play: Any) -> None:
         MEASURES["utp_first_number"](run)
     with pytest.raises(NotMeasuredError, match="there are 0 slowdowns"):
         MEASURES["slowdown_pause"](run)
+
+
+def test_a_window_that_still_falls_is_not_the_smallest() -> None:
+    seconds = np.arange(0.0, 30.0)
+    with pytest.raises(NotMeasuredError, match="the window was still falling at the end"):
+        settled(Series(seconds, 30 - seconds, end=30.0), 10)
+    assert settled(Series(seconds, np.maximum(10 - seconds, 2), end=30.0), 10) == 2
+
+
+def test_a_queue_at_the_target_may_swing_by_a_packet_to_either_side() -> None:
+    # a window that alternates between two sizes
+    bounds = {one.id: one.shown for one in load().requirements if not isinstance(one.shown, str)}
+    for name in ("target", "pp-target", "utp-target"):
+        assert str(bounds[name].at_most).endswith(" + 2 * packet_ms")
 
 
 def test_a_sender_that_gives_up_in_an_outage(play: Any) -> None:
