@@ -116,7 +116,8 @@ def printed(added: Path, command: str, limit_s: float, processors: int = 1) -> s
         machine += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
     else:
         machine += ["-accel", "tcg,thread=multi"]
-        command_line += " nosoftlockup rcupdate.rcu_cpu_stall_suppress=1"  # one that waits for the host looks stalled
+        # one that waits for the host looks stalled
+        command_line += " nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 sysctl.kernel.hung_task_timeout_secs=0"
     machine += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", f"file:{console}"]
     machine += ["-kernel", str(stock["kernel"]["path"]), "-initrd", str(initrd)]
     subprocess.run([*machine, "-append", command_line], check=True, timeout=limit_s)

@@ -67,17 +67,17 @@ def ask(connection):
             connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
 
 
-def change(connection):
+def change(connection, seed):
     """Change the control of a connection meanwhile."""
-    drawn, names = random.Random(PORT), controls()  # noqa: S311
+    drawn, names = random.Random(f"change {seed}"), controls()  # noqa: S311
     while True:
         for _ in in_the_same_tenth():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, drawn.choice(names).encode())
 
 
-def send(number, report):
+def send(number, seed, report):
     """Send over one connection after the other, each with many changes of control."""
-    drawn, names = random.Random(number), controls()  # noqa: S311
+    drawn, names = random.Random(f"send {number} {seed}"), controls()  # noqa: S311
     changes = 0
     while True:
         with socket.socket() as connection:
@@ -110,7 +110,7 @@ def locks_are_checked():
     return state.exists() and bool(re.search(r"debug_locks: +1$", state.read_text(), re.MULTILINE))
 
 
-def main(wanted):
+def main(wanted, seed):
     """Run until enough packets have crossed; return what is printed."""
     run("dmesg --clear")
     run(f"insmod {MODULE} instance=mirror:ledbatpp,target_us=20000")
@@ -123,11 +123,11 @@ def main(wanted):
     listeners = [socket.create_server(("127.0.0.1", PORT + number)) for number in range(CONNECTIONS)]
     started, begin = packets(), time.monotonic()
     workers = [start(receive, listener) for listener in listeners]
-    workers += [start(send, number, report) for number in range(CONNECTIONS)]
+    workers += [start(send, number, seed, report) for number in range(CONNECTIONS)]
     listeners.append(socket.create_server(("127.0.0.1", PORT + CONNECTIONS)))
     with socket.create_connection(listeners[-1].getsockname()) as asked:
-        workers += [start(work, asked) for work in (ask, ask, change)]
-    drawn = random.Random(wanted)  # noqa: S311
+        workers += [start(ask, asked), start(ask, asked), start(change, asked, seed)]
+    drawn = random.Random(f"settings {seed}")  # noqa: S311
     while packets() - started < wanted and not complaints():
         time.sleep(0.5)
         for name in ("ledbat", "ledbatpp", "mirror"):
@@ -152,4 +152,4 @@ def main(wanted):
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]))), flush=True)
+    print(json.dumps(main(*map(int, sys.argv[1:]))), flush=True)

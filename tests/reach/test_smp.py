@@ -4,7 +4,8 @@ One is Debian's own in QEMU. It checks what it allocates (slub_debug), and has n
 with KASAN and lockdep, built from the guest kernel's source with smp.config and smp.patch (ten minutes or more). The
 processors of both are threads of this host, so as many run at once as the host has.
 
-TESTBED_STRESS_PACKETS says how many packets each of the two kernels carries; a long test has millions.
+TESTBED_STRESS_PACKETS says how many packets each of the two kernels carries; a long test has millions, or is the sum of
+several with a TESTBED_STRESS_SEED each.
 """
 
 import json
@@ -29,6 +30,7 @@ from tests.reach import machine
 
 HERE: Final = Path(__file__).parent
 ASKED_PACKETS: Final = os.environ.get("TESTBED_STRESS_PACKETS")
+SEED: Final = int(os.environ.get("TESTBED_STRESS_SEED", "1"))
 EMULATED_PACKETS, PACKETS, FEW_PACKETS = int(ASKED_PACKETS or 100_000), int(ASKED_PACKETS or 50_000), 3_000
 PROCESSORS = 4
 MEMORY_MIB = 2048
@@ -40,7 +42,7 @@ from pathlib import Path
 
 from engine.guest import stress
 
-Path("/results/unfinished.json").write_text(json.dumps(stress.main({packets})))
+Path("/results/unfinished.json").write_text(json.dumps(stress.main({packets}, {seed})))
 Path("/results/unfinished.json").rename("/results/outcome.json")
 """
 # mistakes of a kind that each of the two tools looks for: a file, what stands there, what stands there instead
@@ -64,7 +66,7 @@ def test_random_changes_of_control_on_debians_kernel(tmp_path: Path) -> None:
     added = tmp_path / "added"
     added.mkdir()
     shutil.copy(HERE / "stress.py", added)
-    said = machine.printed(added, f"python3 -S /stress.py {EMULATED_PACKETS}", EMULATED_LIMIT_S, PROCESSORS)
+    said = machine.printed(added, f"python3 -S /stress.py {EMULATED_PACKETS} {SEED}", EMULATED_LIMIT_S, PROCESSORS)
     outcome = json.loads(said.splitlines()[-1])
     _assert_nothing_is_wrong(outcome, EMULATED_PACKETS)
 
@@ -103,7 +105,7 @@ def stressed(smp_kernel: kernel.Kernel, tmp_path: Path, monkeypatch: pytest.Monk
         for package in ("engine", "topologies"):
             shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(HERE / "stress.py", code / "engine" / "guest")
-        (code / "engine" / "guest" / "run_stress.py").write_text(PROGRAM.format(packets=packets))
+        (code / "engine" / "guest" / "run_stress.py").write_text(PROGRAM.format(packets=packets, seed=SEED))
         monkeypatch.setattr(images, "PROJECT", code)
         results.mkdir()
         arguments = launch.boot_arguments(boot, 1, "engine.guest.run_stress", real_time=True, memory_mib=MEMORY_MIB)
