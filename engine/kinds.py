@@ -8,7 +8,16 @@ from engine.own_study import ROOT
 
 SNAKEFILE = ROOT / "workflows" / "kinds" / "Snakefile"
 STUDY = "kinds"
-SCENARIOS = ("derived.yaml", "derived-more.yaml", "judged.yaml", "judged-clients.yaml", "judged-newer.yaml")
+SCENARIOS = (
+    "derived.yaml",
+    "derived-more.yaml",
+    "derived-all.yaml",
+    "derived-clients.yaml",
+    "derived-newer.yaml",
+    "derived-again.yaml",
+    "judged.yaml",
+    "judged-tcp.yaml",
+)
 
 
 def kinds(into: Path) -> NoReturn:

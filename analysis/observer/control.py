@@ -25,7 +25,6 @@ from typing import Final
 import numpy as np
 
 from analysis.observer import delay
-from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
@@ -66,7 +65,7 @@ def infer(flight: Flight, limited: Limits) -> Control:
     """Fit the line. Raises NotMeasuredError when there are no delays or too few rounds for it."""
     if not len(flight.conversation.forward.values):
         raise NotMeasuredError("the packets carry no timestamps that tell a one-way delay")
-    growth, waited_ms = _rounds(flight, limited, delay.queuing(flight.conversation.forward))
+    growth, waited_ms = growth_by_delay(flight, limited)
     if len(growth) < FEWEST_ROUNDS:
         raise NotMeasuredError(
             f"only {len(growth)} round-trip times were limited by the congestion window alone; "
@@ -85,8 +84,9 @@ def infer(flight: Flight, limited: Limits) -> Control:
     return Control(len(growth), longest, falls, target, _estimate(gain, falling[:, 0]))
 
 
-def _rounds(flight: Flight, limited: Limits, queuing: Samples) -> tuple[Floats, Floats]:
+def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats]:
     """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms."""
+    queuing = delay.queuing(flight.conversation.forward)
     edges = flight.rounds
     if len(edges) < 4:
         raise NotMeasuredError("the flow lasted for less than three round-trip times")

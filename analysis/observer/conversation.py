@@ -21,6 +21,7 @@ Bools = NDArray[np.bool_]
 TCP, UDP = 6, 17
 SYN, RST, FIN_FLAG = 0x02, 0x04, 0x01
 DATA, FIN, STATE, RESET, UTP_SYN = range(5)  # types of uTP packets
+LARGEST_FRAME: Final = 1500  # bytes of an IP packet on Ethernet
 NO_SAMPLE: Final = (0, 0x7FFFFFFF)  # differences that say "no packet came yet", the second from old clients
 COLUMNS: Final = (
     *("time_ns", "forward", "src", "sport", "dst", "dport", "proto", "payload_bytes", "ip_length"),

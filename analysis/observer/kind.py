@@ -29,7 +29,7 @@ import numpy as np
 
 from analysis.observer import control, delay, limits
 from analysis.observer.control import Control
-from analysis.observer.conversation import Bools, Ints
+from analysis.observer.conversation import LARGEST_FRAME, Bools, Ints
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
@@ -48,8 +48,12 @@ STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
 CUBIC_LEAVES: Final = 0.7  # of a window, section 4.6
 NO_MISFIT: Final = 0.01  # part of a stretch's variance
+ROUNDING: Final = 1 / 4  # packets^2; counting whole packets is off by half a packet at most
+SHORTEST_STRETCH: Final = 5  # rounds; two numbers of a cubic function are fitted to it
 CUBIC_CUT: Final = (0.6, 0.85)  # what CUBIC's losses leave of a window, 0.7, with what it grew while it learned of them
 VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to its beta of 4, and those just being sent
+LONGEST_TARGET_MS: Final = 100  # RFC 6817 section 2.5
+SLOWEST_GROWTH: Final = 0.5  # packets a round; CUBIC's least is 0.53, RFC 9438 section 4.3
 LEAST_TARGET_MS: Final = 20  # a shorter target is none that LEDBAT is used with
 STEADY_PKTS: Final = 1.5  # a window that varies by less, or
 STEADY: Final = 0.03  # by less of itself, stands still
@@ -98,11 +102,15 @@ def judge(flight: Flight) -> Judgement:
 def _held_back(seen: "Signals") -> Judgement | None:
     """A window of the receiver, or an application, that hides the controller most of the time."""
     number = len(seen.held_by)
-    for limit, kind, says in (
-        (Limit.RECEIVE_WINDOW, Kind.WINDOW_LIMITED, "the receiver's window limits it"),
-        (Limit.APPLICATION, Kind.APPLICATION_LIMITED, "what is in flight sinks for want of data"),
+    for share, kind, says in (
+        (seen.held_by.count(Limit.RECEIVE_WINDOW) / number, Kind.WINDOW_LIMITED, "the receiver's window limits it"),
+        (
+            seen.held_by.count(Limit.APPLICATION) / number,
+            Kind.APPLICATION_LIMITED,
+            "what is in flight sinks for want of data",
+        ),
+        (seen.ran_out, Kind.APPLICATION_LIMITED, "it runs out of data, so a packet is not full,"),
     ):
-        share = seen.held_by.count(limit) / number
         if share >= 0.5:
             return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
     return None
@@ -143,7 +151,8 @@ def _delay_based(seen: "Signals") -> Judgement | None:
         elif fit.target_ms.value < NEAR_LONGEST * fit.longest_ms:
             because.append(f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay")
             for_it += blocks
-        else:  # where something is lost, a window may stand still for that
+        elif seen.cuts and fit.target_ms.low < FURTHEST * max(LONGEST_TARGET_MS, fit.longest_ms):
+            # a window may stand still for what is lost
             because.append("between losses, its window grows the less the longer the delay")
             against, by_delay = seen.votes
             for_it += by_delay
@@ -169,6 +178,10 @@ def _unmoved(seen: "Signals") -> Judgement | None:
 
 def _loss_based(seen: "Signals") -> Judgement:
     cuts = seen.cuts
+    if not cuts and seen.unheeded:
+        because = [f"its window grew on at more than {LONGEST_TARGET_MS} ms of queuing delay, and not more slowly"]
+        blocks = seen.unheeded // FEWEST_ROUNDS
+        return Judgement(Kind.LOSS_BASED, _laplace(blocks, blocks), because)
     if not cuts:
         raise NotMeasuredError("nothing was lost, and the window answered to no delay: nothing tells a controller")
     answered = sum(left <= CUT for left in cuts)
@@ -203,6 +216,28 @@ class Signals:
         if free.sum() < FEWEST_ROUNDS:
             return self.limited.limits
         return self.limited.at(((self.edges[:-1] + self.edges[1:]) / 2)[free])
+
+    @cached_property
+    def ran_out(self) -> float:
+        """Part of the rounds in which TCP sent a packet that was not full, though a full one was allowed.
+
+        TCP sends full packets while data waits (RFC 9293 section 3.8.6.2). A library of uTP may cut them to its window.
+        """
+        sent, flight = self.flight.conversation.sent, self.flight
+        if self.flight.conversation.protocol != "tcp" or sent.ip_bytes.max() > LARGEST_FRAME:  # cut behind the tap
+            return 0.0
+        room = flight.receive_window.sampled(flight.times) - flight.bytes.sampled(flight.times) + flight.payload
+        short = flight.times[(flight.payload < flight.full_bytes) & (room >= flight.full_bytes)]
+        return float((np.diff(np.searchsorted(short, self.edges, side="left")) > 0).mean())
+
+    @cached_property
+    def unheeded(self) -> int:
+        """Rounds with more delay than a target may be, if the window grew in them as in the others; 0 if it did not."""
+        if self.control is None or self.control.target_ms is not None:
+            return 0
+        growth, waited_ms = control.growth_by_delay(self.flight, self.limited)
+        beyond = growth[waited_ms > LONGEST_TARGET_MS]
+        return len(beyond) if len(beyond) >= FEWEST_ROUNDS and beyond.mean() > SLOWEST_GROWTH else 0
 
     @cached_property
     def losses(self) -> list[tuple[int, int]]:
@@ -313,12 +348,8 @@ class Signals:
         usual = float(np.median(self.flight.round_trips.values))
         return bool(len(waits)) and float(np.median(waits)) < SHORT_WAIT * usual
 
-    @cached_property
-    def shapes(self) -> list[tuple[float, float]]:
-        """Of each stretch up to a loss: the part of the window's variance that a cubic function and delay leave."""
-        return list(self._shapes())
-
     def _shapes(self) -> Iterator[tuple[float, float]]:
+        """Squares that a cubic function and delay leave of a stretch up to a loss; next to nothing is left out."""
         fit = self.control
         if fit is None or fit.target_ms is None or fit.gain_pkts_per_rtt is None:
             return
@@ -328,25 +359,29 @@ class Signals:
         at = np.searchsorted(queuing.times, edges, side="left")
         mean_ms = 1e3 * np.diff(sums[at]) / np.maximum(np.diff(at), 1)
         slope = fit.gain_pkts_per_rtt.value * (1 - mean_ms / fit.target_ms.value)
+        before: Floats = np.zeros(0)
         for first, behind in self.clean:
-            windows = self.windows[first:behind]
-            if first == 0 or behind - first < 10 or np.ptp(windows) < 4:  # the first is slow start
+            windows, largest = self.windows[first:behind], before
+            before = self.windows[first : behind + 2]  # with those that the next loss disturbs
+            if first == 0 or behind - first < SHORTEST_STRETCH or np.ptp(windows) < 4:  # the first is slow start
                 continue
             spread = float(((windows - windows.mean()) ** 2).sum())
             grown = np.append(0.0, np.cumsum(slope[first : behind - 1]))
             by_delay = windows - grown
             by_delay -= by_delay.mean()
             middles = (edges[first:behind] + edges[first + 1 : behind + 1]) / 2
-            latest_s = cubic_s(float(self.windows[:behind].max()))
-            yield _cubic(middles, windows, latest_s) / spread, float((by_delay**2).sum()) / spread
+            latest_s = cubic_s(float(np.append(largest, windows).max()))
+            left = _cubic(middles, windows, latest_s), float((by_delay**2).sum())
+            if max(left) > max(NO_MISFIT * spread, ROUNDING * len(windows)):
+                yield left
 
     @cached_property
     def votes(self) -> tuple[int, int]:
         """Stretches that a cubic function of time fits better than the delay does, and the other way round.
 
-        Where both leave next to nothing, as of short stretches, neither has it.
+        Where both leave next to nothing, neither has it.
         """
-        told = [(cubic, by_delay) for cubic, by_delay in self.shapes if max(cubic, by_delay) > NO_MISFIT]
+        told = list(self._shapes())
         return sum(cubic < by_delay for cubic, by_delay in told), sum(by_delay < cubic for cubic, by_delay in told)
 
     @cached_property

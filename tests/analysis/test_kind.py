@@ -1,6 +1,7 @@
 """Who is it? The kind of a sender's controller, of modelled senders and of real ones."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
 
 LOSSES = tuple(range(400, 9000, 700))
+AT_FIRST = (*range(100, 900, 60), *range(1500, 60000, 650))
+SOON = tuple(range(150, 30000, 500))
 OFTEN = tuple(range(200, 16000, 450))
 SCENARIO = """\
 experiment: known
@@ -55,7 +58,13 @@ captures: [sender]
         (Model(target=0.2, lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
         # seconds of nearly straight growth, far from what CUBIC does in that time
         (Model(duration=20, one_way=0.01, target=0.1, gain=1.0, lost=OFTEN), Kind.DELAY_BASED, "LEDBAT"),
+        # nine round-trip times from loss to loss, which disturb half of them
+        (Model(one_way=0.01, target=0.1, gain=6.0, lost=SOON), Kind.DELAY_BASED, "LEDBAT"),
+        # what it had in flight at first is nothing that its growth comes back to
+        (Model(one_way=0.01, target=0.1, gain=6.0, start_window=600.0, lost=AT_FIRST), Kind.DELAY_BASED, "LEDBAT"),
         (Model(target=1e9, gain=1.0, lost=LOSSES), Kind.LOSS_BASED, "Reno"),
+        # nothing is lost, and the window grows on through 250 ms of queue
+        (Model(duration=60, target=1e9, gain=1.0), Kind.LOSS_BASED, None),
         (Model(window_bytes=30 * PAYLOAD), Kind.WINDOW_LIMITED, None),
         # a window of its own, which never moves
         (Model(gain=0.0, start_window=20.0), Kind.WINDOW_LIMITED, None),
@@ -72,6 +81,14 @@ def test_an_application_that_keeps_a_rate() -> None:
     sent = [(0.04 * n, n, 1000) for n in range(600)]
     found = kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
     assert found.kind is Kind.APPLICATION_LIMITED
+
+
+@pytest.mark.parametrize("last", [600, 1000])
+def test_pieces_that_leave_when_answers_come(last: int) -> None:
+    """Four packets every 40 ms over a round-trip time of 160 ms, after a burst: only one that is not full tells."""
+    sent = [(0.04 * max(n // 4, 3), n, last if n % 4 == 3 else 1000) for n in range(2400)]
+    flight = Flight(replace(conversation(sent, [(at + 0.16, n + 1) for at, n, _ in sent]), protocol="tcp"))
+    assert (kind.judge(flight).kind is Kind.APPLICATION_LIMITED) is (last == 600)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from analysis.observer.conversation import DATA, both_ways, unwrapped
+from analysis.observer.conversation import DATA, LARGEST_FRAME, both_ways, unwrapped
 from analysis.observer.lone.captures import UDP, Captured
 
 FEWEST_PKTS: Final = 20  # with data; less tells nothing of a controller
 MOST: Final = 20  # flows of a capture that are described, the largest first
 FULL_OF_NUMBERS: Final = 0.5  # part of the numbers between a uTP flow's first and last that it must use
-LARGEST_FRAME: Final = 1500  # bytes of an IP packet on Ethernet
 
 ENDS: Final = ("ip_version", "proto", "src", "sport", "dst", "dport")
 
