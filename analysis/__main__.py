@@ -195,14 +195,18 @@ def _versions(options: argparse.Namespace) -> None:
     print(write(options.results))
 
 
-def _conformance(options: argparse.Namespace) -> None:
+def _conformance(options: argparse.Namespace) -> int:
     from analysis.conformance import judge
 
-    if options.page is None:
-        for folder in options.folders:
-            print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
-    else:
+    if options.page is not None:
         judge.write_page(options.folders, options.page)
+        return 0
+    failed = []
+    for folder in options.folders:
+        print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
+        failed += judge.failures(folder)
+    print(*failed, sep="\n", end="\n" * bool(failed), file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _kinds(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ CASES = ROOT / "workflows" / "conformance" / "cases.yaml"
 
 
 def main(names: Sequence[str], into: Path) -> int:
-    """Return 0 when all implementations have been judged, else 2; each has the folder `into`/<its name>.
+    """Return 0 when all runs have been judged, 1 when some failed, else 2; each name has the folder `into`/<its name>.
 
     Runs that nothing has changed for are not repeated.
 

@@ -66,6 +66,11 @@ def write(folder: Path) -> str:
     return f"{folder.name}: {_counted(rows)}"
 
 
+def failures(folder: Path) -> list[str]:
+    """Say of each run below `folder` that failed why it did."""
+    return [f"{one.cell}: the run failed: {one.why}" for one in Runs(folder / "runs").failed(STUDY)]
+
+
 def write_page(folders: Sequence[Path], page: Path) -> None:
     """Replace what stands between the page's two marks by the tables."""
     head, start, rest = page.read_text().partition(START)

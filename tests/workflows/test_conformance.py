@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
+from analysis.__main__ import main as analyse
 from analysis.capture.columns import write_columns
 from analysis.conformance import judge
 from analysis.conformance.measures import MEASURES, settled
@@ -116,6 +117,16 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     judge.write_page([folder], page)
     assert page.read_text().startswith(f"before\n{judge.START}\n### RFC 6817")
     assert "\nold\n" not in page.read_text()
+
+
+def test_a_run_that_failed_is_told(tmp_path: Path, capsys: Any) -> None:
+    failed = tmp_path / "mine/runs/conformance/conformance/case=alone,client=mine/failed-seed-1"
+    failed.mkdir(parents=True)
+    (failed / "summary.json").write_text(json.dumps({"status": "failed", "error": "what boots has not been built"}))
+    assert analyse(["conformance", str(tmp_path / "mine")]) == 1
+    assert capsys.readouterr().err == "case=alone,client=mine: the run failed: what boots has not been built\n"
+    document = json.loads((tmp_path / "mine/conformance.json").read_text())
+    assert {row["result"] for row in document["rows"]} == {"not observable"}
 
 
 def test_a_control_that_heeds_no_delay_fails(tmp_path: Path) -> None:
