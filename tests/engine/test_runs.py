@@ -18,6 +18,7 @@ from analysis.run import Run
 from engine import progress
 from engine.cli import main
 from engine.errors import EngineError
+from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
@@ -39,10 +40,19 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
     run = json.loads((folder / "run.json").read_text())
     assert run["provenance"]["kernel"]["digest"]
     assert run["implementations"]["tcp-ledbat-draft00"]["congestion_control"] == "ledbat_draft00"
-    assert summary["versions"] == {"tcp-aimd": "0.2.0", "tcp-ledbat-draft00": "0.5.1"}
+    versions = {
+        name: _module_version(module) for name, module in (("tcp-aimd", "aimd"), ("tcp-ledbat-draft00", "ledbat"))
+    }
+    assert summary["versions"] == versions
     assert str(tmp_path) not in (folder / "run.json").read_text()
     with (folder / "traces" / "events.csv").open() as file:
         assert [int(row["time_ns"]) for row in csv.DictReader(file)] == [2_000_000_000, 3_000_000_000]
+
+
+def _module_version(module: str) -> str:
+    sources = "".join(file.read_text() for file in (PROJECT / f"images/tcp_{module}").glob("*.c"))
+    (version,) = re.findall(r'^MODULE_VERSION\("(.+)"\);', sources, re.MULTILINE)
+    return str(version)
 
 
 def _rows(folder: Path, trace: str) -> dict[int, dict[str, str]]:
