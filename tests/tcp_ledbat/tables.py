@@ -132,8 +132,8 @@ def table_of_clocks(found: dict[str, dict[str, float]]) -> str:
     controls = list(next(iter(found.values())))
     lines = ["| sender, receiver | " + " | ".join(f"`{one.removeprefix('tcp-')}`" for one in controls) + " |"]
     lines.append("|---" * (1 + len(controls)) + "|")
-    for case, by_control in found.items():
-        lines.append(f"| {CLOCKS[case]} | " + " | ".join(f"{by_control[one]:.1%}" for one in controls) + " |")
+    for case, name in CLOCKS.items():
+        lines.append(f"| {name} | " + " | ".join(f"{found[case][one]:.1%}" for one in controls) + " |")
     return "\n".join(lines) + "\n"
 
 
