@@ -205,7 +205,8 @@ def _conformance(options: argparse.Namespace) -> int:
     for folder in options.folders:
         print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
         failed += judge.failures(folder)
-    print(*failed, sep="\n", end="\n" * bool(failed), file=sys.stderr)
+    for sentence in failed:
+        print(sentence, file=sys.stderr)
     return 1 if failed else 0
 
 

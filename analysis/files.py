@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from analysis.errors import BadInputError
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -23,3 +25,15 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def replace_between(page: Path, start: str, end: str, text: str) -> None:
+    """Put `text` in the place of what stands between two marks of a page.
+
+    Raises BadInputError where the page lacks one of them.
+    """
+    head, _, rest = page.read_text().partition(start)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise BadInputError(f"{page}: found no {start} ... {end}; allowed: a page with both")
+    write_text(page, f"{head}{start}\n{text}{end}{tail}")

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,8 +38,8 @@ _FOLDERS = {
 _SPIN_NS = 100_000  # what reading the clock takes a program that does nothing else; see images/kernel/patches
 _LEFT_FOLDERS = {"files", "elsewhere", "logs"}
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
-_STAGES = (Stage(sys.maxsize, "while the script ran"),)
 _LIMITS = Limits()
+_STAGES = (Stage(sys.maxsize, "while the script ran"),)
 _LOOK_S = 0.05
 _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 
@@ -185,7 +185,7 @@ def _mentions_tunnels(beside: Path) -> bool:
 def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
     """The guest has this terminal, Ctrl-C included."""
     arguments = _boot_arguments(lab, order, real_time=True)
-    limits = replace(_LIMITS, guest_memory_mib=order.memory_mib)
+    limits = Limits(guest_memory_mib=order.memory_mib)
     _write_order(folder, order, True, ("/dev/tty0", "/dev/tty0"))
     with free_cpu(order.memory_mib) as cpu:
         command = launch.command(lab.images, folder, cpu, arguments, limits, see=order.seen(lab), interactive=True)
@@ -212,7 +212,7 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
     ):
         descriptors = (keys, output.fileno(), errors.fileno())
         arguments = _boot_arguments(lab, order, real_time=False)
-        limits = replace(_LIMITS, guest_memory_mib=order.memory_mib)
+        limits = Limits(guest_memory_mib=order.memory_mib)
         channels = [f"con1=fd:{keys},fd:{output.fileno()}", f"con2=null,fd:{errors.fileno()}"]
         command = launch.command(lab.images, folder, cpu, [*arguments, *channels], limits, see=order.seen(lab))
         try:

@@ -18,12 +18,11 @@ def problems(document: Document) -> Iterator[Problem]:
                 continue
             if "cell" in entry:
                 yield document.problem((*path, index, "cells"), "stands beside cell", "one of them")
-            unknown = [name for name in _wanted(entry, named) if name not in named]
-            if unknown or not named:
-                found = f"found {unknown[0]!r}" if unknown else "no cell has a name in this file"
-                yield document.problem(
-                    (*path, index, "cells"), found, f"{EACH}, or names of `cells`: {choices(list(named))}"
-                )
+            names, wanted = list(named), _wanted(entry, named)
+            unknown = [name for name in wanted if name not in names]
+            if unknown or not wanted:
+                found = f"found {unknown[0]!r}" if unknown else "none has a name"
+                yield document.problem((*path, index, "cells"), found, f"{EACH}, or names of `cells`: {choices(names)}")
 
 
 def one_each(data: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +61,6 @@ def _of_each(entry: Any, named: dict[str, str]) -> Iterator[Any]:
         yield one
 
 
-def _wanted(entry: dict[str, Any], named: dict[str, str]) -> list[str]:
-    if entry["cells"] == EACH:
-        return list(named)
-    return [entry["cells"]] if isinstance(entry["cells"], str) else list(entry["cells"])
+def _wanted(entry: dict[str, Any], named: dict[str, str]) -> list[Any]:
+    wanted = list(named) if entry["cells"] == EACH else entry["cells"]
+    return wanted if isinstance(wanted, list) else [wanted]

@@ -14,8 +14,7 @@ from analysis.conformance.measures import MEASURES
 from analysis.conformance.requirements import Requirement, Requirements, Shown, load
 from analysis.conformance.utp import CLIENT
 from analysis.documents import read_json
-from analysis.errors import BadInputError
-from analysis.files import write_text
+from analysis.files import replace_between, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.runs import Runs
@@ -73,11 +72,7 @@ def failures(folder: Path) -> list[str]:
 
 def write_page(folders: Sequence[Path], page: Path) -> None:
     """Replace what stands between the page's two marks by the tables."""
-    head, start, rest = page.read_text().partition(START)
-    _, end, tail = rest.partition(END)
-    if not end:
-        raise BadInputError(f"{page}: found no {START} ... {END}; allowed: a page with both")
-    write_text(page, f"{head}{start}\n{tables(folders)}{end}{tail}")
+    replace_between(page, START, END, tables(folders))
 
 
 def tables(folders: Sequence[Path]) -> str:

@@ -14,8 +14,7 @@ from string import ascii_lowercase
 from typing import Any, Final
 
 from analysis.documents import read_json
-from analysis.errors import BadInputError
-from analysis.files import write_text
+from analysis.files import replace_between, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 
 FORMAT: Final = 1
@@ -59,12 +58,8 @@ def write(results: Path) -> str:
 
 def write_page(folders: Sequence[Path], page: Path) -> None:
     """Replace what stands between the page's two marks by tables of what has been judged in `folders`."""
-    head, start, rest = page.read_text().partition(START)
-    _, end, tail = rest.partition(END)
-    if not end:
-        raise BadInputError(f"{page}: found no {START} ... {END}; allowed: a page with both")
-    tables = [table for folder in folders for table in _tables(json.loads((folder / "interop.json").read_text()))]
-    write_text(page, "\n".join([head + start, *tables, end + tail]))
+    tables = [table for folder in folders for table in _tables(read_json(folder / "interop.json").data)]
+    replace_between(page, START, END, "".join(f"{table}\n" for table in tables))
 
 
 def _tables(document: Result) -> list[str]:

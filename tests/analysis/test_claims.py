@@ -276,6 +276,7 @@ def test_a_number_of_many_cells_is_written_once(tmp_path: Path) -> None:
             "also_measured[0].cells: found 'every'; allowed: each, or names of `cells`: 10 flows, 100 f",
         ),
         ({"cells": ["10 flow"]}, "cells: found '10 flow'; allowed: each, or names of `cells`"),
+        ({"cells": []}, "also_measured[0].cells: none has a name; allowed: each, or names of `cells`"),
         ({"cells": "each", "cell": "flows=10"}, "also_measured[0].cells: stands beside cell; allowed: one of them"),
     ],
 )
@@ -284,6 +285,15 @@ def test_cells_that_have_no_name_are_named(tmp_path: Path, fields: dict[str, obj
     with pytest.raises(BadInputError) as caught:
         registry.load(claims(tmp_path, cells=NAMED, also_measured=[entry]))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("cells", [5, [["10 flows"]], {"10 flows": 1}])
+def test_cells_of_a_figure_are_names(tmp_path: Path, cells: object) -> None:
+    figure = {"kind": "values-by-seed", "axis": "x", "values": [{"measure": "jain()", "cells": cells}]}
+    with pytest.raises(
+        BadInputError, match=r"figure\.values\[0\]\.cells: found .*; allowed: each, or names of `cells`"
+    ):
+        registry.load(claims(tmp_path, cells=NAMED, figure=figure))
 
 
 ASSERTED = [(one.id, asserted) for one in whole() for asserted in one.asserts]
