@@ -20,8 +20,8 @@ experiment: {name}
 title: a test
 topology: {{name: dumbbell, pairs: {pairs}}}
 bottleneck: {{rate: {rate}, buffer: {buffer}}}
-delay: {{forward: {forward}, backward: 20ms}}
-tcp: {{{tcp}ack: every-packet, initial_window: 1p}}
+delay: {{forward: {forward}, backward: {backward}}}
+tcp: {{{tcp}ack: {ack}, initial_window: {initial_window}}}
 flows:
 {flows}
 events:
@@ -69,8 +69,8 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     """Carry out flows over a dumbbell in virtual time; what comes back reads a trace by its name, with ``t_s``."""
 
     def carry_out(*flows: str, events: tuple[str, ...] = (), **values: Any) -> Result:
-        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "duration": "30s", "sample": "10ms"}
-        settings |= {"tcp": "", "more": ""} | values
+        settings = {"rate": "10mbit", "buffer": "150p", "forward": "20ms", "backward": "20ms", "duration": "30s"}
+        settings |= {"sample": "10ms", "ack": "every-packet", "initial_window": "1p", "tcp": "", "more": ""} | values
         lines = [
             f"  - {{name: f{index}, from: s{index}, to: d{index}, implementation: {flow}}}"
             for index, flow in enumerate(flows, 1)

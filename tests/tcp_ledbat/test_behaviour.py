@@ -145,22 +145,3 @@ def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Callable) -> 
         length_s = regained["t_s"][0] - begin
         # the climb's end is noticed with the next ACK, and the next slowdown begins with a round trip of its own
         assert following - begin == pytest.approx(10 * length_s, rel=0.05)
-
-
-def test_ledbatpp_comes_back_when_tcp_has_left(run: Callable) -> None:
-    done = run("tcp-ledbatpp", "tcp-cubic, start: 15s, stop: 35s", duration="60s", buffer="200p")
-    during, after = (between(done("cwnd-f1"), *span)["bytes_acked"] for span in ((25, 35), (45, 60)))
-    assert 8 * (during[-1] - during[0]) / 10 < 0.1 * RATE_BPS
-    assert 8 * (after[-1] - after[0]) / 15 > 0.85 * RATE_BPS
-
-
-def test_ledbatpp_with_less_room_than_its_target(run: Callable) -> None:
-    # losses come before the delay is at the target: it behaves like Reno, with its own slowdowns
-    trace = run("tcp-ledbatpp", duration="40s", buffer="25p")("cwnd-f1")
-    acked = between(trace, 15, 40)["bytes_acked"]
-    assert 8 * (acked[-1] - acked[0]) / 25 > 0.8 * RATE_BPS
-
-
-def test_four_late_comers_of_ledbatpp_share(run: Callable) -> None:
-    flows = (f"tcp-ledbatpp, start: {10 * number}s" for number in range(4))
-    assert jain(rates(run(*flows, duration="120s", buffer="200p"), 4, 80, 120)) > 0.9
