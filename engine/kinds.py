@@ -17,6 +17,7 @@ SCENARIOS = (
     "derived-again.yaml",
     "judged.yaml",
     "judged-tcp.yaml",
+    "judged-broad.yaml",
 )
 
 

@@ -61,8 +61,9 @@ def limits(flight: Flight) -> Limits:
         raise NotMeasuredError("too few packets to tell what limited the sender")
     step = max(SHORTEST_S, float(np.median(flight.round_trips.values)))
     edges = np.arange(flight.times[0], flight.times[-1] + step, step)
+    edges = edges[: np.searchsorted(edges, flight.bytes.end) + 1]  # packets may leave after the conversation's end
     edges[-1] = min(edges[-1], flight.bytes.end)
-    if len(edges) < 2 or edges[-1] <= edges[-2]:
+    if len(edges) < 2:
         raise NotMeasuredError("too short a flow to tell what limited the sender")
     instants, in_flight = flight.bytes.times, flight.bytes.values
     # the integral over time at each edge gives the means; edges among the instants make the largest values whole

@@ -114,6 +114,15 @@ def test_a_lost_probe_of_the_path_is_no_congestion() -> None:
     assert Flight(conversation(sent, acks)).retransmissions.causes == [Cause.MTU_PROBE]
 
 
+def test_packets_behind_the_end_of_a_conversation_do_not_make_it_short() -> None:
+    sent = [(0.1 * n, n, 1000) for n in range(105)]
+    acks = [(0.05 + 0.1 * n, n + 1) for n in range(99)]
+    found = limits.limits(Flight(conversation(sent, acks, end=10.0)))
+    assert found.edges[0] == 0
+    assert found.edges[-1] == 10
+    assert len(found.limits) == len(found.edges) - 1 >= 99
+
+
 def test_packet_sizes() -> None:
     sent = [(float(n), n, 300 if n < 5 else 1400) for n in range(10)] + [(9.5, 2, 300)]
     seen = conversation(sent, [(10.0, 10)])
