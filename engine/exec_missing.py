@@ -5,15 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# what dash, a Python program that starts another, and Python itself say; bash and children's Python are asked in the
-# guest, since their words often go nowhere
+from engine.guest import not_found
+
+# what Python programs say; bash and children's Python are asked in the guest, since their words often go nowhere
 _SAID = (
-    (re.compile(r"^\S*sh: \d+: (?P<name>[\w.+-]+): not found$", re.MULTILINE), "command"),
-    (re.compile(r"^bash: (?:line \d+: )?(?P<name>/\S*(?:bin|lib|libexec)/\S+): No such file", re.MULTILINE), "command"),
     (re.compile(r"^FileNotFoundError: .* No such file or directory: '(?P<name>[\w.+-]+)'$", re.MULTILINE), "command"),
     (re.compile(r"^Unable to contact the remote controller at (?P<name>\S+)$", re.MULTILINE), "controller"),
 )
 _LARGEST_BYTES = 16 << 20
+_QUAGGA = (
+    "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR, its successor; docs/exec.md says what to change in "
+    "a script for Quagga"
+)
 _SENTENCES = {
     "command": "commands not found: {names} (`testbed exec --deb PACKAGE` adds Debian packages)",
     "module": "Python modules not found: {names} (`testbed exec --pip PACKAGE` adds Python packages)",
@@ -27,11 +30,13 @@ def missing(folder: Path, noted: list[str]) -> list[str]:
 
 
 def sentences(found: list[str]) -> Iterator[str]:
-    """One for each kind of what was missing."""
+    """One for each kind of what was missing, and one about Quagga."""
     for kind, sentence in _SENTENCES.items():
         names = [name for known, _, name in (one.partition(" ") for one in found) if known == kind]
         if names:
             yield sentence.format(names=", ".join(names))
+    if any("quagga" in one for one in found):
+        yield _QUAGGA
 
 
 def elsewhere(summary: dict[str, Any]) -> Iterator[str]:
@@ -48,5 +53,6 @@ def _in_output(folder: Path) -> Iterator[str]:
         if file.is_file():
             with file.open(errors="replace") as stream:
                 text = stream.read(_LARGEST_BYTES)
+            yield from not_found.commands(text)
             for pattern, kind in _SAID:
                 yield from (f"{kind} {match['name']}" for match in pattern.finditer(text))

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from engine.guest import not_found
 from engine.guest.clock import now_ns
 from topologies.network import start_switch_daemons
 
@@ -29,6 +30,7 @@ _DATE, _REAL_DATE = "/usr/bin/date", "/usr/lib/testbed/date"
 _FRR_MANAGER = "/usr/lib/frr/mgmtd"
 _USERS = (f"{_LAB}/work", f"{_LAB}/script")
 _MOST_TOLD = 100
+_LARGEST_READ_BYTES = 1 << 20
 _GRACE_S = 10
 _NOBODY_ASKED = re.compile(r"/\.|/tmp/c\d+\.log$")  # caches, and what Mininet writes for each controller
 _ELSEWHERE = (_LAB, "/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
@@ -47,7 +49,7 @@ def main() -> None:
     _start_frr_manager()
     started_ns, since_s = now_ns(), time.time()
     outcome: dict[str, Any] = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
-    outcome["missing"] = _missing()
+    outcome["missing"] = _missing(since_s)
     _keep_files()
     if order["keep_all"]:
         _keep_elsewhere(since_s)
@@ -176,24 +178,36 @@ def _keep_files() -> None:
     shutil.copytree(f"{_LAYERS}/work/upper", f"{_RESULTS}/files", ignore=left_out)
 
 
-def _missing() -> list[str]:
-    """What commands and modules the script and its children did not find, each once."""
-    try:
+def _missing(since_s: float) -> list[str]:
+    """What commands and modules the script and its children did not find, each once.
+
+    A shell tells nobody of a program that is not at its path; what it says may stand in a file.
+    """
+    found: set[str] = set()
+    if os.path.exists(_MISSING):
         with open(_MISSING) as notes:
-            return sorted(set(notes.read().splitlines()))
-    except FileNotFoundError:
-        return []
+            found.update(notes.read().splitlines())
+    left = (file for top in (f"{_LAYERS}/work/upper", *_ELSEWHERE) for file in _written(top, since_s))
+    for path in left:
+        if os.stat(path).st_size <= _LARGEST_READ_BYTES:
+            with open(path, errors="replace") as file:
+                found.update(not_found.commands(file.read()))
+    return sorted(found)
 
 
 def _elsewhere(since_s: float) -> Iterator[str]:
-    """Files that the script wrote outside its working folder."""
+    """Files that the script wrote outside its working folder, without those that nobody asked for."""
+    written = (path for top in _ELSEWHERE for path in _written(top, since_s))
+    yield from (path for path in written if not _NOBODY_ASKED.search(path))
+
+
+def _written(top: str, since_s: float) -> Iterator[str]:
+    """Files that the script wrote below a folder, except in its own folders."""
     until_s = time.time()  # files of the image are of a later date: guests live in 2001
-    for top in _ELSEWHERE:
-        for folder, folders, names in os.walk(top):
-            folders[:] = [name for name in folders if f"{folder}/{name}" not in _USERS]
-            paths = (os.path.join(folder, name) for name in sorted(names))
-            found = (path for path in paths if _is_content(path) and not _NOBODY_ASKED.search(path))
-            yield from (path for path in found if since_s <= os.stat(path).st_mtime <= until_s)
+    for folder, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if f"{folder}/{name}" not in _USERS]
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        yield from (path for path in paths if _is_content(path) and since_s <= os.stat(path).st_mtime <= until_s)
 
 
 def _keep_elsewhere(since_s: float) -> None:

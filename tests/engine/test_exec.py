@@ -229,6 +229,32 @@ def test_mininet_sets_interfaces_up_as_the_programs_do_without_starting_them(tmp
     ], done.stdout
 
 
+STOPPED = """\
+from mininet.link import Link
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+from mininet.util import quietRun
+
+
+class Told(Link):
+    def stop(self):
+        print("bridges:", quietRun("ovs-vsctl list-br").split())
+        Link.stop(self)
+
+
+net = Mininet(SingleSwitchTopo(1), link=Told)
+net.start()
+net.stop()
+print("interfaces:", quietRun("ip -br link").count("s1"))
+"""
+
+
+def test_open_vswitch_does_not_look_at_all_ports_for_each_link_that_stops(tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    done = execute("stopped.py", folder=tmp_path)
+    assert done.stdout == "bridges: []\ninterfaces: 0\n", done.stderr
+
+
 LAB = """\
 import os
 import subprocess
@@ -291,6 +317,8 @@ print("sudo:", one.cmd("sudo -E -u nobody echo well").strip())
 for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pie", "dualpi2"):
     print("qdisc:", one.cmd(f"tc qdisc replace dev lo root {kind}") == "")
 print(one.cmd("/opt/absent/bin/tool"))
+one.cmd("/usr/lib/quagga/zebra -d -f zebra.conf > zebra.log 2>&1")
+os.system("/opt/absent/lib/daemon > /tmp/daemon.log 2>&1")
 one.cmd("nonesuch --help; python3 -c 'import absent'")
 RemoteController("c9", ip="127.0.0.1", port=6699)
 subprocess.run("missing-too", shell=True)
@@ -308,7 +336,9 @@ def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path
     assert "False" not in done.stdout
     for words in ("vlan: True", "vxlan: True", "ipip: True", "modprobe: 0", "sudo: well"):
         assert words in done.stdout, done.stdout
-    assert "commands not found: /opt/absent/bin/tool, missing-too, nonesuch (`testbed exec --deb PACK" in done.stderr
+    programs = "/opt/absent/bin/tool, /opt/absent/lib/daemon, /usr/lib/quagga/zebra, missing-too, nonesuch"
+    assert f"commands not found: {programs} (`testbed exec --deb PACK" in done.stderr
+    assert "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR" in done.stderr
     assert "Python modules not found: absent (" in done.stderr
     assert "controllers that did not answer: 127.0.0.1:6699 (" in done.stderr
     assert "/tmp/kept-nowhere" in done.stderr and "/lab/results/table" in done.stderr
