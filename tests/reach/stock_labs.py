@@ -21,7 +21,8 @@ _PYTHON = "usr/local/lib/python3.13/dist-packages"
 # Open vSwitch counts processors only after 10 s, and drops all packets if it starts before
 _INIT = """\
 #!/bin/sh
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root SHELL=/bin/bash LANG=C.UTF-8
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root SHELL=/bin/bash LANG=C.UTF-8 NO_COLOR=1
 mount -t proc proc /proc; mount -t sysfs sysfs /sys
 mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs -o mode=755 tmpfs /run; mount -t tmpfs tmpfs /tmp
