@@ -47,6 +47,7 @@ def compiled(store: Store, project: Path, rootfs: Path, rootfs_digest: str) -> P
 
     entry = store.path(KIND, name)
     if entry.exists() and first_difference(entry) is None:
+        store.keep(KIND, name)
         return entry
     try:
         return store.ensure(KIND, name, make)

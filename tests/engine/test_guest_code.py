@@ -8,6 +8,8 @@ import pytest
 from engine import images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
+from images import guest_code
+from images.cache import Store
 from scenarios.resolve import Cell, expand
 
 Sabotage = Callable[[str, str, str], None]
@@ -40,6 +42,15 @@ def test_code_that_does_not_compile_is_named_before_anything_runs(
     sabotage("topologies/two_path.py", '"""', '"')
     with pytest.raises(EngineError, match=r"two_path\.py"):
         execute(cell, 1, tmp_path / "runs")
+
+
+def test_code_that_is_there_is_asked_for_so_packs_have_it() -> None:
+    boots = images.load()
+    digest = boots.provenance["rootfs"]["digest"]
+    there = images.guest_code(boots.rootfs, digest)
+    store = Store(there.parents[1])
+    assert guest_code.compiled(store, images.PROJECT, boots.rootfs, digest) == there
+    assert store.asked_for == {there}
 
 
 def test_a_cache_that_lacks_it_and_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
