@@ -248,6 +248,7 @@ def _settings(runs: list[Run]) -> list[dict[str, Any]]:
             "duration_s": run.duration,
             "flows": [
                 {"name": flow.name, "implementation": flow.implementation, "params": flow.params}
+                | ({"receiver_implementation": flow.receiver_implementation} if flow.receiver_implementation else {})
                 for flow in run.settings.flows
             ],
         }

@@ -25,6 +25,7 @@ class Flow:
     address: int
     port: int
     backward: bool  # whether its data goes from the d side to the s side
+    receiver_implementation: str | None = None  # where it is not the sender's
     ends: dict[str, str] = field(default_factory=dict)  # its hosts, by the tap of each
 
 
@@ -125,6 +126,7 @@ def _flow(flow: Fields) -> Flow:
         address=_address(flow, "to_address"),
         port=flow.get("port", int),
         backward=flow.get("direction", str) == "backward",
+        receiver_implementation=flow.maybe("receiver_implementation", str),
         ends={"sender": flow.maybe("from", str) or "", "receiver": flow.maybe("to", str) or ""},
     )
 

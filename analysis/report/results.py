@@ -10,6 +10,7 @@ from analysis.documents import Fields, read_json
 from analysis.errors import BadInputError
 from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
+from scenarios.implementations import used_by
 
 FORMAT: Final = 3  # of verdicts.json
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
@@ -51,7 +52,7 @@ class Result:
     def implementations(self) -> list[str]:
         """What sent or answered in its runs, in the order of their names."""
         cells = self.data.get("settings", [])
-        return sorted({flow["implementation"] for cell in cells for flow in cell["flows"]})
+        return sorted(used_by(flow for cell in cells for flow in cell["flows"]))
 
     @property
     def wall_s(self) -> float:

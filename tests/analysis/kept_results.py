@@ -9,6 +9,7 @@ import yaml
 from analysis import measure
 from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment, Extra, Study
+from scenarios.implementations import split_sides
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "workflows/studies"
@@ -111,4 +112,7 @@ def _flows(scenario: Path | None) -> list[dict[str, Any]]:
     assert scenario is not None
     data = yaml.safe_load(scenario.read_text())
     flows = data.get("flows") or next(iter(data["cases"].values())).get("flows", [])
-    return [{"name": one["name"], "implementation": one["implementation"], "params": {}} for one in flows]
+    for one in flows:
+        split_sides(one)
+    shown = ("name", "implementation", "receiver_implementation")
+    return [{key: one[key] for key in shown if key in one} | {"params": {}} for one in flows]

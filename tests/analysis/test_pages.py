@@ -200,6 +200,10 @@ def test_a_statement_says_in_which_seeds_it_fails(held: dict[str, bool], label: 
     assert (drawn.count("✓"), drawn.count("✗")) == (sum(held.values()), len(held) - sum(held.values()))
 
 
+def test_a_flow_between_two_implementations_names_both(report: Path) -> None:
+    assert "<dd>${two} to ${one}</dd>" in (report / "today-swarm-clients.html").read_text()
+
+
 def test_previous_and_next(report: Path, browser: Any) -> None:
     page = opened(browser, report / CARDS)
     page.locator("a[rel=next]").click()
