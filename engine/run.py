@@ -5,6 +5,7 @@ import copy
 import errno
 import json
 import os
+import re
 import shutil
 import time
 from dataclasses import replace
@@ -28,6 +29,7 @@ _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
 _TAIL_BYTES = 4096
+_KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
 
 def run_folder(into: Path, cell: Cell, seed: int) -> Path:
@@ -161,7 +163,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     said = _outcome(folder, status)
     summary = {
         "status": said["status"],
-        "error": said["error"],
+        "error": said["error"] and said["error"] + _out_of_memory(folder, guest.memory_mib),
         "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
         # what a repeated run must reproduce, recorded before captures are removed
@@ -194,13 +196,24 @@ def _outcome(folder: Path, status: int) -> dict[str, Any]:
     return said
 
 
-def _last_words(folder: Path) -> str:
+def _console(folder: Path) -> list[str]:
+    """Return the last lines of the guest's console."""
     try:
         with (folder / "logs" / "console.log").open("rb") as console:
             console.seek(max(0, console.seek(0, os.SEEK_END) - _TAIL_BYTES))
-            lines = console.read().decode(errors="replace").strip().splitlines()
+            return console.read().decode(errors="replace").strip().splitlines()
     except FileNotFoundError:  # the guest has removed it
-        lines = []
+        return []
+
+
+def _out_of_memory(folder: Path, memory_mib: int) -> str:
+    """Return what there is to add to a failure if the guest's kernel killed a process for its memory, or nothing."""
+    killed = [found[1] for line in _console(folder) if (found := _KILLED.match(line))]
+    return f"; the guest's memory of {memory_mib} MiB ran out, and its kernel killed {killed[0]}" if killed else ""
+
+
+def _last_words(folder: Path) -> str:
+    lines = _console(folder)
     panics = [line for line in lines if line.startswith("Kernel panic")]
     words = panics[:1] or [line for line in lines if not line.startswith("reboot:")]
     return words[-1] if words else "its console says nothing"

@@ -12,6 +12,7 @@ from engine.guest.timeline import GRACE_NS
 from topologies.batch import entered
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
+_LONGEST_REASON = 500  # characters
 
 
 @dataclass
@@ -45,8 +46,7 @@ class Endpoint:
             return None if over else f"ended by itself at {at_ns / 1e9:.3f} s, before its flow's end"
         if self.exit_code == -signal.SIGTERM and self.deadline_ns is not None:
             return None
-        with open(f"{self.log}.err", errors="replace") as file:
-            return f"exited with {self.exit_code}: {file.read().strip()[-500:]}"
+        return f"{_ended(self.exit_code)}{_last_lines(f'{self.log}.err')}"
 
 
 class Flows:
@@ -153,6 +153,25 @@ class Flows:
 
     def _fail(self, sentence: str) -> None:
         self.failure = self.failure or sentence
+
+
+def _ended(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"exited with {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:  # one of the real-time signals
+        return f"was ended by signal {-exit_code}"
+
+
+def _last_lines(path: str) -> str:
+    """Return whole lines from the end of a file, behind a colon; an empty string if it has none."""
+    with open(path, errors="replace") as file:
+        whole = file.read().strip()
+    end = whole[-_LONGEST_REASON:]
+    if len(end) < len(whole) and "\n" in end:
+        end = end.partition("\n")[2]
+    return f": {end}" if end else ""
 
 
 def _accepted_connections(namespace: int | None) -> int:

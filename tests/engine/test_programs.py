@@ -109,6 +109,10 @@ def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path)
         ),
         ("ignores SIGTERM", "flow it: sender still ran 1 s after SIGTERM"),
         (
+            "takes all memory",
+            r"flow it: sender was ended by SIGKILL; the guest's memory of \d+ MiB ran out, and its kernel killed",
+        ),
+        (
             "fills the disk",
             r"its run folder takes \d+ MiB, this run may take \d+ MiB; the largest file is 'logs/it.sender/log'",
         ),
