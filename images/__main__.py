@@ -67,7 +67,7 @@ def main() -> int:
             store = Store(store.root, say, closed=f"{other}; check that out, or run `make images`")
             wanted = about.programs
         elif verb == "pack":
-            wanted = programs.built(store.root)
+            wanted = packed(store.root, say)
         else:
             wanted = programs.names() if options.all else [*words, *programs.built(store.root)]
         boots = build_all(store, say)
@@ -115,6 +115,15 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
     return index.write(store, listed, found)
+
+
+def packed(root: Path, say: Say) -> list[str]:
+    """Return the programs that were built from this checkout's sources; say which ones were built from others only."""
+    before = programs.built(root)
+    wanted = [name for name in before if index.path(root, name).exists()]
+    if left := sorted({*before} - {*wanted}):
+        say(f"left out, as built from other sources: {', '.join(left)} (`python -m images {left[0]}` renews it)")
+    return wanted
 
 
 def prune(store: Store) -> None:

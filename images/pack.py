@@ -55,7 +55,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
         for entry in store.asked_for
         if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
     )
-    say(f"packing {len(entries)} entries (1 minute)")
+    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (1 minute)")
     about = json.dumps({"commit": _commit(), "programs": sorted(programs), "entries": entries}, indent=1).encode()
     draft = file.with_name(f".{file.name}.new")
     try:

@@ -113,6 +113,17 @@ def test_versions_are_programs_of_their_own(work_in: Checkout) -> None:
     assert {"libtorrent", "libtorrent@2.0.9"} <= {name for name in before if before[name] != after[name]}
 
 
+def test_a_pack_takes_the_programs_of_this_checkout_and_names_the_others(store: Store, work_in: Checkout) -> None:
+    theirs = work_in("theirs")
+    (theirs / "images/implementations/libutp/endpoint.cpp").write_text("")
+    built(store.root, "libutp", "their-libutp")
+    work_in("mine")
+    built(store.root, "utp-rs", "my-utp-rs")
+    said: list[str] = []
+    assert command.packed(store.root, said.append) == ["utp-rs"]
+    assert said == ["left out, as built from other sources: libutp (`python -m images libutp` renews it)"]
+
+
 def test_a_store_may_be_moved(store: Store, work_in: Checkout, tmp_path: Path) -> None:
     work_in("mine")
     entry = built(store.root, index.BOOT, "kernel")
