@@ -46,6 +46,13 @@ def panel() -> list[Path]:
     return sorted(PANEL.glob("*.yaml"))
 
 
+def points(scenario: Path) -> list[str]:
+    """Return the points at which a scenario's numbers are measured: its cells without the name of the client."""
+    parts = [cell.name.split(",") for cell in expand(scenario, "full")]
+    named = [",".join(part for part in one if not part.startswith(f"{CLIENT}=")) or "single" for one in parts]
+    return list(dict.fromkeys(named))
+
+
 def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
     """Return the text of a scenario that compares these implementations.
 

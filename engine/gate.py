@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import orders, own_study
-from engine.compare import filled, panel
+from engine.compare import filled, panel, points
 from engine.errors import EngineError
 from engine.own_study import ROOT
 from scenarios.errors import choices
@@ -32,14 +32,28 @@ def main(file: Path, client: str | None, into: Path, history: Path | None) -> in
         raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
     folder = own_study.folder_of(into, name)
     study = ROOT / folder / "studies" / STUDY
-    files = {_find(scenario, file): [name, *others] for scenario, others in asked["scenarios"].items()}
+    found = {scenario: _find(scenario, file) for scenario in asked["scenarios"]}
+    files = {found[scenario]: [name, *others] for scenario, others in asked["scenarios"].items()}
     orders.senders([other for names in files.values() for other in names])
+    for one in asked["cells"]:
+        if one["cell"] not in (there := points(found[one["scenario"]])):
+            raise EngineError(f"{file}: cell: found {one['cell']!r}; allowed: {choices(there, one['cell'])}")
+    if history:
+        _check_writable(history)
     own_study.write(study, {study / one.name: filled(one, names, asked["seeds"]) for one, names in files.items()})
     if own_study.carry_out(SNAKEFILE, "gate", folder):
         return UNKNOWN
     words = [str(file), "--results", str(ROOT / folder), "--client", name]
     words += ["--history", str(history)] if history else []
     return subprocess.run([*_ANALYSIS, *words], check=False).returncode
+
+
+def _check_writable(history: Path) -> None:
+    try:
+        history.parent.mkdir(parents=True, exist_ok=True)
+        history.open("a").close()
+    except OSError as error:
+        raise EngineError(f"--history: {history} cannot be written: {error.strerror}") from None
 
 
 _ANALYSIS = [sys.executable, "-m", "analysis", "gate"]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,6 +56,10 @@ def bisect(name: str, good: str, bad: str, scenario: str, cell: str | None, expr
     best, worst = _place(names, good, "--good", 0), _place(names, bad, "--bad", 0)
     if best == worst:
         raise EngineError(f"--bad: found {bad}, the good one; allowed: another of {', '.join(names)}")
+    if not expression.strip():
+        raise EngineError(
+            "--measure: found nothing; allowed: an expression in the words of docs/claims.md and docs/gate.md"
+        )
     file = _budgets(ROOT / own_study.folder_of(into, name), scenario, cell, expression)
     measured: dict[int, float] = {}
 
@@ -67,8 +72,9 @@ def bisect(name: str, good: str, bad: str, scenario: str, cell: str | None, expr
         found = f"{expression}, {at_good:.6g} with {good} and with {bad}"
         raise EngineError(f"--measure: found {found}; allowed: what differs between them")
     best, worst = search(best, worst, lambda place: is_nearer(measure(place), at_good, at_bad))
+    longest = max(len(names[place]) for place in measured)
     for place, number in sorted(measured.items()):
-        print(f"{names[place]:10} {number:.6g}")
+        print(f"{names[place]:{longest}}  {number:.6g}")
     print(
         f"{expression}: {measured[best]:.6g} with {name} {names[best]}, {measured[worst]:.6g} with {names[worst]}, "
         f"its neighbour; {len(measured)} of {len(names)} versions were run"
@@ -113,13 +119,26 @@ def _measured(budgets: Path, name: str) -> float:
     Raises:
         EngineError: it measured none, or several.
     """
-    if gate.main(budgets, name, budgets.parent, None):
+    try:
+        failed = gate.main(budgets, name, budgets.parent, None)
+    except EngineError as error:
+        raise EngineError(_of_option(str(error), budgets)) from None
+    if failed:
         raise EngineError(f"{name} cannot be judged, for the reason above")
     outcomes = json.loads((budgets.parent / name / "gate.json").read_text())["outcomes"]
     if len(outcomes) > 1:
         raise EngineError(f"--cell: missing; allowed: one of {', '.join(one['cell'] for one in outcomes)}")
     measured = outcomes[0]["measured"]
     return math.inf if measured is None else float(measured)
+
+
+def _of_option(said: str, budgets: Path) -> str:
+    """Say of an option what a gate says of the field that was made of it."""
+    found = re.fullmatch(rf"{re.escape(str(budgets))}(?::\d+)?: (?:budgets\[0\]\.)?(holds|cell|scenario): (.*)", said)
+    if not found:
+        return said
+    option = {"holds": "measure"}.get(found[1], found[1])
+    return f"--{option}: {found[2].removesuffix(', one of < <= > >=, and a bound')}"
 
 
 def _listed(name: str) -> dict[str, str]:

@@ -98,7 +98,8 @@ def plain(asked: Budgets) -> dict[str, Any]:
     for budget in asked.budgets:
         if isinstance(budget, Comparison) and budget.other not in others[budget.scenario]:
             others[budget.scenario].append(budget.other)
-    return {"client": asked.client, "seeds": asked.seeds, "scenarios": others}
+    cells = [{"scenario": budget.scenario, "cell": budget.cell} for budget in asked.budgets if budget.cell is not None]
+    return {"client": asked.client, "seeds": asked.seeds, "scenarios": others, "cells": cells}
 
 
 def _budget(one: dict[str, Any]) -> Budget:

@@ -64,8 +64,8 @@ def write(results: Path, truth: Path, processes: int) -> str:
     with ProcessPoolExecutor(processes) as pool:
         told = list(chain.from_iterable(pool.map(partial(_tell, results=results, known=known), folders)))
     runs = Runs(results / "runs")
-    experiments = sorted({folder.parts[-3] for folder in folders})
-    failed = [f"{one.cell}: {one.why}" for experiment in experiments for one in runs.failed(experiment)]
+    experiments = sorted(folder.name for folder in (results / "runs").glob("*/*"))
+    failed = [f"{experiment}, {one.cell}: {one.why}" for experiment in experiments for one in runs.failed(experiment)]
     parts = {
         "judged": [one for one in told if not one.derived],
         DERIVED: [one for one in told if one.derived],

@@ -157,6 +157,7 @@ def test_late_comers_have_the_colours_that_follow() -> None:
         ("tcp-windows-11", "TCP"),
         ("tcp-lp", "TCP-LP"),
         ("tcp-nice", "TCP Nice"),
+        ("tcp-4cp", "TCP"),
         ("tcp-linux", "TCP"),
         ("udp-cbr", "constant rate"),
     ],

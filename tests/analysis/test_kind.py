@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.capture.columns import write_columns
-from analysis.kinds import Told, summary
+from analysis.kinds import Told, summary, write
 from analysis.observer import kind, limits
 from analysis.observer.flight import Flight
 from analysis.observer.kind import Kind
@@ -178,3 +178,17 @@ def test_the_matrix_counts_what_was_told() -> None:
     assert found["counts"]["delay-based"] == {**dict.fromkeys(found["counts"], 0), "undecided": 1, "delay-based": 1}
     assert found["alike"] == {"flows": 2, "right": 1}
     assert np.isclose(found["mean_confidence"]["wrong"], 0.9)
+
+
+def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
+    """Also where nothing else ran: experiments have cases of the same names."""
+    for experiment in ("kinds-judged", "kinds-derived"):
+        folder = tmp_path / "runs" / "kinds" / experiment / "case=busy" / "failed-seed-1"
+        folder.mkdir(parents=True)
+        (folder / "summary.json").write_text('{"status": "failed", "error": "out of luck"}')
+    (tmp_path / "truth.yaml").write_text("{}\n")
+    said = write(tmp_path, tmp_path / "truth.yaml", 1).splitlines()
+    assert said == [
+        f"failed, and left out: {experiment}, case=busy: out of luck"
+        for experiment in ("kinds-derived", "kinds-judged")
+    ]

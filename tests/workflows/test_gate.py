@@ -103,12 +103,22 @@ def test_what_is_wrong_with_budgets(wanted: dict[str, str], message: str, tmp_pa
     [
         (["--client", "tcp-ledbta"], "unknown implementation 'tcp-ledbta'; allowed: "),
         ([], "names no client, and there is no --client; allowed: "),
+        (["--client", "tcp-ledbat", "--history", "/dev/null/a"], "--history: /dev/null/a cannot be written: "),
     ],
 )
 def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
     file = put(tmp_path, budget("a", "queue_ms.mean() < 1"))
     assert main(["gate", str(file), *words, "--into", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_wrong_cell_is_told_before_anything_runs(tmp_path: Path, capsys: Any) -> None:
+    wrong = {"name": "a", "scenario": "alone", "cell": "case=11mbit", "holds": "queue_ms.mean() < 1"}
+    file = put(tmp_path, wrong)
+    assert main(["gate", str(file), "--client", "tcp-ledbat", "--into", str(tmp_path / "out")]) == 2
+    message = f"{file}: cell: found 'case=11mbit'; allowed: case=1mbit, case=10mbit, case=50mbit"
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture

@@ -73,6 +73,28 @@ def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scenario", "alon", "--measure", 'alone("throughput")'], "--scenario: found 'alon', no file; allowed: "),
+        (["--scenario", "alone", "--measure", " "], "--measure: found nothing; allowed: an expression"),
+        (
+            ["--scenario", "alone", "--measure", 'alone("share")'],
+            "--measure: found alone('share'), not one of throughput, queuing delay, retransmissions; "
+            "allowed: an expression in the words of docs/claims.md and docs/gate.md\n",
+        ),
+        (
+            ["--scenario", "alone", "--cell", "case=2mbit", "--measure", 'alone("throughput")'],
+            "--cell: found 'case=2mbit'; allowed: case=1mbit, case=10mbit, case=50mbit",
+        ),
+    ],
+)
+def test_bisect_names_the_option_that_is_wrong(options: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
+    words = ["bisect", "libtorrent", "--good", "2.1.1", "--bad", "2.0.5", *options, "--into", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(message)
+
+
 @given(
     st.integers(2, 200).flatmap(lambda number: st.tuples(st.just(number), st.integers(1, number - 1))), st.booleans()
 )
