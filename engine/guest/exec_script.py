@@ -88,6 +88,8 @@ def _be_a_host() -> None:
         file.write(_NAME)
     with open("/etc/hosts", "a") as file:
         file.write(f"{_ADDRESS}\t{_NAME}\n")
+    with open("/etc/resolv.conf", "w") as file:  # `mn --nat` reads it
+        file.write("# no server: there is no network except Mininet's\n")
     for words in ("link set lo up", f"address add {_ADDRESS}/8 dev lo"):
         subprocess.run(["ip", *words.split()], check=True)
 

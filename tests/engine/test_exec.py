@@ -86,6 +86,12 @@ def test_examples_of_mininet_run_unmodified(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_mn_adds_a_host_that_translates_addresses(tmp_path: Path) -> None:
+    done = subprocess.run([TESTBED, "mn", "--nat", "--test", "pingall"], cwd=tmp_path, capture_output=True, text=True)
+    assert "0% dropped (6/6 received)" in done.stderr, done.stderr
+    assert "not found" not in done.stderr
+
+
 def test_a_shell_script_starts_others_of_its_folder(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("import sys\nprint('queue of', sys.argv[1], file=open(sys.argv[2], 'w'))\n")
     lines = ("set -e", "mkdir $1", "for queue in 20 100; do", "sudo python3 one.py $queue $1/$queue.txt", "done")
@@ -319,7 +325,7 @@ for kind in ("hfsc", "drr", "choke limit 100 bandwidth 1mbit avpkt 1000", "fq_pi
 print(one.cmd("/opt/absent/bin/tool"))
 one.cmd("/usr/lib/quagga/zebra -d -f zebra.conf > zebra.log 2>&1")
 os.system("/opt/absent/lib/daemon > /tmp/daemon.log 2>&1")
-one.cmd("nonesuch --help; python3 -c 'import absent'")
+one.cmd("nonesuch --help; python3 -c 'import absent'; python3 -c 'import mininet.absent'")
 RemoteController("c9", ip="127.0.0.1", port=6699)
 subprocess.run("missing-too", shell=True)
 open("/tmp/kept-nowhere", "w").write("!")
@@ -339,7 +345,7 @@ def test_a_script_finds_the_kernel_of_a_host_and_what_it_lacks_is_named(tmp_path
     programs = "/opt/absent/bin/tool, /opt/absent/lib/daemon, /usr/lib/quagga/zebra, missing-too, nonesuch"
     assert f"commands not found: {programs} (`testbed exec --deb PACK" in done.stderr
     assert "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR" in done.stderr
-    assert "Python modules not found: absent (" in done.stderr
+    assert "Python modules not found: absent, mininet.absent (" in done.stderr
     assert "controllers that did not answer: 127.0.0.1:6699 (" in done.stderr
     assert "/tmp/kept-nowhere" in done.stderr and "/lab/results/table" in done.stderr
     again = execute("--keep-all", "lab.py", folder=tmp_path)

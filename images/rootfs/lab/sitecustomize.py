@@ -15,7 +15,7 @@ _show = sys.excepthook
 def _note(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if isinstance(error, ModuleNotFoundError) and error.name:
         with suppress(OSError), open(_NOTES, "a") as notes:  # noqa: PTH123 - pathlib takes long to import
-            notes.write(f"module {error.name.partition('.')[0]}\n")
+            notes.write(f"module {error.name}\n")
     _show(kind, error, trace)
 
 
