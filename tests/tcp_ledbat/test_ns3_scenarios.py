@@ -8,10 +8,9 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from tests.tcp_ledbat.test_behaviour import between, jain, rates
+from tests.tcp_ledbat.test_behaviour import PACKET_BITS, between, jain, mean_queue_pkts, rates
 
 RATE_BPS = 20e6
-PACKET_BITS = 1500 * 8
 Run = Callable[..., Callable[[str], pl.DataFrame]]
 
 
@@ -22,14 +21,13 @@ def bottleneck(run: Run) -> Run:
     return lambda *flows, **values: run(*flows, **path | {"buffer": "1000p"} | values)
 
 
-def bps(trace: pl.DataFrame, start_s: float, end_s: float) -> float:
-    acked = between(trace, start_s, end_s)["bytes_acked"]
-    return 8 * float(acked[-1] - acked[0]) / (end_s - start_s)
+def bps(done: Callable[[str], pl.DataFrame], start_s: float, end_s: float) -> float:
+    """The rate of the first flow."""
+    return 8 * rates(done, 1, start_s, end_s)[0] / (end_s - start_s)
 
 
-def mean_wait_ms(queue: pl.DataFrame, start_s: float, end_s: float) -> float:
-    waiting_pkts = between(queue, start_s, end_s)["backlog_pkts"].to_numpy().mean()
-    return float(waiting_pkts) * PACKET_BITS / RATE_BPS * 1e3
+def mean_wait_ms(done: Callable[[str], pl.DataFrame], start_s: float, end_s: float) -> float:
+    return mean_queue_pkts(done, start_s, end_s) * PACKET_BITS / RATE_BPS * 1e3
 
 
 def test_it_yields_to_cubic_and_comes_back(bottleneck: Run) -> None:
@@ -37,7 +35,7 @@ def test_it_yields_to_cubic_and_comes_back(bottleneck: Run) -> None:
     ledbatpp, cubic = rates(done, 2, 25, 34)
     assert ledbatpp / (ledbatpp + cubic) < 0.20
     assert 8 * (ledbatpp + cubic) / 9 > 15e6
-    assert bps(done("cwnd-f1"), 45, 59) > 15e6
+    assert bps(done, 45, 59) > 15e6
 
 
 def test_four_that_come_one_after_the_other_share(bottleneck: Run) -> None:
@@ -50,14 +48,14 @@ def test_four_that_come_one_after_the_other_share(bottleneck: Run) -> None:
 
 def test_alone_it_keeps_the_queue_near_its_target(bottleneck: Run) -> None:
     done = bottleneck("tcp-ledbatpp", duration="40s")
-    assert 30 < mean_wait_ms(done("queue"), 25, 39) < 90
-    assert bps(done("cwnd-f1"), 25, 39) > 15e6
+    assert 30 < mean_wait_ms(done, 25, 39) < 90
+    assert bps(done, 25, 39) > 15e6
 
 
 def test_a_buffer_of_less_than_the_target_bounds_the_delay(bottleneck: Run) -> None:
     done = bottleneck("tcp-ledbatpp", duration="30s", buffer="20p")
-    assert mean_wait_ms(done("queue"), 15, 29) < 20
-    assert bps(done("cwnd-f1"), 15, 29) > 12e6
+    assert mean_wait_ms(done, 15, 29) < 20
+    assert bps(done, 15, 29) > 12e6
 
 
 def test_a_slowdown_empties_the_queue_that_stands_between_two(bottleneck: Run) -> None:
