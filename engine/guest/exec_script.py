@@ -173,9 +173,10 @@ def _plain(terminal: int) -> None:
 
 
 def _keep_files() -> None:
-    # leave out links, which would point elsewhere on the host, and the overlay's marks of removed files
+    # leave out links, which would point elsewhere on the host, the overlay's marks of removed files, and what Python
+    # compiled
     def left_out(folder: str, names: list[str]) -> set[str]:
-        return {name for name in names if not _is_content(os.path.join(folder, name))}
+        return {name for name in names if name == "__pycache__" or not _is_content(os.path.join(folder, name))}
 
     shutil.copytree(f"{_LAYERS}/work/upper", f"{_RESULTS}/files", ignore=left_out)
 

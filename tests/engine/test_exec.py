@@ -122,6 +122,7 @@ def test_a_module_runs_with_its_arguments_its_input_and_the_other_scripts_of_its
     assert done.stdout == "served ['--n', '4'] typed\n", done.stderr
     summary = json.loads((tmp_path / "results/exec/course.lab/exec.json").read_text())
     assert summary["command"] == ["python3", "-m", "course.lab", "--n", "4"] and summary["seed"] == 3
+    assert not list(tmp_path.glob("results/exec/course.lab/files/**/*.pyc"))
 
 
 SPINNING = """\
