@@ -10,6 +10,7 @@ import argparse
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from images import guest_code, guest_tools, index, lock, module, pack, programs
@@ -70,12 +71,14 @@ def main() -> int:
             wanted = packed(store.root, say)
         else:
             wanted = programs.names() if options.all else [*words, *programs.built(store.root)]
-        boots = build_all(store, say)
-        for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab)):
-            if asked_for or (options.prune and index.path(store.root, kind).exists()):
-                boots = build_all(store, say, kind)
+        kinds = [
+            kind
+            for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab))
+            if asked_for or (options.prune and index.path(store.root, kind).exists())
+        ]
+        boots = [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in (index.BOOT, *kinds)][-1]
         for name in dict.fromkeys(wanted):
-            programs.build(store, say, name)
+            lock.renewing(store, say, partial(programs.build, store, say, name))
         root = index.read(boots)["rootfs"]
         guest_code.compiled(store, project_root(), store.root / root["path"], root["digest"])
         index.register(store.root)

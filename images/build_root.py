@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "build-packages.txt"
 LOCK = HERE / "build-packages.lock"
 SUITE = "trixie"
-RENEW = "python -m images lock build-root"
+NAME = "build-root"
 
 _ENVIRONMENT = {"HOME": walls.WORK, "LC_ALL": "C", "PATH": "/usr/bin:/usr/sbin"}
 
@@ -36,7 +36,7 @@ _UNPACK = (
 
 def base_lock() -> Lock:
     """The lock of the packages that everything is compiled with."""
-    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), RENEW)
+    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), NAME)
 
 
 class BuildRoot:

@@ -53,7 +53,7 @@ def with_debian(store: Store, say: Say, names: Sequence[str]) -> tuple[RootFileS
 
     inputs = {"debian": wanted, "lab": base.digest, "recipe": file_digest(Path(__file__))}
     entry = store.ensure(KIND, digest_of(inputs), make)
-    lock = locked.read(entry / "packages.lock", rootfs.SUITE, wanted, f"rm -r {entry}")
+    lock = locked.read(entry / "packages.lock", rootfs.SUITE, wanted, "lab")
     versions = {package.name: package.version for package in lock.packages if package.name in names}
     return rootfs.build_lab(store, say, lock), versions
 

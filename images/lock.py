@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""`python -m images lock`: lock the Debian packages that the mirror has today."""
+"""`python -m images lock`: lock the Debian packages that the mirror has today.
+
+A build does the same for a lock whose packages have left the mirror, and says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from images import build_root, locked, programs
 from images.cache import Store
 from images.errors import ImageError
 from images.kernel import sources
-from images.locked import requested
+from images.locked import GoneError, requested
 from images.rootfs import build as rootfs
 from images.run import Say
 from images.stock import build as stock
 
 OWN = ("kernel", "build-root", "rootfs")
 """What every guest consists of."""
+Built = TypeVar("Built")
 
 
 def renew(store: Store, say: Say, names: Sequence[str]) -> None:
@@ -41,6 +46,23 @@ def renew(store: Store, say: Say, names: Sequence[str]) -> None:
         else:
             for path, suite, wanted, complete in programs.locks(name):
                 _write(store, say, name, path, suite, wanted, complete=complete)
+
+
+def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
+    """Return what `build` returns, having renewed each lock of which it finds packages gone."""
+    renewed: set[str] = set()
+    while True:
+        try:
+            return build()
+        except GoneError as gone:
+            if gone.lock in renewed:
+                raise
+            say(
+                f"{gone.said}. The lock is renewed, so images, and perhaps the bytes of runs, differ from those of "
+                "this commit; docs/images.md says how to get the same"
+            )
+            renew(store, say, [gone.lock])
+            renewed.add(gone.lock)
 
 
 def _write(

@@ -2,12 +2,13 @@
 """Locks: the exact Debian packages of a root, so that it is the same wherever and whenever it is built.
 
 A lock is a JSON file in the project. `python -m images lock` writes it from what the mirror has; a build takes what it
-names or stops. Debian keeps one version at a time, so the message of a build that stops says what can be done.
+names, or raises GoneError: Debian keeps one version of a package at a time.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,18 +24,34 @@ COMPLETE = ("?essential", "?priority(required)", "apt")
 """Packages of every root that boots or is entered by chroot, as apt patterns."""
 
 
+class GoneError(ImageError):
+    """No mirror has some of a lock's packages any more.
+
+    `said` tells which, `lock` is what `python -m images lock` calls the lock.
+    """
+
+    def __init__(self, said: str, lock: str) -> None:
+        super().__init__(
+            f"{said}. Either `python -m images unpack FILE` takes images that were packed elsewhere, or "
+            f"DEBIAN_MIRROR=URL names an archive that still has that day, or `python -m images lock {lock}` writes a "
+            "lock of today, with which runs may give other bytes"
+        )
+        self.said = said
+        self.lock = lock
+
+
 @dataclass(frozen=True)
 class Lock:
     """Packages of one Debian suite.
 
-    `wanted` are the names they follow from, `written` is the day (UTC), `renewed_by` the command that writes it anew.
+    `wanted` are the names they follow from, `written` is the day (UTC), `name` what `python -m images lock` calls it.
     """
 
     suite: str
     wanted: list[str]
     written: str
     packages: list[Package]
-    renewed_by: str
+    name: str
 
     @property
     def digest(self) -> str:
@@ -48,7 +65,9 @@ class Lock:
             f' "{name}": {json.dumps(value)},\n'
             for name, value in (("suite", self.suite), ("wanted", self.wanted), ("written", self.written))
         )
-        path.write_text(f'{{\n{head} "packages": [\n{lines}\n ]\n}}\n')
+        whole = path.with_name(f".{path.name}.{os.getpid()}")
+        whole.write_text(f'{{\n{head} "packages": [\n{lines}\n ]\n}}\n')
+        whole.replace(path)  # another build may be reading it
 
 
 def requested(text: str) -> list[str]:
@@ -56,40 +75,40 @@ def requested(text: str) -> list[str]:
     return [line.split("#")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
 
 
-def read(path: Path, suite: str, wanted: Sequence[str], renewed_by: str) -> Lock:
+def read(path: Path, suite: str, wanted: Sequence[str], name: str) -> Lock:
     """Read the lock of `wanted` packages of a suite. Raises ImageError if it is missing or locks something else."""
-    lock = read_any(path, renewed_by)
+    lock = read_any(path, name)
     if (lock.suite, lock.wanted) != (suite, sorted(wanted)):
         differing = sorted({*lock.wanted} ^ {*wanted}) or [lock.suite, suite]
-        raise ImageError(f"{path} is the lock of other packages ({', '.join(differing)}): `{renewed_by}` writes it")
+        raise ImageError(f"{path} is the lock of other packages ({', '.join(differing)}): {_writes(name)}")
     return lock
 
 
-def read_any(path: Path, renewed_by: str) -> Lock:
+def read_any(path: Path, name: str) -> Lock:
     """Read a lock, whatever packages it names."""
-    remedy = f"`{renewed_by}` writes it"
+    remedy = _writes(name)
     try:
         data = json.loads(path.read_text())
         packages = [Package(**package) for package in data["packages"]]
-        return Lock(data["suite"], data["wanted"], data["written"], packages, renewed_by)
+        return Lock(data["suite"], data["wanted"], data["written"], packages, name)
     except FileNotFoundError:
         raise ImageError(f"{path} does not exist: {remedy}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ImageError(f"{path} is not a lock ({error}): {remedy}") from None
 
 
-def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, renewed_by: str = "") -> Lock:
+def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, name: str = "") -> Lock:
     """Return the mirror's current packages for `wanted` and its dependencies, and the minimal base if `complete`."""
     archive = _archive(store, suite)
     with archive.opened():
         packages = archive.closure([*wanted, *(COMPLETE if complete else ())])
-    return Lock(suite, sorted(wanted), time.strftime("%Y-%m-%d", time.gmtime()), packages, renewed_by)
+    return Lock(suite, sorted(wanted), time.strftime("%Y-%m-%d", time.gmtime()), packages, name)
 
 
 def fetch(store: Store, say: Say, lock: Lock, what: str) -> dict[Package, Path]:
     """Return the file of each package, downloaded if the store does not have it.
 
-    `what` names their purpose. Raises ImageError, which says what to do, when the mirror does not have all of them.
+    `what` names their purpose. Raises GoneError when the mirror does not have all of them.
     """
     folder = store.root / "downloads" / "packages"
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +127,7 @@ def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: 
         offered = archive.offers([package.name for package in missing])
         gone = [package for package in missing if package not in offered]
         if gone:
-            raise ImageError(_gone(lock, gone, offered, what))
+            raise GoneError(_gone(lock, gone, offered, what), lock.name)
         if not missing:  # another process fetched them meanwhile
             return
         size = sum(package.size for package in missing) / 1e6
@@ -122,7 +141,7 @@ def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: 
 
 
 def _gone(lock: Lock, gone: list[Package], offered: list[Package], what: str) -> str:
-    """Say what to do about locked packages that no mirror has."""
+    """Say which locked packages no mirror has."""
     named = []
     for package in gone[:5]:
         others = [each.version for each in offered if each.name == package.name and each.version != package.version]
@@ -133,10 +152,12 @@ def _gone(lock: Lock, gone: list[Package], offered: list[Package], what: str) ->
     more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
     return (
         f"{what}: the lock of {lock.written} names packages that {' and '.join(mirrors())} no longer has in "
-        f"{lock.suite}: {', '.join(named)}{more}. Either `python -m images unpack FILE` takes images that were packed "
-        "elsewhere, or DEBIAN_MIRROR=URL names an archive that still has that day, or "
-        f"`{lock.renewed_by}` writes a lock of today, with which runs may give other bytes"
+        f"{lock.suite}: {', '.join(named)}{more}"
     )
+
+
+def _writes(name: str) -> str:
+    return f"`python -m images lock {name}` writes it"
 
 
 def _archive(store: Store, suite: str) -> Archive:

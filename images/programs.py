@@ -113,7 +113,7 @@ def _locks(name: str, description: dict[str, Any]) -> Iterator[tuple[Path, str, 
 
 def _root_lock(name: str, root: dict[str, Any]) -> Lock | None:
     path = _home(name, "root") / ROOT_LOCK
-    return locked.read(path, root["suite"], root["packages"], _renew(path)) if path.exists() else None
+    return locked.read(path, root["suite"], root["packages"], path.parent.name) if path.exists() else None
 
 
 def _build_root(store: Store, say: Say, name: str, description: dict[str, Any]) -> BuildRoot:
@@ -121,15 +121,11 @@ def _build_root(store: Store, say: Say, name: str, description: dict[str, Any]) 
     if not packages:
         return BuildRoot(store, say)
     path = _home(name, "build_packages") / BUILD_LOCK
-    return BuildRoot(store, say, locked.read(path, build_root.SUITE, _with_base(packages), _renew(path)))
+    return BuildRoot(store, say, locked.read(path, build_root.SUITE, _with_base(packages), path.parent.name))
 
 
 def _with_base(packages: Sequence[str]) -> list[str]:
     return [*requested(build_root.PACKAGES.read_text()), *packages]
-
-
-def _renew(lock: Path) -> str:
-    return f"python -m images lock {lock.parent.name}"
 
 
 def _home(name: str, field: str) -> Path:

@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 
 from engine import images
-from images import programs
+from images import lock, programs
 from images.cache import Store, default_root
 
 LIMIT_S = 900.0
@@ -54,7 +54,8 @@ def program() -> Callable[[str], None]:
     """Builds a program under test, if necessary, into the cache that runs use. A test builds what it needs itself."""
 
     def build(name: str) -> None:
-        programs.build(Store(default_root()), print, name)
+        store = Store(default_root())
+        lock.renewing(store, print, lambda: programs.build(store, print, name))
         images.program.cache_clear()
 
     return build

@@ -16,7 +16,7 @@ from images.locked import Lock
 from images.run import Say
 
 LOCK = Path(__file__).with_name("source.lock")
-RENEW = "python -m images lock kernel"
+NAME = "kernel"
 SUITE = "trixie-backports"
 PREFIX = "linux-source-"
 LOWEST, BELOW = "6.12", "8"
@@ -42,7 +42,7 @@ def renew(store: Store, path: Path = LOCK) -> Package:
     package = newest(offered)
     if package is None:
         raise ImageError(f"The mirror has no {PREFIX}* from {LOWEST} up to (not including) {BELOW} in {SUITE}")
-    Lock(SUITE, [package.name], time.strftime("%Y-%m-%d", time.gmtime()), [package], RENEW).write(path)
+    Lock(SUITE, [package.name], time.strftime("%Y-%m-%d", time.gmtime()), [package], NAME).write(path)
     return package
 
 
@@ -59,4 +59,4 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def _lock(path: Path) -> Lock:
-    return locked.read_any(path, RENEW)
+    return locked.read_any(path, NAME)

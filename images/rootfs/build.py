@@ -62,7 +62,7 @@ class RootFileSystem:
 
 def root_lock() -> Lock:
     """The lock of the guest's packages. ImageError when it does not fit packages.txt."""
-    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), "python -m images lock rootfs")
+    return locked.read(LOCK, SUITE, requested(PACKAGES.read_text()), "rootfs")
 
 
 def lab_packages() -> list[str]:
@@ -72,7 +72,7 @@ def lab_packages() -> list[str]:
 
 def lab_lock() -> Lock:
     """The lock of these. ImageError when it does not fit the lists."""
-    return locked.read(LAB_LOCK, SUITE, lab_packages(), "python -m images lock lab")
+    return locked.read(LAB_LOCK, SUITE, lab_packages(), "lab")
 
 
 def build(store: Store, say: Say) -> RootFileSystem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from images import guest_tools, index
+from images import guest_tools, index, lock
 from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
@@ -17,15 +17,18 @@ def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     try:
         store = Store(default_root())
-        listed = index.path(store.root, index.STOCK)
-        tool_folder, _ = guest_tools.build(store, print, BuildRoot(store, print))
-        built = build(store, print, rootfs.build(store, print), tool_folder)
+        built = lock.renewing(store, print, lambda: _built(store))
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    index.write(store, listed, built)
+    index.write(store, index.path(store.root, index.STOCK), built)
     index.register(store.root)
     return 0
+
+
+def _built(store: Store) -> dict[str, dict[str, str]]:
+    tool_folder, _ = guest_tools.build(store, print, BuildRoot(store, print))
+    return build(store, print, rootfs.build(store, print), tool_folder)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from images.run import Say, logged
 
 PACKAGES = ("linux-image-cloud-amd64", "linux-headers-cloud-amd64", "gcc", "libc6-dev", "make")
 LOCK = Path(__file__).with_name("packages.lock")
-RENEW = "python -m images lock stock"
+NAME = "stock"
 GUEST = project_root() / "engine" / "guest"
 IN_PLACE = {"init": GUEST / "init.sh", "opt/tools/enter": GUEST / "enter.py"}
 """What this guest, without hostfs, has in place of the default backend's programs."""
@@ -83,7 +83,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
 
 
 def _stock(store: Store, say: Say) -> Path:
-    lock = locked.read(LOCK, SUITE, PACKAGES, RENEW)
+    lock = locked.read(LOCK, SUITE, PACKAGES, NAME)
     inputs = {"packages": lock.digest, "recipe": 2}
 
     def make(folder: Path) -> None:

@@ -16,10 +16,11 @@ from images.cache import Store, file_digest
 from images.debian import Package
 from images.errors import ImageError
 from images.kernel import sources
+from images.locked import GoneError
 from images.rootfs import build as rootfs
 from tests.images.mirror import SUITE, Mirror
 
-RENEW = "python -m images lock trial"
+NAME = "trial"
 
 
 @pytest.fixture
@@ -47,10 +48,10 @@ def test_a_lock_is_written_and_read_and_its_packages_are_fetched_once(
     tmp_path: Path, store: Store, mirror: Mirror
 ) -> None:
     mirror.offer({"one": "1:2.0-1", "two": "3"})
-    made = locked.resolve(store, SUITE, ["one"], complete=False, renewed_by=RENEW)
+    made = locked.resolve(store, SUITE, ["one"], complete=False, name=NAME)
     assert [(package.name, package.version) for package in made.packages] == [("one", "1:2.0-1")]
     made.write(tmp_path / "lock")
-    assert locked.read(tmp_path / "lock", SUITE, ["one"], RENEW) == made
+    assert locked.read(tmp_path / "lock", SUITE, ["one"], NAME) == made
     (file,) = locked.fetch(store, print, made, "trial").values()
     assert file_digest(file) == made.packages[0].sha256
     mirror.offer({"one": "4"})
@@ -66,7 +67,7 @@ def test_what_has_left_the_mirror_is_named_with_what_to_do(
     store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror.offer({"one": "1", "two": "1", "three": "1"})
-    made = locked.resolve(store, SUITE, ["one", "two", "three"], complete=False, renewed_by=RENEW)
+    made = locked.resolve(store, SUITE, ["one", "two", "three"], complete=False, name=NAME)
     mirror.offer({"one": "2", "two": "1"})
     forget(monkeypatch)
     with pytest.raises(ImageError) as caught:
@@ -76,16 +77,50 @@ def test_what_has_left_the_mirror_is_named_with_what_to_do(
         "one 1 (there is 2), three 1 (there is no other version). "
         "Either `python -m images unpack FILE` takes images that were packed elsewhere, "
         "or DEBIAN_MIRROR=URL names an archive that still has that day, "
-        f"or `{RENEW}` writes a lock of today, with which runs may give other bytes"
+        f"or `python -m images lock {NAME}` writes a lock of today, with which runs may give other bytes"
     )
     assert list((store.root / "downloads" / "packages").iterdir()) == []
+
+
+@pytest.fixture
+def one_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build root of one package, with a lock of its own."""
+    monkeypatch.setattr(build_root, "LOCK", tmp_path / "lock")
+    monkeypatch.setattr(build_root, "PACKAGES", tmp_path / "packages.txt")
+    build_root.PACKAGES.write_text("one\n")
+
+
+@pytest.mark.usefixtures("one_package")
+def test_a_build_renews_a_lock_whose_packages_are_gone_and_says_so(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's point releases used to end every first build."""
+    mirror.offer({"one": "1"})
+    lock.renew(store, print, ["build-root"])
+    mirror.offer({"one": "2"})
+    forget(monkeypatch)
+    said: list[str] = []
+    fetched = lock.renewing(store, said.append, lambda: locked.fetch(store, print, build_root.base_lock(), "trial"))
+    assert [package.version for package in fetched] == ["2"]
+    assert "one 1 (there is 2). The lock is renewed, so images, and perhaps the bytes of runs, differ" in said[0]
+
+
+@pytest.mark.usefixtures("one_package")
+def test_what_is_gone_from_a_new_lock_too_ends_the_build(store: Store, mirror: Mirror) -> None:
+    mirror.offer({"one": "1"})
+
+    def build() -> None:
+        raise GoneError("never there", "build-root")
+
+    with pytest.raises(GoneError, match=r"never there\. Either `python -m images unpack FILE`"):
+        lock.renewing(store, print, build)
 
 
 def test_another_file_of_a_locked_version_is_not_taken(
     store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror.offer({"one": "1"})
-    made = locked.resolve(store, SUITE, ["one"], complete=False, renewed_by=RENEW)
+    made = locked.resolve(store, SUITE, ["one"], complete=False, name=NAME)
     mirror.offer({"one": "1"}, content="evil")
     forget(monkeypatch)
     with pytest.raises(ImageError, match=r"one 1 \(there is another file of that version\)"):
@@ -118,7 +153,7 @@ def test_the_kernel_is_the_locked_one_or_none(
 def test_two_first_builds_at_once_do_not_disturb_each_other(tmp_path: Path, store: Store, mirror: Mirror) -> None:
     """Both fetch the lists into one state of apt, which refuses the second while the first is at it."""
     mirror.offer({f"package-{index}": "1" for index in range(5)})
-    made = locked.resolve(store, SUITE, [f"package-{index}" for index in range(5)], complete=False, renewed_by=RENEW)
+    made = locked.resolve(store, SUITE, [f"package-{index}" for index in range(5)], complete=False, name=NAME)
     made.write(tmp_path / "lock")
     code = f"""
 import sys
@@ -138,16 +173,16 @@ locked.fetch(Store(Path({str(tmp_path / "new")!r})), print, lock, "trial")
 def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "lock").write_text(text)
     with pytest.raises(ImageError, match=r"lock is not a lock \(.*: `python -m images lock trial` writes it"):
-        locked.read(tmp_path / "lock", SUITE, [], RENEW)
+        locked.read(tmp_path / "lock", SUITE, [], NAME)
 
 
 def test_a_lock_of_other_packages_is_refused(tmp_path: Path) -> None:
     package = Package("a", "1", "0" * 64, 1)
-    locked.Lock(SUITE, ["a", "b"], "2026-11-22", [package], RENEW).write(tmp_path / "lock")
+    locked.Lock(SUITE, ["a", "b"], "2026-11-22", [package], NAME).write(tmp_path / "lock")
     with pytest.raises(ImageError, match=r"lock is the lock of other packages \(b, c\): `python -m images lock trial`"):
-        locked.read(tmp_path / "lock", SUITE, ["c", "a"], RENEW)
+        locked.read(tmp_path / "lock", SUITE, ["c", "a"], NAME)
     with pytest.raises(ImageError, match=r"missing does not exist: `python -m images lock trial` writes it"):
-        locked.read(tmp_path / "missing", SUITE, [], RENEW)
+        locked.read(tmp_path / "missing", SUITE, [], NAME)
 
 
 def test_every_lock_fits_what_it_is_of(tmp_path: Path) -> None:
@@ -156,7 +191,7 @@ def test_every_lock_fits_what_it_is_of(tmp_path: Path) -> None:
     assert sources.version(sources.LOWEST) <= sources.version(sources.locked_source().version)
     for name in lock.programs.locked_names():
         for path, suite, wanted, _ in lock.programs.locks(name):
-            assert locked.read(path, suite, wanted, RENEW).packages, name
+            assert locked.read(path, suite, wanted, NAME).packages, name
 
 
 def test_only_what_has_a_lock_can_be_locked(store: Store) -> None:
@@ -174,7 +209,7 @@ def test_verbs_are_no_programs(tmp_path: Path) -> None:
 
 def test_package_data_is_kept_a_line_each(tmp_path: Path) -> None:
     packages = [Package(name, "1", "0" * 64, 1) for name in "abc"]
-    locked.Lock(SUITE, ["a"], "2026-11-22", packages, RENEW).write(tmp_path / "lock")
+    locked.Lock(SUITE, ["a"], "2026-11-22", packages, NAME).write(tmp_path / "lock")
     text = (tmp_path / "lock").read_text()
     assert len(text.splitlines()) == 10
     assert [package["name"] for package in json.loads(text)["packages"]] == ["a", "b", "c"]
