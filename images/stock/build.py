@@ -13,6 +13,7 @@ from pathlib import Path
 
 from images import locked, module
 from images.cache import Store, digest_of, file_digest, project_root, remove, tree_digest
+from images.errors import ImageError
 from images.rootfs.build import SUITE, RootFileSystem, install_debian
 from images.run import Say, logged
 
@@ -29,9 +30,11 @@ _EMPTY = ("results", "opt/testbed", "guest")
 def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, dict[str, str]]:
     """Return what is built, each part by name (`kernel`, `rootfs`, `initrd`, `module:NAME`) with its `path`.
 
-    The kernel has its `release` and package `version`, the file systems their digests. Raises ImageError when a part is
-    not to be had.
+    The kernel has its `release` and package `version`, the file systems their digests. Raises ImageError when a part or
+    cpio is not to be had.
     """
+    if shutil.which("cpio") is None:
+        raise ImageError("cpio is not installed: sudo apt-get install cpio")
     stock = _stock(store, say)
     (vmlinuz,) = (stock / "root" / "boot").glob("vmlinuz-*")
     release = vmlinuz.name.removeprefix("vmlinuz-")

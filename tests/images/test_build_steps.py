@@ -19,8 +19,9 @@ from images.cache import Store
 from images.errors import ImageError
 from images.kernel import trial
 from images.locked import requested
-from images.rootfs.build import PACKAGES
+from images.rootfs.build import PACKAGES, RootFileSystem
 from images.run import logged
+from images.stock import build as stock
 from tests.images.building import build_root
 
 
@@ -36,6 +37,14 @@ def test_a_failed_command_names_the_step_the_log_and_the_last_lines(tmp_path: Pa
 def test_a_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=r"Third: no-such-program is not installed \(`testbed doctor`"):
         logged(["no-such-program"], tmp_path / "log", "Third")
+
+
+def test_the_stock_kernel_asks_for_what_packs_it_before_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ImageError, match="cpio is not installed: sudo apt-get install cpio"):
+        stock.build(Store(tmp_path / "store"), print, RootFileSystem(tmp_path), tmp_path)
 
 
 def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
