@@ -1,21 +1,28 @@
 """Command lines of the analysis: `python -m analysis plan|columns|observe|measure|figure|report|...`."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
+from analysis.watchdog import ended_after
 from scenarios.output import ends_with_its_reader
+
+LIMIT_S: Final = 3600.0
+"""Of any command but `observe`. The longest, the report of ten thousand runs, takes minutes."""
 
 
 @ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 done, 1 a budget of a gate is broken, 2 bad input, 141 nobody reads the output."""
     options = _parser().parse_args(arguments)
+    limit_s = math.inf if options.command == "observe" else LIMIT_S  # which may follow an interface for as long
     try:
-        return _COMMANDS[options.command](options) or 0
+        with ended_after(limit_s, f"analysis: {options.command}"):
+            return _COMMANDS[options.command](options) or 0
     except BadInputError as error:
         print(f"analysis: {error}", file=sys.stderr)
         return 2

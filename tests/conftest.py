@@ -1,5 +1,6 @@
 """For all tests: each one ends, and programs that it starts can be interrupted, however pytest was started."""
 
+import faulthandler
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -14,6 +15,8 @@ from images.cache import Store, default_root
 LIMIT_S = 900.0
 """Of a test with its fixtures; the longest build programs. Those of tests/reach take longer."""
 REACH_LIMIT_S = 7200.0
+HUNG_S = 60.0
+"""What a test that hangs in native code, which no alarm interrupts, has in addition; its process ends then."""
 
 
 class TooLongError(BaseException):
@@ -42,9 +45,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
+    faulthandler.dump_traceback_later(limit_s + HUNG_S, exit=True)
     try:
         return (yield)
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 

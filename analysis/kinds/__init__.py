@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +62,8 @@ def write(results: Path, truth: Path, processes: int) -> str:
         for implementation in implementations
     }
     folders = sorted((results / "runs").glob("*/*/*/seed-*"))
-    with ProcessPoolExecutor(processes) as pool:
+    # a fork would copy the libraries without their threads
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         told = list(chain.from_iterable(pool.map(partial(_tell, results=results, known=known), folders)))
     runs = Runs(results / "runs")
     experiments = sorted(folder.name for folder in (results / "runs").glob("*/*"))

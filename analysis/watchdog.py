@@ -1,0 +1,39 @@
+"""Ends a command that waits forever.
+
+The engine by which Polars reads and writes tables may lose a wakeup (its issue 27969, once in ten thousand calls there,
+once in all of this project's so far): every thread then waits for another. Nothing half-written is left, as each file
+appears whole.
+"""
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+HUNG = 3
+"""Exit status of a process that was ended."""
+
+
+@contextmanager
+def ended_after(limit_s: float, doing: str) -> Iterator[None]:
+    """End this process if what happens inside takes longer; a native call cannot be interrupted otherwise."""
+
+    def end() -> None:
+        print(
+            f"{doing} took more than {limit_s:g} s and was ended; the same command goes on from there", file=sys.stderr
+        )
+        sys.stderr.flush()
+        os._exit(HUNG)
+
+    if math.isinf(limit_s):
+        yield
+        return
+    timer = threading.Timer(limit_s, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
