@@ -1,8 +1,7 @@
 """Ends a command that waits forever.
 
-The engine by which Polars reads and writes tables may lose a wakeup (its issue 27969, once in ten thousand calls there,
-once in all of this project's so far): every thread then waits for another. Nothing half-written is left, as each file
-appears whole.
+On a host that has no room for another process, Polars may start some of its threads and wait for the others. Nothing
+half-written is left, as each file appears whole.
 """
 
 import math

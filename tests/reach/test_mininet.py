@@ -29,8 +29,12 @@ FAILS = {
     "testCPU": NO_TIME,
     "testLimit": "it measures control groups by programs that only compute: that takes no time here",
     "testTree1024": "Open vSwitch's controller serves 16 of its 33 switches, and it waits for all",
+    "testWalkthrough": "of its 18 tests, two ask for ofdatapath, one for a file beside its folder, and one filters by "
+    "`openflow_v1`, by which Debian's tshark finds nothing, not even in a file where it shows OpenFlow",
 }
 """Why a class of tests fails, by its name."""
+ENDLESS = {"test_hifi": "it measures how control groups share a processor between programs that only compute"}
+"""Why a file of tests does not end."""
 OPTIONS = {"test_tree1024": ("--memory", "2048", "--limit", "120")}
 _FAILED = re.compile(r"^(?:FAIL|ERROR): \w+ \(\w+\.(\w+)", re.MULTILINE)
 
@@ -52,4 +56,4 @@ def test_of_mininet(file: Path, tmp_path: Path) -> None:
     classes = set(re.findall(r"^class (\w+)", file.read_text(), re.MULTILINE))
     if not re.search(r"^Ran \d+ test", said, re.MULTILINE):
         failed = classes  # they did not end
-    assert failed == classes & FAILS.keys(), said
+    assert failed == (classes if file.stem in ENDLESS else classes & FAILS.keys()), said
