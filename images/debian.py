@@ -34,6 +34,11 @@ class Package:
     sha256: str
     size: int
 
+    @property
+    def upstream(self) -> str:
+        """The version that its authors gave: that of `1:4.1.3+dfsg-2` is 4.1.3."""
+        return re.split(r"[-+~]", self.version.rpartition(":")[2])[0]
+
 
 def mirrors(etc: Path = Path("/etc")) -> list[str]:
     """Return the URLs of Debian mirrors: $DEBIAN_MIRROR, or those in the configuration of the host's apt.

@@ -49,20 +49,24 @@ def renew(store: Store, say: Say, names: Sequence[str]) -> None:
 
 
 def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
-    """Return what `build` returns, having renewed each lock of which it finds packages gone."""
+    """Return what `build` returns, having renewed each lock of which it finds packages gone.
+
+    One that is called by a version is not renewed: what it locks would be called wrong. Raises GoneError then.
+    """
     renewed: set[str] = set()
     while True:
         try:
             return build()
         except GoneError as gone:
-            if gone.lock in renewed:
+            name = gone.lock.name
+            if name in renewed or gone.lock.names_a_version:
                 raise
             say(
                 f"{gone.said}. The lock is renewed, so images, and perhaps the bytes of runs, differ from those of "
                 "this commit; docs/images.md says how to get the same"
             )
-            renew(store, say, [gone.lock])
-            renewed.add(gone.lock)
+            renew(store, say, [name])
+            renewed.add(name)
 
 
 def _write(

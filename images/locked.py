@@ -24,22 +24,6 @@ COMPLETE = ("?essential", "?priority(required)", "apt")
 """Packages of every root that boots or is entered by chroot, as apt patterns."""
 
 
-class GoneError(ImageError):
-    """No mirror has some of a lock's packages any more.
-
-    `said` tells which, `lock` is what `python -m images lock` calls the lock.
-    """
-
-    def __init__(self, said: str, lock: str) -> None:
-        super().__init__(
-            f"{said}. Either `python -m images unpack FILE` takes images that were packed elsewhere, or "
-            f"DEBIAN_MIRROR=URL names an archive that still has that day, or `python -m images lock {lock}` writes a "
-            "lock of today, with which runs may give other bytes"
-        )
-        self.said = said
-        self.lock = lock
-
-
 @dataclass(frozen=True)
 class Lock:
     """Packages of one Debian suite.
@@ -58,6 +42,11 @@ class Lock:
         """SHA-256 (hex) of the packages' contents."""
         return digest_of([package.sha256 for package in self.packages])
 
+    @property
+    def names_a_version(self) -> bool:
+        """Whether what it locks is called by a package's version, as `transmission-3.00` is."""
+        return any(package.upstream in self.name for package in self.packages if package.name in self.wanted)
+
     def write(self, path: Path) -> None:
         """Write the lock, one package per line."""
         lines = ",\n".join(f"  {json.dumps(asdict(package))}" for package in self.packages)
@@ -65,9 +54,23 @@ class Lock:
             f' "{name}": {json.dumps(value)},\n'
             for name, value in (("suite", self.suite), ("wanted", self.wanted), ("written", self.written))
         )
+        path = path.resolve()  # implementations may share a lock by a link
         whole = path.with_name(f".{path.name}.{os.getpid()}")
         whole.write_text(f'{{\n{head} "packages": [\n{lines}\n ]\n}}\n')
         whole.replace(path)  # another build may be reading it
+
+
+class GoneError(ImageError):
+    """No mirror has some of the packages of `lock` any more; `said` tells which."""
+
+    def __init__(self, said: str, lock: Lock) -> None:
+        super().__init__(
+            f"{said}. Either `python -m images unpack FILE` takes images that were packed elsewhere, or "
+            "DEBIAN_MIRROR=URL names an archive that still has that day, or "
+            f"`python -m images lock {lock.name}` writes a lock of today, with which runs may give other bytes"
+        )
+        self.said = said
+        self.lock = lock
 
 
 def requested(text: str) -> list[str]:
@@ -127,7 +130,7 @@ def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: 
         offered = archive.offers([package.name for package in missing])
         gone = [package for package in missing if package not in offered]
         if gone:
-            raise GoneError(_gone(lock, gone, offered, what), lock.name)
+            raise GoneError(_gone(lock, gone, offered, what), lock)
         if not missing:  # another process fetched them meanwhile
             return
         size = sum(package.size for package in missing) / 1e6

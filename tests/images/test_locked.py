@@ -50,7 +50,8 @@ def test_a_lock_is_written_and_read_and_its_packages_are_fetched_once(
     mirror.offer({"one": "1:2.0-1", "two": "3"})
     made = locked.resolve(store, SUITE, ["one"], complete=False, name=NAME)
     assert [(package.name, package.version) for package in made.packages] == [("one", "1:2.0-1")]
-    made.write(tmp_path / "lock")
+    (tmp_path / "link").symlink_to(tmp_path / "lock")
+    made.write(tmp_path / "link")
     assert locked.read(tmp_path / "lock", SUITE, ["one"], NAME) == made
     (file,) = locked.fetch(store, print, made, "trial").values()
     assert file_digest(file) == made.packages[0].sha256
@@ -110,10 +111,24 @@ def test_what_is_gone_from_a_new_lock_too_ends_the_build(store: Store, mirror: M
     mirror.offer({"one": "1"})
 
     def build() -> None:
-        raise GoneError("never there", "build-root")
+        raise GoneError("never there", locked.Lock(SUITE, ["one"], "2026-11-22", [], "build-root"))
 
     with pytest.raises(GoneError, match=r"never there\. Either `python -m images unpack FILE`"):
         lock.renewing(store, print, build)
+
+
+@pytest.mark.parametrize(("name", "called"), [("player-4.1.3", True), ("player-4", False), ("player-0.9", False)])
+def test_what_is_called_by_a_version_gets_no_other(name: str, called: bool, store: Store) -> None:
+    packages = [Package("player", "1:4.1.3+dfsg-2", "0" * 64, 1), Package("libc6", "0.9-1", "0" * 64, 1)]
+    gone = GoneError("gone", locked.Lock(SUITE, ["player"], "2026-11-22", packages, name))
+    assert gone.lock.names_a_version == called
+
+    def build() -> None:
+        raise gone
+
+    if called:
+        with pytest.raises(GoneError, match=f"`python -m images lock {name}` writes a lock of today"):
+            lock.renewing(store, print, build)
 
 
 def test_another_file_of_a_locked_version_is_not_taken(
