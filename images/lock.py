@@ -24,8 +24,11 @@ OWN = ("kernel", "build-root", "rootfs")
 Built = TypeVar("Built")
 
 
-def renew(store: Store, say: Say, names: Sequence[str]) -> None:
-    """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails."""
+def renew(store: Store, say: Say, names: Sequence[str], gone: GoneError | None = None) -> None:
+    """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails.
+
+    `gone` is why, if nobody asked for it. It is raised if what is called by its version would be another one.
+    """
     allowed = [*OWN, "lab", "stock", *programs.locked_names()]
     for name in names or OWN:
         if name not in allowed:
@@ -36,22 +39,22 @@ def renew(store: Store, say: Say, names: Sequence[str]) -> None:
             say(f"kernel: {package.name} {package.version}, {sources.LOCK}")
         elif name == "build-root":
             packages = requested(build_root.PACKAGES.read_text())
-            _write(store, say, name, build_root.LOCK, build_root.SUITE, packages, complete=False)
+            _write(store, say, gone, name, build_root.LOCK, build_root.SUITE, packages, complete=False)
         elif name == "rootfs":
-            _write(store, say, name, rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()))
+            _write(store, say, gone, name, rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()))
         elif name == "lab":
-            _write(store, say, name, rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages())
+            _write(store, say, gone, name, rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages())
         elif name == "stock":
-            _write(store, say, name, stock.LOCK, rootfs.SUITE, stock.PACKAGES)
+            _write(store, say, gone, name, stock.LOCK, rootfs.SUITE, stock.PACKAGES)
         else:
             for path, suite, wanted, complete in programs.locks(name):
-                _write(store, say, name, path, suite, wanted, complete=complete)
+                _write(store, say, gone, name, path, suite, wanted, complete=complete)
 
 
 def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
     """Return what `build` returns, having renewed each lock of which it finds packages gone.
 
-    One that is called by a version is not renewed: what it locks would be called wrong. Raises GoneError then.
+    Raises GoneError if what is called by its version would be another one then.
     """
     renewed: set[str] = set()
     while True:
@@ -59,19 +62,29 @@ def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
             return build()
         except GoneError as gone:
             name = gone.lock.name
-            if name in renewed or gone.lock.names_a_version:
+            if name in renewed:
                 raise
             say(
                 f"{gone.said}. The lock is renewed, so images, and perhaps the bytes of runs, differ from those of "
                 "this commit; docs/images.md says how to get the same"
             )
-            renew(store, say, [name])
+            renew(store, say, [name], gone)
             renewed.add(name)
 
 
 def _write(
-    store: Store, say: Say, name: str, path: Path, suite: str, wanted: Sequence[str], *, complete: bool = True
+    store: Store,
+    say: Say,
+    gone: GoneError | None,
+    name: str,
+    path: Path,
+    suite: str,
+    wanted: Sequence[str],
+    *,
+    complete: bool = True,
 ) -> None:
-    lock = locked.resolve(store, suite, wanted, complete=complete)
+    lock = locked.resolve(store, suite, wanted, complete=complete, name=name)
+    if gone and gone.lock.names_a_version and not lock.names_a_version:
+        raise gone
     lock.write(path)
     say(f"{name}: {len(lock.packages)} packages of Debian {suite}, {path}")

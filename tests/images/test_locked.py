@@ -117,16 +117,38 @@ def test_what_is_gone_from_a_new_lock_too_ends_the_build(store: Store, mirror: M
         lock.renewing(store, print, build)
 
 
-@pytest.mark.parametrize(("name", "called"), [("player-4.1.3", True), ("player-4", False), ("player-0.9", False)])
-def test_what_is_called_by_a_version_gets_no_other(name: str, called: bool, store: Store) -> None:
-    packages = [Package("player", "1:4.1.3+dfsg-2", "0" * 64, 1), Package("libc6", "0.9-1", "0" * 64, 1)]
-    gone = GoneError("gone", locked.Lock(SUITE, ["player"], "2026-11-22", packages, name))
-    assert gone.lock.names_a_version == called
+@pytest.mark.parametrize(
+    ("name", "offered", "taken"),
+    [
+        ("player-4.1.3", {"player": "1:4.1.3+dfsg-3", "libc6": "1.0-1"}, True),
+        ("player-4.1.3", {"player": "1:4.1.4+dfsg-1", "libc6": "0.9-1"}, False),
+        ("player-4", {"player": "1:4.1.4+dfsg-1", "libc6": "0.9-1"}, True),
+        ("player-0.9", {"player": "1:4.1.4+dfsg-1", "libc6": "1.0-1"}, True),
+    ],
+)
+def test_what_is_called_by_a_version_gets_no_other(
+    name: str,
+    offered: dict[str, str],
+    taken: bool,
+    tmp_path: Path,
+    store: Store,
+    mirror: Mirror,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "root.lock"
+    monkeypatch.setattr(lock.programs, "locked_names", lambda: [name])
+    monkeypatch.setattr(lock.programs, "locks", lambda _: [(path, SUITE, ["player"], False)])
+    mirror.offer({"player": "1:4.1.3+dfsg-2", "libc6": "0.9-1"})
+    lock.renew(store, print, [name])
+    mirror.offer(offered)
+    forget(monkeypatch)
 
-    def build() -> None:
-        raise gone
+    def build() -> list[str]:
+        return [each.version for each in locked.fetch(store, print, locked.read_any(path, name), "trial")]
 
-    if called:
+    if taken:
+        assert lock.renewing(store, print, build) == [offered["player"]]
+    else:
         with pytest.raises(GoneError, match=f"`python -m images lock {name}` writes a lock of today"):
             lock.renewing(store, print, build)
 
