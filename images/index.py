@@ -31,6 +31,8 @@ _CHECKOUTS = "checkouts"
 _VERSION = "@"  # as in scenarios.implementations, which the doctor cannot import
 # not part of what boots; programs have their own keys
 _OTHER = ("implementations", "ansible", "docker")
+# of one kind alone: a lock that a build renews there makes nothing else out of date
+_APART = {LAB: Path("rootfs/lab"), STOCK: Path("stock")}
 
 
 def names(project: Path | None = None) -> dict[str, str]:
@@ -120,7 +122,7 @@ def _index(name: str, project: Path) -> str:
 def _sources(name: str, project: Path) -> Iterator[Path]:
     images = project / "images"
     if name in (*KINDS, STOCK):
-        for file in _files(images):
+        for file in _but_for_others(name, images, images):
             if file.suffix != ".md" and file.relative_to(images).parts[0] not in _OTHER:
                 yield file
         yield from (project / "engine" / "guest").glob("*.[ch]")  # they become the guest's tools
@@ -128,9 +130,15 @@ def _sources(name: str, project: Path) -> Iterator[Path]:
             yield from (project / "engine" / "guest" / other for other in ("init.sh", "enter.py"))  # in place of some
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
-    yield from _files(images / "rootfs")
+    yield from _but_for_others(name, images / "rootfs", images)
     for folder in _line(images / "implementations" / name):
         yield from _files(folder)
+
+
+def _but_for_others(name: str, folder: Path, images: Path) -> Iterator[Path]:
+    """Return the files below a folder without those of one kind alone, unless that is `name`."""
+    others = [images / place for kind, place in _APART.items() if kind != name]
+    return (file for file in _files(folder) if not any(file.is_relative_to(other) for other in others))
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from images import build_root, locked, programs
 from images.cache import Store
 from images.errors import ImageError
 from images.kernel import sources
-from images.locked import GoneError, requested
+from images.locked import GoneError, Lock, requested
 from images.rootfs import build as rootfs
 from images.run import Say
 from images.stock import build as stock
@@ -24,31 +24,14 @@ OWN = ("kernel", "build-root", "rootfs")
 Built = TypeVar("Built")
 
 
-def renew(store: Store, say: Say, names: Sequence[str], gone: GoneError | None = None) -> None:
-    """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails.
-
-    `gone` is why, if nobody asked for it. It is raised if what is called by its version would be another one.
-    """
+def renew(store: Store, say: Say, names: Sequence[str]) -> None:
+    """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails."""
     allowed = [*OWN, "lab", "stock", *programs.locked_names()]
     for name in names or OWN:
         if name not in allowed:
             raise ImageError(f"{name} has no lock; those that have one are: {', '.join(allowed)}")
     for name in names or OWN:
-        if name == "kernel":
-            package = sources.renew(store)
-            say(f"kernel: {package.name} {package.version}, {sources.LOCK}")
-        elif name == "build-root":
-            packages = requested(build_root.PACKAGES.read_text())
-            _write(store, say, gone, name, build_root.LOCK, build_root.SUITE, packages, complete=False)
-        elif name == "rootfs":
-            _write(store, say, gone, name, rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()))
-        elif name == "lab":
-            _write(store, say, gone, name, rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages())
-        elif name == "stock":
-            _write(store, say, gone, name, stock.LOCK, rootfs.SUITE, stock.PACKAGES)
-        else:
-            for path, suite, wanted, complete in programs.locks(name):
-                _write(store, say, gone, name, path, suite, wanted, complete=complete)
+        _write(say, _resolved(store, name))
 
 
 def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
@@ -64,27 +47,38 @@ def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
             name = gone.lock.name
             if name in renewed:
                 raise
+            locks = _resolved(store, name)
+            if gone.lock.names_a_version and not any(lock.names_a_version for lock in locks.values()):
+                raise
             say(
                 f"{gone.said}. The lock is renewed, so images, and perhaps the bytes of runs, differ from those of "
                 "this commit; docs/images.md says how to get the same"
             )
-            renew(store, say, [name], gone)
+            _write(say, locks)
             renewed.add(name)
 
 
-def _write(
-    store: Store,
-    say: Say,
-    gone: GoneError | None,
-    name: str,
-    path: Path,
-    suite: str,
-    wanted: Sequence[str],
-    *,
-    complete: bool = True,
-) -> None:
-    lock = locked.resolve(store, suite, wanted, complete=complete, name=name)
-    if gone and gone.lock.names_a_version and not lock.names_a_version:
-        raise gone
-    lock.write(path)
-    say(f"{name}: {len(lock.packages)} packages of Debian {suite}, {path}")
+def _resolved(store: Store, name: str) -> dict[Path, Lock]:
+    """Return today's locks of what is called so, by their files."""
+    if name == "kernel":
+        return {sources.LOCK: sources.resolve(store)}
+    if name == "build-root":
+        wanted = [(build_root.LOCK, build_root.SUITE, requested(build_root.PACKAGES.read_text()), False)]
+    elif name == "rootfs":
+        wanted = [(rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()), True)]
+    elif name == "lab":
+        wanted = [(rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages(), True)]
+    elif name == "stock":
+        wanted = [(stock.LOCK, rootfs.SUITE, list(stock.PACKAGES), True)]
+    else:
+        wanted = [(path, suite, list(packages), complete) for path, suite, packages, complete in programs.locks(name)]
+    return {
+        path: locked.resolve(store, suite, packages, complete=complete, name=name)
+        for path, suite, packages, complete in wanted
+    }
+
+
+def _write(say: Say, locks: dict[Path, Lock]) -> None:
+    for path, lock in locks.items():
+        lock.write(path)
+        say(f"{lock.name}: {len(lock.packages)} packages of Debian {lock.suite}, {path}")

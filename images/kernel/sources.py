@@ -34,16 +34,15 @@ def fetch(store: Store, say: Say, path: Path = LOCK) -> Path:
     return file
 
 
-def renew(store: Store, path: Path = LOCK) -> Package:
-    """Lock the newest source in the tested range that the mirror has, and return it. ImageError when it has none."""
+def resolve(store: Store) -> Lock:
+    """Return a lock of the newest source in the tested range that the mirror has. ImageError when it has none."""
     archive = Archive(store.root / "downloads" / "apt", SUITE)
     with archive.opened():
         offered = archive.offers(archive.names(PREFIX))
     package = newest(offered)
     if package is None:
         raise ImageError(f"The mirror has no {PREFIX}* from {LOWEST} up to (not including) {BELOW} in {SUITE}")
-    Lock(SUITE, [package.name], time.strftime("%Y-%m-%d", time.gmtime()), [package], NAME).write(path)
-    return package
+    return Lock(SUITE, [package.name], time.strftime("%Y-%m-%d", time.gmtime()), [package], NAME)
 
 
 def newest(packages: Sequence[Package]) -> Package | None:

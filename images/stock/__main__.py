@@ -17,18 +17,18 @@ def main() -> int:
     """Build what is missing; return 0, or 1 after one sentence about what failed."""
     try:
         store = Store(default_root())
-        built = lock.renewing(store, print, lambda: _built(store))
+        lock.renewing(store, print, lambda: _build(store))
     except (ImageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    index.write(store, index.path(store.root, index.STOCK), built)
     index.register(store.root)
     return 0
 
 
-def _built(store: Store) -> dict[str, dict[str, str]]:
+def _build(store: Store) -> None:
+    listed = index.path(store.root, index.STOCK)
     tool_folder, _ = guest_tools.build(store, print, BuildRoot(store, print))
-    return build(store, print, rootfs.build(store, print), tool_folder)
+    index.write(store, listed, build(store, print, rootfs.build(store, print), tool_folder))
 
 
 if __name__ == "__main__":

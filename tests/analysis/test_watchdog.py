@@ -16,5 +16,5 @@ def test_a_command_that_waits_forever_is_ended() -> None:
     done = subprocess.run([sys.executable, "-c", _HANGS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         3,
-        "analysis: columns took more than 0.1 s and was ended; the same command goes on from there\n",
+        "analysis: columns took more than 0.1 s and was ended; give the command again\n",
     )

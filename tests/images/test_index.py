@@ -92,6 +92,17 @@ def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Che
     assert index.path(store.root, index.BOOT).exists()
 
 
+@pytest.mark.parametrize(("lock", "kind"), [("rootfs/lab", index.LAB), ("stock", index.STOCK)])
+def test_a_lock_of_one_kind_of_images_makes_no_other_out_of_date(lock: str, kind: str, work_in: Checkout) -> None:
+    """A build may renew it after the others were built."""
+    file = work_in("mine") / "images" / lock / "packages.lock"
+    before = index.names()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{}")
+    after = index.names()
+    assert {name for name in before if before[name] != after[name]} == {kind}
+
+
 def test_a_program_depends_on_what_it_extends(work_in: Checkout) -> None:
     folder = work_in("mine")
     before = index.names()

@@ -176,14 +176,16 @@ def test_the_kernel_is_the_locked_one_or_none(
     path = tmp_path / "source.lock"
     monkeypatch.setattr(sources, "SUITE", SUITE)
     mirror.offer({"linux-source-7.3": "7.3.4-1", "linux-source-8.0": "8.0-1", "linux-source-6.1": "6.1.9-1"})
-    assert sources.renew(store, path).version == "7.3.4-1"
+    sources.resolve(store).write(path)
+    assert sources.locked_source(path).version == "7.3.4-1"
     mirror.offer({"linux-source-6.12": "6.12.107-1"})
     forget(monkeypatch)
     with pytest.raises(
         ImageError, match=r"linux-source-7.3 7.3.4-1 \(there is no other .*`python -m images lock kernel`"
     ):
         sources.fetch(store, print, path)
-    assert sources.renew(store, path).version == "6.12.107-1"
+    sources.resolve(store).write(path)
+    assert sources.locked_source(path).version == "6.12.107-1"
     assert sources.fetch(store, print, path).name == f"{sources.locked_source(path).sha256}.deb"
 
 
