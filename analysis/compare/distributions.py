@@ -1,5 +1,6 @@
 """How often a client has which delay and which rate: distributions over time, alone and beside others."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,11 +26,12 @@ CAPTION: Final = (
 
 def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     """Give the Vega-Lite specification of a figure that is `width` pixels wide; `runs` are those of each client."""
+    lines = _lines(list(runs))
     plots = [
         (quantity, phase, rows)
         for phase in PHASES
         for quantity, series in QUANTITIES.items()
-        if (rows := [row for client in runs for row in _rows(runs[client], _role(client, list(runs)), phase, series)])
+        if (rows := [row for line in lines for row in _rows(runs[line["s"]], line, phase, series)])
     ]
     across = 2 if width >= style.WIDE else 1
     names = max(map(style.text_width, runs)) + plot.SWATCH + 10
@@ -38,14 +40,20 @@ def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     return style.specification({"concat": drawn, "columns": across, "spacing": {"row": 22, "column": style.GAP}})
 
 
-def _role(client: str, clients: list[str]) -> roles.Role:
-    """Give a client the colour of its protocol, and its place among the clients that speak the same."""
-    protocol = roles.protocol(client)
-    same = [other for other in clients if roles.protocol(other) == protocol]
-    return roles.Role(client, roles.colour(protocol, same.index(client)))
+def _lines(clients: list[str]) -> list[dict[str, Any]]:
+    """Give each client s (its name), c (a colour of its protocol) and d (a stroke, where others have that colour)."""
+    lines: list[dict[str, Any]] = []
+    seen: Counter[str] = Counter()
+    for client in clients:
+        protocol = roles.protocol(client)
+        colour = roles.colour(protocol, seen[protocol])
+        used = sum(line["c"] == colour for line in lines)
+        lines.append({"s": client, "c": colour, "d": min(used, len(plot.STROKES) - 1)})
+        seen[protocol] += 1
+    return lines
 
 
-def _rows(runs: list[Run], role: roles.Role, phase: str, series: Callable[[Run], Series]) -> list[dict[str, Any]]:
+def _rows(runs: list[Run], line: dict[str, Any], phase: str, series: Callable[[Run], Series]) -> list[dict[str, Any]]:
     """Of each percent of the time the value not exceeded: median, smallest and largest of the seeds."""
     values = []
     for run in runs:
@@ -60,8 +68,7 @@ def _rows(runs: list[Run], role: roles.Role, phase: str, series: Callable[[Run],
     low, middle, high = np.min(values, 0), np.median(values, 0), np.max(values, 0)
     return [
         {
-            "s": role.label,
-            "c": role.colour,
+            **line,
             "p": percent,
             **{name: float(f"{value:.5g}") for name, value in zip("lmh", x, strict=True)},
         }
@@ -77,10 +84,16 @@ def _plot(quantity: str, phase: str, rows: list[dict[str, Any]], width: int) -> 
         "color": {"field": "c", "type": "nominal", "scale": None, "legend": None},
         "detail": {"field": "s", "type": "nominal"},
     }
+    dash = {
+        "field": "d",
+        "type": "ordinal",
+        "scale": {"domain": [0, 1, 2], "range": list(plot.STROKES)},
+        "legend": None,
+    }
     ends = {row["s"]: row for row in rows if row["p"] == PERCENTS[-1]}
     # the least is at the top: where lines end, further left
     ordered = sorted(ends.values(), key=lambda row: float(row["m"]))
-    names = [plot.Name(row["s"], 1 - index / 1e6, row["c"]) for index, row in enumerate(ordered)]
+    names = [plot.Name(row["s"], 1 - index / 1e6, row["c"], row["d"]) for index, row in enumerate(ordered)]
     layers = [
         {
             "mark": {"type": "area", "orient": "horizontal", "opacity": style.BAND},
@@ -88,7 +101,12 @@ def _plot(quantity: str, phase: str, rows: list[dict[str, Any]], width: int) -> 
         },
         {
             "mark": {"type": "line", "strokeWidth": 1.8},
-            "encoding": {**encoding, "x": {**value, "field": "m"}, "order": {"field": "p", "type": "quantitative"}},
+            "encoding": {
+                **encoding,
+                "x": {**value, "field": "m"},
+                "order": {"field": "p", "type": "quantitative"},
+                "strokeDash": dash,
+            },
         },
         *plot.names(names, width, HEIGHT),
     ]

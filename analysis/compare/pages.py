@@ -49,6 +49,7 @@ def write_pages(results: Path) -> Path:
         for point in scenario["points"]:
             for metric in point["metrics"]:
                 tell_standing(metric, scenario["clients"][0], believed)
+    measured_in = {metric["phase"] for one in scenarios for point in one["points"] for metric in point["metrics"]}
     seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
     values = {
         "clients": scenarios[0]["clients"],
@@ -57,7 +58,7 @@ def write_pages(results: Path) -> Path:
         "missing": [file for one, file in wanted.items() if one not in {s["experiment"] for s in scenarios}],
         "believed": believed,
         "standings": STANDINGS,
-        "phases": PHASES,
+        "phases": [phase for phase in PHASES if phase in measured_in],
         "distributions": distributions.CAPTION,
         "versions": {name: version for one in scenarios for name, version in one["versions"].items()},
         "provenance": distinct(

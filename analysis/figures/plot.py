@@ -20,6 +20,7 @@ SWATCH: Final = 12  # pixels of a colour before the name that it belongs to
 HOVER: Final = 4  # intervals that one tooltip speaks of
 TOO_HIGH: Final = 2.5  # a level so many times above all lines is named at the top instead of flattening them
 DASHES: Final[dict[str, list[float]]] = {"target": [6, 3]}  # every other level is drawn through
+STROKES: Final = ([1, 0], [4, 2], [1, 2])  # of lines that have one colour: drawn through, dashed, dotted
 
 Rows = list[dict[str, Any]]
 
@@ -31,7 +32,7 @@ class Line:
     label: str
     colour: str
     band: Band
-    dashed: bool = False
+    stroke: int = 0  # of STROKES
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Name:
     text: str
     part: float
     colour: str
-    dashed: bool = False
+    stroke: int = 0  # of STROKES
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,7 @@ def draw(
     clip = {"clip": True} if interactive else {}
     area = {"type": "area", "interpolate": "step-after", "opacity": style.BAND, "line": False, **clip}
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, **clip}
-    dashed = [json.dumps(one.label) for one in plot.lines if one.dashed]
-    dash = {"condition": {"test": f"indexof([{','.join(dashed)}], datum.s) >= 0", "value": [4, 2]}, "value": [1, 0]}
+    dash = {"condition": [_dashed(plot, stroke) for stroke in range(1, len(STROKES))], "value": STROKES[0]}
     low, middle = ({**value, "field": name} for name in "lm")
     layers: list[Specification] = [
         *_marks(plot, across, width),
@@ -143,6 +143,12 @@ def draw(
     if interactive:
         layers.append(_hover(plot, across, data, zoom))
     return {"title": plot.axis[:1].upper() + plot.axis[1:], "width": width, "height": height, "layer": layers}
+
+
+def _dashed(plot: Plot, stroke: int) -> Specification:
+    """Give a stroke to the lines that have it."""
+    labels = [json.dumps(line.label) for line in plot.lines if line.stroke == stroke]
+    return {"test": f"indexof([{','.join(labels)}], datum.s) >= 0", "value": STROKES[stroke]}
 
 
 def rows(plot: Plot) -> Rows:
@@ -250,8 +256,10 @@ def _free(span: tuple[float, float], others: list[tuple[float, float]]) -> bool:
 
 
 def _names(plot: Plot, width: int, height: int, ceiling: float) -> list[Specification]:
-    lines = [Name(line.label, _end(line) / ceiling, line.colour, line.dashed) for line in plot.lines]
-    levels = [Name(plot.level(name, at), min(at / ceiling, 1.0), style.INK, name in DASHES) for name, at in plot.levels]
+    lines = [Name(line.label, _end(line) / ceiling, line.colour, line.stroke) for line in plot.lines]
+    levels = [
+        Name(plot.level(name, at), min(at / ceiling, 1.0), style.INK, int(name in DASHES)) for name, at in plot.levels
+    ]
     return names([*lines, *levels], width, height)
 
 
@@ -260,7 +268,7 @@ def names(wanted: Sequence[Name], width: int, height: int) -> list[Specification
     ordered = sorted(wanted, key=lambda name: -name.part)
     places = spread_out([height * (1 - name.part) for name in ordered], LINE, height)
     values = [
-        {"y": round(y, 2), "text": name.text, "c": name.colour, "dash": [4, 2] if name.dashed else [1, 0]}
+        {"y": round(y, 2), "text": name.text, "c": name.colour, "dash": STROKES[name.stroke]}
         for y, name in zip(places, ordered, strict=True)
     ]
     if not values:

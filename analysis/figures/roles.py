@@ -44,6 +44,8 @@ _PROTOCOLS: Final = (
     (r"tcp-|(web|video)$|.*-tcp$", TCP),
     (r"", LEDBAT),
 )
+UTP: Final = "uTP"  # what the lines of an implementation are called that speaks uTP without LEDBAT, in LEDBAT's colours
+_WITHOUT_LEDBAT: Final = r"(anacrolix|librqbit)-utp|utp-js"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ def protocol(implementation: str) -> str:
     return next(name for pattern, name in _PROTOCOLS if re.match(pattern, implementation))
 
 
+def name(implementation: str) -> str:
+    """Give what a line of an implementation is called: its protocol."""
+    return UTP if re.match(_WITHOUT_LEDBAT, implementation) else protocol(implementation)
+
+
 def colour(protocol: str, place: int = 0) -> str:
     """Colour of a protocol's flow, by its place; where there are more flows than colours, they come again."""
     colours = COLOURS[protocol]
@@ -70,19 +77,20 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
 
     Flows of one protocol and direction are told apart by their names, or by their numbers where names end with one.
     """
-    kinds = {flow.name: (protocol(flow.implementation), flow.backward) for flow in flows}
-    several, same = Counter(kinds.values()), Counter(name for name, _ in kinds.values())
+    kinds = {flow.name: (name(flow.implementation), flow.backward) for flow in flows}
+    several, same = Counter(kinds.values()), Counter(called for called, _ in kinds.values())
     seen: Counter[str] = Counter()
     roles = {}
     # those that start together keep their order
     for flow in sorted(flows, key=lambda flow: flow.start_s):
-        name, backward = kinds[flow.name]
-        label = f"{name}, reverse" if backward and same[name] > 1 else name
-        if several[name, backward] > 1:
+        called, backward = kinds[flow.name]
+        label = f"{called}, reverse" if backward and same[called] > 1 else called
+        if several[called, backward] > 1:
             number = re.search(r"\d+$", flow.name)
             label += f" {number[0]}" if number else f", {flow.name}"
-        roles[flow.name] = Role(label, colour(name, seen[name]))
-        seen[name] += 1
+        spoken = protocol(flow.implementation)
+        roles[flow.name] = Role(label, colour(spoken, seen[spoken]))
+        seen[spoken] += 1
     return roles
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from numpy.typing import NDArray
 
 from analysis.figures import plot, roles, style, svg
@@ -16,6 +17,7 @@ from analysis.series import Series
 from analysis.settings import Flow
 
 Floats = NDArray[np.float64]
+ROOT = Path(__file__).parents[2]
 
 # Linear sRGB as people see it who lack one kind of cones (severity 1): Machado, Oliveira and Fernandes, "A
 # Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE TVCG 15 (2009), table of the article.
@@ -114,7 +116,7 @@ def test_no_colour_means_two_things() -> None:
 
 
 def test_the_documentation_has_this_palette() -> None:
-    text = (Path(__file__).parents[2] / "docs/figures.md").read_text()
+    text = (ROOT / "docs/figures.md").read_text()
     table = text.partition("<!-- palette")[2].partition("<!-- end of palette")[0]
     rows = [[part.strip(" `") for part in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
     assert {name: tuple(filter(None, colours)) for name, *colours in rows} == roles.COLOURS
@@ -164,6 +166,17 @@ def test_late_comers_have_the_colours_that_follow() -> None:
 )
 def test_the_protocol_of_an_implementation(implementation: str, protocol: str) -> None:
     assert roles.protocol(implementation) == protocol
+
+
+def test_who_brings_another_control_is_not_called_ledbat() -> None:
+    titles = {
+        file.parent.name: str(yaml.safe_load(file.read_text())["title"])
+        for file in ROOT.glob("images/implementations/*/implementation.yaml")
+    }
+    without = {name for name, title in titles.items() if title.startswith("uTP without LEDBAT")}
+    assert without == {name for name in titles if roles.name(name) == "uTP"}
+    found = roles.of_flows([flow("client", "libutp"), flow("rival", "librqbit-utp", 1)])
+    assert found == {"client": roles.Role("LEDBAT", L[0]), "rival": roles.Role("uTP", L[1])}
 
 
 @pytest.mark.parametrize(
@@ -220,6 +233,15 @@ def test_a_plot_says_what_its_lines_are() -> None:
     assert "legend" not in text
     # levels are drawn after what they cross
     assert text.rindex(f'stroke="{L[0]}"') > text.index(f'stroke="{style.INK}"') > text.index(f'fill="{L[0]}"')
+
+
+def test_lines_of_one_colour_are_drawn_through_dashed_and_dotted() -> None:
+    line = shown().lines[0]
+    lines = [replace(line, label=f"LEDBAT {stroke}", stroke=stroke) for stroke in range(3)]
+    text = drawn(replace(shown(), lines=lines, levels=[], marks=[]))
+    # each line, and the piece of it beside its name
+    for dashes in ("1,0", "4,2", "1,2"):
+        assert text.count(f'stroke-dasharray="{dashes}"') == 2
 
 
 def test_tooltips_have_words_and_units() -> None:

@@ -149,9 +149,10 @@ class TimeSeries:
                 role = of_flows.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
                 ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
-                # of several lines that are nobody's, such as the queues of both paths, the first is drawn through
-                dashed = name == panels.SUM or role.colour in {line.colour for line in lines}
-                lines.append(Line(role.label, role.colour, ranges, dashed))
+                # of several lines of one colour, such as the queues of both paths, the first is drawn through
+                before = sum(line.colour == role.colour for line in lines)
+                stroke = 1 if name == panels.SUM else min(before, len(plot.STROKES) - 1)
+                lines.append(Line(role.label, role.colour, ranges, stroke))
         return lines
 
 
