@@ -128,15 +128,16 @@ def check_queues(
 
 def _icmp_pkts(namespace: int | None) -> int:
     """Return how many ICMP packets a router has sent: about the MTU of one direction, so all in the other one."""
-    return _counted(namespace, "Icmp:", "OutMsgs")
+    return counted(namespace, "Icmp:", "OutMsgs")
 
 
 def refused_datagrams(namespace: int | None) -> int:
     """Return how many datagrams a host's kernel did not take from programs, since the socket's buffer was full."""
-    return _counted(namespace, "Udp:", "SndbufErrors")
+    return counted(namespace, "Udp:", "SndbufErrors")
 
 
-def _counted(namespace: int | None, protocol: str, what: str) -> int:
+def counted(namespace: int | None, protocol: str, what: str) -> int:
+    """Return a counter of a host's kernel, such as InDatagrams of Udp: (RFC 4113; /proc/net/snmp)."""
     with entered(namespace), open("/proc/thread-self/net/snmp") as file:
         names, values = (line.split() for line in file if line.startswith(protocol))
     return int(values[names.index(what)])

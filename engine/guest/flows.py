@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.guest import kernel_tcp, programs
+from engine.guest.audit import counted
 from engine.guest.clock import now_ns, wait_for
 from engine.guest.timeline import GRACE_NS
-from topologies.batch import entered
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 _LONGEST_REASON = 500  # characters
@@ -25,6 +25,7 @@ class Endpoint:
     flow: dict[str, Any]
     role: str
     kind: str
+    transport: str
     process: int
     log: str
     deadline_ns: int | None = None
@@ -59,13 +60,16 @@ class Flows:
         """Start every receiver and sender; senders wait for the start of their flow."""
         self._net, self._results, self._origin_ns = net, results, run["origin_ns"]
         self._endpoints: list[Endpoint] = []
+        # those of the probe are not the flow's
+        self._datagrams = {flow["to"]: _datagrams(net[flow["to"]].namespace) for flow in run["flows"]}
         for flow in run["flows"]:
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
                 log = f"{results}/logs/{flow['name']}.{role}"
-                kind = run["implementations"][flow["implementation"]]["kind"]
+                about = run["implementations"][flow["implementation"]]
+                kind, transport = about["kind"], about.get("transport", "tcp")
                 peer = flow[f"{other}_address"]
                 process = _KINDS[kind].start(role, net[flow[place]], peer, flow["port"], run, flow, log)
-                self._endpoints.append(Endpoint(flow, role, kind, process, log))
+                self._endpoints.append(Endpoint(flow, role, kind, transport, process, log))
         self._running = {os.pidfd_open(endpoint.process): endpoint for endpoint in self._endpoints}
         self._completed_ns: dict[str, int | None] = {flow["name"]: None for flow in run["flows"] if flow["bytes"]}
         self._endless = len(self._completed_ns) < len(run["flows"])
@@ -105,19 +109,28 @@ class Flows:
             if endpoint.role == "receiver":
                 flow["received_bytes"] = _KINDS[endpoint.kind].received_bytes(endpoint.log)
                 if endpoint.kind == "program":
-                    self._check_received(endpoint.flow, flow["received_bytes"])
+                    self._check_received(endpoint, flow["received_bytes"])
             elif endpoint.kind == "program":
                 programs.keep_window(endpoint.log, f"{self._results}/traces/cwnd-{name}.csv")
         return flows
 
-    def _check_received(self, flow: dict[str, Any], received: int) -> None:
-        name, expected = flow["name"], flow["bytes"]
-        if not received and _accepted_connections(self._net[flow["to"]].namespace):
-            self._fail(f"flow {name}: its receiver got no byte, though its host accepted a connection")
-        elif not received:
-            self._fail(f"flow {name}: never connected: its receiver got no byte")
+    def _check_received(self, endpoint: Endpoint, received: int) -> None:
+        name, expected = endpoint.flow["name"], endpoint.flow["bytes"]
+        if not received:
+            self._fail(f"flow {name}: {self._nothing_came(endpoint)}")
         elif expected and self._completed_ns[name] is not None and received != expected:
             self._fail(f"flow {name}: is done, but its receiver has {received} of {expected} bytes")
+
+    def _nothing_came(self, receiver: Endpoint) -> str:
+        """Say of a receiver without a byte what its host's kernel saw, which does not know the connections of uTP."""
+        host = receiver.flow["to"]
+        namespace = self._net[host].namespace
+        if receiver.transport != "tcp":
+            came = _datagrams(namespace) - self._datagrams[host]
+            return f"its receiver got no byte; datagrams that came to its host: {came}"
+        if counted(namespace, "Tcp:", "PassiveOpens"):
+            return "its receiver got no byte, though its host accepted a connection"
+        return "never connected: its receiver got no byte"
 
     def _advance(self, at_ns: int) -> bool:
         """Wait for the next endpoint to end, until `at_ns` at most; return whether that instant was reached."""
@@ -174,8 +187,5 @@ def _last_lines(path: str) -> str:
     return f": {end}" if end else ""
 
 
-def _accepted_connections(namespace: int | None) -> int:
-    """Return how many TCP connections a host has accepted so far. Its kernel does not know those of uTP."""
-    with entered(namespace), open("/proc/thread-self/net/snmp") as file:
-        names, values = (line.split() for line in file if line.startswith("Tcp:"))
-    return int(values[names.index("PassiveOpens")])
+def _datagrams(namespace: int | None) -> int:
+    return counted(namespace, "Udp:", "InDatagrams")

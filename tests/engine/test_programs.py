@@ -86,6 +86,13 @@ def test_two_implementations_meet(toy: Toy, tmp_path: Path) -> None:
         _run(scenario, tmp_path / "badly")
 
 
+def test_a_receiver_without_a_byte_over_utp_tells_what_came_to_its_host(tmp_path: Path) -> None:
+    # what its host accepts over TCP, such as a client's remote control, says nothing about the flow
+    text = SCENARIO.replace("FLAW", "libutp") + "events: [{at: 0s, on: path, loss: {forward: 100%}}]\n"
+    with pytest.raises(EngineError, match="flow it: its receiver got no byte; datagrams that came to its host: 0"):
+        _run(trial(tmp_path / "nothing", text), tmp_path / "runs")
+
+
 def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path) -> None:
     scenario = toy("none")
     scenario.write_text(scenario.read_text().replace("start: 100ms", "start: 100ms, bytes: 100001B"))
