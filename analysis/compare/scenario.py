@@ -11,7 +11,7 @@ from analysis.compare.metrics import CLIENT, METRICS
 from analysis.compare.standings import measured
 from analysis.documents import Fields, read_yaml
 from analysis.errors import BadInputError
-from analysis.figures import style, svg
+from analysis.figures import roles, style, svg
 from analysis.figures.kinds.time_series import TimeSeries
 from analysis.files import write_text
 from analysis.provenance import distinct
@@ -113,7 +113,7 @@ def _point(
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
         shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
-        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": shown}), ask, [])
+        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": shown}), ask, [], roles.by_flow)
         pictures[f"{name}-{part}"] = [one["title"] for one in shown]
         captions.append(figure.caption())
         for suffix, width in WIDTHS.items():

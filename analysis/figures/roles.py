@@ -8,7 +8,7 @@ colour-blind readers. The palette was searched by computer for the largest of th
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from analysis.documents import Fields
@@ -92,6 +92,11 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
         roles[flow.name] = Role(label, colour(spoken, seen[spoken]))
         seen[spoken] += 1
     return roles
+
+
+def by_flow(flows: Sequence[Flow]) -> dict[str, Role]:
+    """Give each flow its colour, and its own name: for figures whose titles say what it runs."""
+    return {flow: replace(role, label=flow) for flow, role in of_flows(flows).items()}
 
 
 def declared(document: Fields, field: str) -> str:

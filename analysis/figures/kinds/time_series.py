@@ -1,7 +1,7 @@
 """Time series: panels (rate, window, queue, delay) one below the other, cells side by side."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from analysis.figures.roles import Role
 from analysis.figures.style import Specification
 from analysis.run import Run
 from analysis.runs import Runs
+from analysis.settings import Flow
 
 BESIDE: Final = 3  # cells side by side at most
 FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them
@@ -28,6 +29,7 @@ BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the
 PIXELS: Final = 1.8  # of such a joined interval, at least
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
+Named = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their roles
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class TimeSeries:
     the whole run), `cells` (default: all), `step` (s, of rates) and `marks`, instants that the paper's text names.
     """
 
-    def __init__(self, figure: Fields, ask: Question, claims: list[Fields]) -> None:
+    def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: Named = roles.of_flows) -> None:
+        self._named = named
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(one, figure, step_s, ask) for one in figure.get("panels", list)]
         self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
@@ -141,7 +144,7 @@ class TimeSeries:
 
     def _lines(self, column: Column, panel: Panel) -> list[Line]:
         t0, t1 = self._interval
-        of_flows = roles.of_flows(column.shown.settings.flows)
+        of_flows = self._named(column.shown.settings.flows)
         shown = panel.lines(column.shown)
         lines: list[Line] = []
         for name, series in shown.items():
