@@ -12,13 +12,18 @@ from scenarios.resolve import expand
 
 
 class PlannedCell(TypedDict):
-    """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built."""
+    """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built.
+
+    `capacity_bps` is the bottleneck's at the start.
+    """
 
     study: str
     experiment: str
     cell: str
     seeds: list[int]
     virtual_s: float
+    capacity_bps: int
+    flows: int
     scenario: str
     implementations: list[str]
     programs: list[str]
@@ -54,6 +59,8 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "cell": cell.name,
                     "seeds": list(cell.seeds),
                     "virtual_s": cell.virtual_s,
+                    "capacity_bps": cell.settings["bottleneck"]["rate_bps"],
+                    "flows": len(cell.settings["flows"]),
                     "scenario": str(scenario),
                     "implementations": sorted(used),
                     "programs": sorted(used & programs),

@@ -709,6 +709,8 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "cell": "single",
             "seeds": [1, 2],
             "virtual_s": 20.0,
+            "capacity_bps": 10_000_000,
+            "flows": 2,
             "scenario": str(file),
             "implementations": ["tcp-ledbat", "tcp-reno"],
             "programs": [],

@@ -295,6 +295,22 @@ def test_jobs_hold_as_many_runs_as_the_configuration_says(small: Any, jobs: str,
     assert small.done_seeds() == ALL_RUNS
 
 
+MORE_FLOWS = "".join(f"{{name: f{number}, implementation: tcp-reno, from: s1, to: d1}}, " for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "change", [("10mbit", "100mbit"), ("flows: [", f"flows: [{MORE_FLOWS}")], ids=["rate", "flows"]
+)
+def test_runs_with_more_packets_or_flows_take_longer(small: Any, change: tuple[str, str]) -> None:
+    (small.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {virtual_seconds: 6}\n")
+    one = small.folder / "workflows/studies/toy/one.yaml"
+    text = one.read_text()
+    one.write_text(text.replace(*change))
+    assert one.read_text() != text
+    small("toy-one")
+    assert sorted(small.calls("testbed run")) == [f"testbed run single [{seed}] full" for seed in (1, 2, 3)]
+
+
 def test_style_of_the_rules() -> None:
     files = [
         ROOT / "Snakefile",

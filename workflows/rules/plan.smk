@@ -75,7 +75,7 @@ def claims():
 
 @functools.cache
 def speeds():
-    """Return the virtual seconds that a guest simulates in a second, by implementation."""
+    """Return how fast guests are: what workflows/speeds.yaml says."""
     return yaml.load(Path("workflows/speeds.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
@@ -83,12 +83,18 @@ def speeds():
 def speed(program):
     """Return the speed with flows of a program: measured, or that of what it extends, or else the smallest."""
     line = [Path(file).parent.name for file in descriptions(program)]
-    return next((speeds()[name] for name in line if name in speeds()), min(speeds().values()))
+    known = speeds()["virtual_s_per_s"]
+    return next((known[name] for name in line if name in known), min(known.values()))
 
 
 def weight(cell):
-    """Return the virtual seconds of kernel flows that take as long to simulate as a run of a cell."""
-    return cell["virtual_s"] * (1 + sum(speeds()["kernel"] / speed(name) for name in cell["programs"]))
+    """Return the virtual seconds of one kernel flow at 10 Mbit/s that take as long to simulate as a run of a cell.
+
+    Packets are what takes time, those of programs more, and a look at each flow at each sample.
+    """
+    kernel = speeds()["virtual_s_per_s"]["kernel"]
+    packets = cell["capacity_bps"] / 10e6 * (1 + sum(kernel / speed(name) for name in cell["programs"]))
+    return cell["virtual_s"] * (packets + speeds()["each_further_flow"] * (cell["flows"] - 1))
 
 
 @dataclass
@@ -106,8 +112,9 @@ class Batch:
         return self.seeds == seeds and within
 
     def weights(self):
-        """Return the weight of each run, by its path below the folder of its experiment."""
-        return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
+        """Return the weight of each run with its start, by its path below the folder of its experiment."""
+        start = speeds()["start"]
+        return {f"{cell['cell']}/seed-{seed}": start + weight(cell) for cell in self.cells for seed in self.seeds}
 
 
 @functools.cache
