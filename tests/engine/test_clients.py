@@ -156,3 +156,15 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
     its = (packets["proto"].to_numpy() == UDP) & (packets["src"].to_numpy() == SENDER)
     count = np.count_nonzero(its & (times_s >= 20) & (times_s < 30))
     assert least <= count <= most
+
+
+def test_a_sender_hears_that_all_has_come_even_if_that_is_lost(program: Callable[[str], None], tmp_path: Path) -> None:
+    _build(program, "transmission-4")
+    text = SCENARIO.replace("CLIENT", "transmission-4").replace("MORE", ", bytes: 4MB").replace("20s", "60s")
+    # all has come at 14.605 s, and the last HAVE, which goes back at once, is lost
+    lost = ((14.6, "100%"), (14.65, "0%"))
+    events = ", ".join(f"{{at: {at_s}s, on: path, loss: {{backward: {share}}}}}" for at_s, share in lost)
+    scenario = text.replace("2mbit, buffer: 60p", "10mbit, buffer: 100p") + f"events: [{events}]\n"
+    (cell,) = expand(trial(tmp_path, scenario), "full")
+    summary = execute(cell, 1, tmp_path)
+    assert summary["flows"]["it"]["completed_ns"] < 20e9  # 47 s if the receiver has gone by then

@@ -152,7 +152,10 @@ def _keep(received: int) -> None:
 
 
 def complete(flow: Flow) -> None:
-    """Let the sender hear that the receiver has everything. A flow without an end must not come so far."""
+    """Stay until the flow's end: what tells the sender that this side has everything may have to be sent again.
+
+    A flow without an end must not come so far.
+    """
     if flow.bytes is None:
         fail(f"all {flow.size} bytes arrived before the flow's end: it needs a larger `payload`")
-    wait(0.5)
+    signal.sigwait({ENDED})
