@@ -14,7 +14,7 @@ from scenarios.resolve import expand
 class PlannedCell(TypedDict):
     """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built.
 
-    `capacity_bps` is the bottleneck's at the start.
+    `capacity_bps` is the bottleneck's at the start, `sample_s` the time between two looks at each flow.
     """
 
     study: str
@@ -24,6 +24,7 @@ class PlannedCell(TypedDict):
     virtual_s: float
     capacity_bps: int
     flows: int
+    sample_s: float
     scenario: str
     implementations: list[str]
     programs: list[str]
@@ -61,6 +62,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "virtual_s": cell.virtual_s,
                     "capacity_bps": cell.settings["bottleneck"]["rate_bps"],
                     "flows": len(cell.settings["flows"]),
+                    "sample_s": cell.settings["sample_ns"] / 1e9,
                     "scenario": str(scenario),
                     "implementations": sorted(used),
                     "programs": sorted(used & programs),

@@ -87,7 +87,7 @@ def _plot(quantity: str, phase: str, rows: list[dict[str, Any]], width: int) -> 
     dash = {
         "field": "d",
         "type": "ordinal",
-        "scale": {"domain": [0, 1, 2], "range": list(plot.STROKES)},
+        "scale": {"domain": list(range(len(plot.STROKES))), "range": list(plot.STROKES)},
         "legend": None,
     }
     ends = {row["s"]: row for row in rows if row["p"] == PERCENTS[-1]}

@@ -711,6 +711,7 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "virtual_s": 20.0,
             "capacity_bps": 10_000_000,
             "flows": 2,
+            "sample_s": 0.01,
             "scenario": str(file),
             "implementations": ["tcp-ledbat", "tcp-reno"],
             "programs": [],

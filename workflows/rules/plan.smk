@@ -90,11 +90,12 @@ def speed(program):
 def weight(cell):
     """Return the virtual seconds of one kernel flow at 10 Mbit/s that take as long to simulate as a run of a cell.
 
-    Packets are what takes time, those of programs more, and a look at each flow at each sample.
+    Packets are what takes time, those of programs more, and looks at the flows.
     """
     kernel = speeds()["virtual_s_per_s"]["kernel"]
     packets = cell["capacity_bps"] / 10e6 * (1 + sum(kernel / speed(name) for name in cell["programs"]))
-    return cell["virtual_s"] * (packets + speeds()["each_further_flow"] * (cell["flows"] - 1))
+    looks = (cell["flows"] - 1) / cell["sample_s"]
+    return cell["virtual_s"] * (packets + speeds()["look"] * looks)
 
 
 @dataclass
