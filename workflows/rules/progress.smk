@@ -1,4 +1,4 @@
-# Prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent of the virtual time.
+# Prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent of the work.
 import fcntl
 import logging
 import shutil
@@ -10,7 +10,10 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 
 class Progress(threading.Thread):
-    """Watches the run folders of the due jobs and prints their progress."""
+    """Watches the run folders of the due jobs and prints their progress.
+
+    What a run takes is its weight times the wall time per weight that runs of its experiment took so far, or else all runs.
+    """
 
     def __init__(self, jobs):
         super().__init__(daemon=True)
@@ -21,15 +24,18 @@ class Progress(threading.Thread):
             for folder, weight in weights_of_runs(job.wildcards).items():
                 self.weights[folder] = weight
                 self.jobs[folder] = job.output[0]
-        self.whole = sum(self.weights.values())
         self.waiting = set(self.weights)
+        self.took_s = {}
         self.percent = 0
 
     def run(self):
         while self.waiting:
             time.sleep(2)
-            self.waiting -= {folder for folder in self.waiting if self.is_done(folder)}
-            self.tell()
+            done = {folder for folder in self.waiting if self.is_done(folder)}
+            self.took_s |= {folder: wall_s for folder in done if (wall_s := self.wall_s(folder))}
+            self.waiting -= done
+            if self.took_s:
+                self.tell()
 
     def is_done(self, folder):
         """Tell whether a run, or else its job, has ended since this Snakemake started; it may have failed."""
@@ -41,14 +47,34 @@ class Progress(threading.Thread):
         except FileNotFoundError:
             return False
 
+    def wall_s(self, folder):
+        """Return what a run took; None if nothing says so, as of one that failed."""
+        try:
+            return json.loads(Path(folder, "summary.json").read_text()).get("wall_s")
+        except FileNotFoundError:
+            return None
+
+    def pace(self, folders):
+        """Return the wall time per weight of runs that are done."""
+        return sum(self.took_s[folder] for folder in folders) / sum(self.weights[folder] for folder in folders)
+
+    def left_s(self):
+        """Return what the waiting runs will take together."""
+        done = {}
+        for folder in self.took_s:
+            done.setdefault(experiment_of(folder), []).append(folder)
+        paces = {experiment: self.pace(folders) for experiment, folders in done.items()}
+        other = self.pace(self.took_s)
+        return sum(self.weights[folder] * paces.get(experiment_of(folder), other) for folder in self.waiting)
+
     def tell(self):
         """Print the line if it has changed."""
-        left = sum(self.weights[folder] for folder in self.waiting)
-        share = 1 - left / self.whole
-        if int(100 * share) == self.percent:
+        done_s, left_s = sum(self.took_s.values()), self.left_s()
+        percent = int(100 * done_s / (done_s + left_s))
+        if percent <= self.percent:
             return
-        self.percent = int(100 * share)
-        seconds = (time.time() - self.started) * (1 / share - 1)
+        self.percent = percent
+        seconds = (time.time() - self.started) * left_s / done_s
         estimate = f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
         done = len(self.weights) - len(self.waiting)
         print(
@@ -56,6 +82,11 @@ class Progress(threading.Thread):
             file=sys.stderr,
             flush=True,
         )
+
+
+def experiment_of(folder):
+    """Return the folder of a run's experiment."""
+    return folder.rsplit("/", 2)[0]
 
 
 def remove_unplanned(results):
