@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from numpy.typing import NDArray
 
+from analysis.documents import Fields
 from analysis.figures import plot, roles, style, svg
 from analysis.figures.bands import band
 from analysis.series import Series
@@ -105,6 +107,24 @@ def test_colours_that_meet_in_a_figure_differ_for_everyone(vision: str) -> None:
     for colours in MEETING:
         for one, other in itertools.combinations(colours, 2):
             assert distance(one, other, vision) >= NEAREST, (one, other)
+
+
+def declared_roles() -> Iterator[tuple[str, list[str]]]:
+    """The colours of each figure of the studies that declares them."""
+    for file in sorted(ROOT.glob("workflows/studies/*/*.claims.yaml")):
+        wanted = yaml.safe_load(file.read_text()).get("figure", {}).get("roles")
+        if wanted:
+            fields = Fields(file, wanted, "roles")
+            yield file.name, [roles.declared(fields, label) for label in wanted]
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_colours_that_a_study_declares_for_a_figure_differ_for_everyone(vision: str) -> None:
+    figures = list(declared_roles())
+    assert figures
+    for name, colours in figures:
+        for one, other in itertools.combinations(sorted({*colours}), 2):
+            assert distance(one, other, vision) >= NEAREST, (name, one, other)
 
 
 def test_no_colour_means_two_things() -> None:
