@@ -62,7 +62,7 @@ def protocol(implementation: str) -> str:
 
 
 def name(implementation: str) -> str:
-    """Give what a line of an implementation is called: its protocol."""
+    """Give what a line of an implementation is called: its protocol, or uTP where that has another control."""
     return UTP if re.match(_WITHOUT_LEDBAT, implementation) else protocol(implementation)
 
 
