@@ -86,7 +86,10 @@ def test_two_implementations_meet(toy: Toy, tmp_path: Path) -> None:
         _run(scenario, tmp_path / "badly")
 
 
-def test_a_receiver_without_a_byte_over_utp_tells_what_came_to_its_host(tmp_path: Path) -> None:
+def test_a_receiver_without_a_byte_over_utp_tells_what_came_to_its_host(
+    program: Callable[[str], None], tmp_path: Path
+) -> None:
+    program("libutp")
     # what its host accepts over TCP, such as a client's remote control, says nothing about the flow
     text = SCENARIO.replace("FLAW", "libutp") + "events: [{at: 0s, on: path, loss: {forward: 100%}}]\n"
     with pytest.raises(EngineError, match="flow it: its receiver got no byte; datagrams that came to its host: 0"):
