@@ -54,11 +54,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture(scope="session")
-def program() -> Callable[[str], None]:
+@pytest.fixture(scope="module", autouse=True)
+def asked() -> Iterator[set[str]]:
+    """The programs that a file's tests asked for; others count as not built, as in a clean checkout."""
+    names: set[str] = set()
+    find = images.program
+
+    def found(name: str) -> images.Program:
+        assert name in names, f"nothing builds {name} for this test: take the fixture `program`"
+        return find(name)
+
+    setattr(found, "cache_clear", find.cache_clear)  # noqa: B010  mypy: functions have no such attribute
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(images, "program", found)
+        yield names
+
+
+@pytest.fixture(scope="module")
+def program(asked: set[str]) -> Callable[[str], None]:
     """Builds a program under test, if necessary, into the cache that runs use. A test builds what it needs itself."""
 
     def build(name: str) -> None:
+        asked.add(name)
         store = Store(default_root())
         lock.renewing(store, print, lambda: programs.build(store, print, name))
         images.program.cache_clear()

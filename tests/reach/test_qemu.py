@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,8 @@ def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) 
     assert abs(other.base_rtt_ms - one.base_rtt_ms) <= crosscheck.BASE_RTT_MS
 
 
-@pytest.mark.skipif(not images.index_of("libutp").exists(), reason="`python -m images libutp` has not been run")
-def test_a_program_in_the_guests_own_root_runs_on_it(tmp_path: Path) -> None:
+def test_a_program_in_the_guests_own_root_runs_on_it(program: Callable[[str], None], tmp_path: Path) -> None:
+    program("libutp")
     virtual, qemu = _on_both(tmp_path, "libutp")
     summaries = [json.loads((folder / "summary.json").read_text()) for folder in (virtual, qemu)]
     assert summaries[0]["versions"] == summaries[1]["versions"]
