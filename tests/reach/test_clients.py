@@ -1,13 +1,12 @@
 """Clients whose builds or checks take minutes keep the contract, apart from what docs/findings.md says of them."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engine import check
-from images import programs
-from images.cache import Store, default_root
 
 TOOLS = {"utp-go": "go", "utp-js": "npm", "irontide-utp": "cargo"}
 WRONG = {"irontide-utp": ["transfers 1 MB from sender to receiver"]}
@@ -17,9 +16,9 @@ TRANSMISSIONS = ["transmission-3.00", "transmission-4", "transmission-4.1.3", "t
 
 
 @pytest.mark.parametrize("name", ["utp-go", "utp-js", "libktorrent", "irontide-utp", *TRANSMISSIONS])
-def test_a_client_keeps_the_contract(tmp_path: Path, name: str) -> None:
+def test_a_client_keeps_the_contract(program: Callable[[str], None], tmp_path: Path, name: str) -> None:
     if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    programs.build(Store(default_root()), print, name)
+    program(name)
     found = list(check.check(name, tmp_path))
     assert [one.demand for one in found if one.wrong] == WRONG.get(name, [])

@@ -5,12 +5,13 @@ Compiles a kernel: ten minutes or more on two cores.
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engine import images
-from images import locked, programs
+from images import locked
 from images.build_root import BuildRoot
 from images.cache import Store, default_root, tree_digest
 from images.rootfs.build import install_debian
@@ -63,7 +64,7 @@ def _digests(folder: Path) -> dict[str, str]:
     return {name: digest for name, digest in tree_digest(folder).items() if name not in NOT_COMPARED}
 
 
-def test_another_host_builds_the_same_bytes(host: Path, tmp_path: Path) -> None:
+def test_another_host_builds_the_same_bytes(program: Callable[[str], None], host: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
     here = Store(default_root())
@@ -83,5 +84,5 @@ def test_another_host_builds_the_same_bytes(host: Path, tmp_path: Path) -> None:
     assert _digests(there["kernel"]) == _digests(boots.kernel.parent)
     assert _digests(there["module"]) == _digests(boots.modules["tcp_ledbat"].parent)
     (endpoint,) = store.glob("programs/*/files/endpoint")
-    programs.build(here, print, "udp-cbr")
+    program("udp-cbr")
     assert endpoint.read_bytes() == (images.program("udp-cbr").files / "endpoint").read_bytes()

@@ -91,15 +91,9 @@ def of_experiments() -> dict[str, Cell]:
     return cells
 
 
-def build(cell: Cell) -> None:
-    """Build the programs that `cell` needs.
-
-    Raises ImageError where one cannot be built.
-    """
-    used = {flow["implementation"] for flow in cell.settings["flows"]}
-    for name in sorted(used.intersection(programs.names())):
-        programs.build(Store(default_root()), lambda _: None, name)
-    images.program.cache_clear()
+def programs_of(cell: Cell) -> list[str]:
+    """Name the programs that `cell` needs."""
+    return sorted({flow["implementation"] for flow in cell.settings["flows"]}.intersection(programs.names()))
 
 
 @contextmanager
@@ -150,7 +144,9 @@ def outcome(name: str, cell: Cell) -> Outcome:
     digests: Mapping[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="testbed-identity-") as folder:
         try:
-            build(cell)
+            for program in programs_of(cell):
+                programs.build(Store(default_root()), lambda _: None, program)
+            images.program.cache_clear()
             digests, different = differing(cell, Path(folder))
             found = f"DIFFERENT: {', '.join(different)}" if different else "identical"
         except (EngineError, ImageError) as error:

@@ -1,5 +1,6 @@
 """A sample of `make identity`, which repeats every implementation and every experiment."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,13 @@ SAMPLE = ["icccn-claim-cbr-noninterference", "aina-fig3-delay-decrease"]
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_experiments_repeat_beside_busy_cores_and_in_another_folder(tmp_path: Path, name: str) -> None:
+def test_experiments_repeat_beside_busy_cores_and_in_another_folder(
+    program: Callable[[str], None], tmp_path: Path, name: str
+) -> None:
     """A program beside kernel flows; changes of the path."""
     cell = identity.of_experiments()[name]
-    identity.build(cell)
+    for needed in identity.programs_of(cell):
+        program(needed)
     digests, different = identity.differing(cell, tmp_path)
     assert len(digests) > len(cell.settings["captures"])
     assert not different
