@@ -1,6 +1,7 @@
 """For all tests: each one ends, and programs that it starts can be interrupted, however pytest was started."""
 
 import faulthandler
+import functools
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -58,13 +59,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def asked() -> Iterator[set[str]]:
     """The programs that a file's tests asked for; others count as not built, as in a clean checkout."""
     names: set[str] = set()
-    find = images.program
+    find = images.program.__wrapped__
 
+    @functools.cache
     def found(name: str) -> images.Program:
         assert name in names, f"nothing builds {name} for this test: take the fixture `program`"
         return find(name)
 
-    setattr(found, "cache_clear", find.cache_clear)  # noqa: B010  mypy: functions have no such attribute
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(images, "program", found)
         yield names

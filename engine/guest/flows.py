@@ -62,12 +62,12 @@ class Flows:
         self._endpoints: list[Endpoint] = []
         self._datagrams: dict[str, int] = {}  # those of the probe are not the flow's
         for flow in run["flows"]:
+            about = run["implementations"][flow["implementation"]]
+            kind, transport = about["kind"], about.get("transport", "tcp")
+            if transport != "tcp":
+                self._datagrams[flow["to"]] = _datagrams(net[flow["to"]].namespace)
             for role, place, other in (("receiver", "to", "from"), ("sender", "from", "to")):
                 log = f"{results}/logs/{flow['name']}.{role}"
-                about = run["implementations"][flow["implementation"]]
-                kind, transport = about["kind"], about.get("transport", "tcp")
-                if transport != "tcp":
-                    self._datagrams[flow["to"]] = _datagrams(net[flow["to"]].namespace)
                 peer = flow[f"{other}_address"]
                 process = _KINDS[kind].start(role, net[flow[place]], peer, flow["port"], run, flow, log)
                 self._endpoints.append(Endpoint(flow, role, kind, transport, process, log))

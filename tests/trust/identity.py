@@ -93,7 +93,7 @@ def of_experiments() -> dict[str, Cell]:
 
 def programs_of(cell: Cell) -> list[str]:
     """Name the programs that `cell` needs."""
-    return sorted({flow["implementation"] for flow in cell.settings["flows"]}.intersection(programs.names()))
+    return sorted(implementations.used_by(cell.settings["flows"]).intersection(programs.names()))
 
 
 @contextmanager
