@@ -140,13 +140,6 @@ def _diff(options: argparse.Namespace) -> None:
     compare(options.results, options.reference)
 
 
-def _changes(options: argparse.Namespace) -> None:
-    from analysis.changes import write_page
-
-    if again := write_page(options.before, options.reference, options.studies, options.out):
-        print("Other numbers than before; read their explanations again:", *again, sep="\n")
-
-
 def _seeds(options: argparse.Namespace) -> None:
     from analysis.more_seeds import ask
 
@@ -234,7 +227,6 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "summary": _summary,
     "reference": _reference,
     "diff": _diff,
-    "changes": _changes,
     "seeds": _seeds,
     "compare": _compare,
     "comparison": _comparison,
@@ -301,14 +293,6 @@ def _parser() -> argparse.ArgumentParser:
     diff = commands.add_parser("diff", help="what differs from a reference set")
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-
-    changes = commands.add_parser(
-        "changes", help="a page: which verdicts changed since an older reference set, and why"
-    )
-    changes.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
-    changes.add_argument("--before", type=Path, required=True, help="folder of the older reference set")
-    changes.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-    changes.add_argument("--out", type=Path, required=True, help="the page, in Markdown")
 
     seeds = commands.add_parser(
         "seeds", help="which cells need more seeds, since claims are undecided, and what they cost"

@@ -19,7 +19,6 @@ from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 
-JUDGED_BY: Final = "; judged by "
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
@@ -35,8 +34,23 @@ def record(results: Path, out: Path) -> None:
             file.unlink()
     for experiment in experiments:
         if experiment.folder:
-            text = json.dumps(_kept(experiment), indent=1, ensure_ascii=False, sort_keys=True)
-            write_text(out / f"{experiment.id}.json", text + "\n")
+            write_text(out / f"{experiment.id}.json", as_table(_kept(experiment)))
+
+
+def as_table(kept: Mapping[str, Any]) -> str:
+    """Write what is kept of an experiment as JSON with a line for each claim, number and digest."""
+    fields = [f"{_json(name)}: {_rows(kept[name])}" for name in sorted(kept)]
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _rows(value: Any) -> str:
+    if not isinstance(value, dict) or not value:
+        return _json(value)
+    return "{\n" + ",\n".join(f" {_json(name)}: {_json(value[name])}" for name in sorted(value)) + "\n}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
@@ -51,7 +65,7 @@ def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
     text = claim.get("holds") or claim.get("measure") or "None"
     said = "; ".join([ast.unparse(ast.parse(text.strip())), *_defined(text, words)])
     cell = f", in {claim['cell']}" if claim.get("cell") else ""
-    statistic = f"{JUDGED_BY}{claim['statistic']}" if claim.get("statistic") else ""
+    statistic = f"; judged by {claim['statistic']}" if claim.get("statistic") else ""
     return said + cell + statistic
 
 
@@ -111,9 +125,9 @@ def _kept(experiment: Result) -> dict[str, Any]:
             for claim in experiment.data["claims"]
         },
         "also_measured": {
-            one["metric"]: _rounded({name: one["measured"][name] for name in ("mean", "minimum", "maximum")})
-            for one in experiment.data["also_measured"]
-            if one["measured"] and one["measured"]["mean"] is not None
+            extra["metric"]: _rounded({name: extra["measured"][name] for name in ("mean", "minimum", "maximum")})
+            for extra in experiment.data["also_measured"]
+            if extra["measured"] and extra["measured"]["mean"] is not None
         },
     }
 

@@ -317,7 +317,10 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
     assert main(diff) == 0
     assert "Nothing differs." in capsys.readouterr().out
-    kept = json.loads((reference / "made-by-hand.json").read_text())
+    written = (reference / "made-by-hand.json").read_text()
+    kept = json.loads(written)
+    # a line for each claim: the history shows which ones changed
+    assert {name: written.count(f'\n "{name}": ') for name in kept["claims"]} == dict.fromkeys(kept["claims"], 1)
     kept["made_from"] = {"rootfs": {"digest": "other"}}
     kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
     kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
