@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from engine import exec_script
 from engine.errors import EngineError
@@ -24,6 +24,7 @@ from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from engine.verify import Outcome, differences
 from images.cache import tree_digest
 from scenarios.errors import field_name
+from scenarios.names import KINDS
 
 ORDER = "order.json"
 _INPUT, _RESULTS, _STDIN = "input", "results", "stdin"
@@ -32,14 +33,20 @@ _MOST_BYTES = 4 << 30
 _LEFT_OUT = {"__pycache__", "results"}
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 _TRUE_OR_FALSE = {"type": "boolean"}
+
+
+def _named(kind: str) -> dict[str, str]:
+    return {"type": "string", "pattern": KINDS[kind].pattern, "description": KINDS[kind].meaning}
+
+
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "words": {**_TEXTS, "minItems": 1},
         "beside": _TEXT,
         "seed": {"type": "integer"},
-        "deb": _TEXTS,
-        "pip": _TEXTS,
+        "deb": {"type": "array", "items": _named("debian package")},
+        "pip": {"type": "array", "items": _named("python release")},
         "keep_all": _TRUE_OR_FALSE,
         "limit_s": {"type": ["integer", "null"], "minimum": 1},
         "memory_mib": {"type": "integer", "minimum": MEMORY_MIB, "maximum": MOST_MEMORY_MIB},
@@ -195,7 +202,7 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
         raise EngineError(f"{file}: {ORDER} is damaged ({error})") from None
     wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
     if wrong:
-        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {wrong.message}")
+        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {_said_of(wrong)}")
     if not (folder / _INPUT / said["beside"]).resolve().is_relative_to((folder / _INPUT).resolve()):
         raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
     there = {name: digest for name, digest in tree_digest(folder).items() if name not in (ORDER, _STDIN)}
@@ -203,6 +210,12 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
     if changed:
         raise EngineError(f"{file}: changed since it was made: {', '.join(changed)}")
     return {**_LATER, **said}
+
+
+def _said_of(wrong: ValidationError) -> str:
+    if wrong.validator == "pattern" and isinstance(wrong.schema, dict):
+        return f"found {wrong.instance!r}; allowed: {wrong.schema['description']}"
+    return wrong.message
 
 
 def _below(folder: str, digests: dict[str, str]) -> dict[str, str]:

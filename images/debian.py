@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from images.errors import ImageError
 from images.run import logged
+from scenarios.names import KINDS
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = re.compile(r"^(bookworm|trixie|forky|sid|stable|testing|oldstable|unstable)(-updates|-backports)?$")
@@ -33,6 +34,14 @@ class Package:
     version: str
     sha256: str
     size: int
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what cannot be a package: its fields become names of files and arguments of apt."""
+        for kind, value in (("debian package", self.name), ("debian version", self.version), ("sha256", self.sha256)):
+            if refused := KINDS[kind].refusal(value):
+                raise ValueError(refused)
+        if not isinstance(self.size, int) or self.size < 0:
+            raise ValueError(f"found the size {self.size!r}; allowed: bytes")
 
     @property
     def upstream(self) -> str:
@@ -161,7 +170,7 @@ class Archive:
         known = set(self._ask("pkgnames").split())
         names = sorted(known.intersection(names))
         found = []
-        for stanza in self._ask("show", "--all-versions", *names).split("\n\n") if names else []:
+        for stanza in self._ask("show", "--all-versions", "--", *names).split("\n\n") if names else []:
             fields = dict(re.findall(r"^(Package|Version|Size|SHA256): (.*)$", stanza, re.MULTILINE))
             if len(fields) == 4:
                 found.append(Package(fields["Package"], fields["Version"], fields["SHA256"], int(fields["Size"])))
@@ -169,14 +178,18 @@ class Archive:
 
     def names(self, prefix: str) -> list[str]:
         """Return the names of all packages that start with `prefix`."""
-        return self._ask("pkgnames", prefix).split()
+        return self._ask("pkgnames", "--", prefix).split()
 
-    def closure(self, wanted: Sequence[str]) -> list[Package]:
+    def closure(self, wanted: Sequence[str], patterns: Sequence[str] = ()) -> list[Package]:
         """Return packages and all their dependencies, sorted by name; ImageError if one is missing.
 
-        `wanted` are names or apt patterns.
+        `wanted` are names; `patterns` are those of apt-patterns(7).
         """
-        command = ["install", "--simulate", "--option=APT::Install-Recommends=false", *wanted]
+        for refused in filter(None, map(KINDS["debian package"].refusal, wanted)):
+            raise ImageError(f"Debian packages: {refused}")
+        # Pattern-Only: a name that no package has is not a regular expression for others
+        command = ["install", "--simulate", "--option=APT::Install-Recommends=false"]
+        command += ["--option=APT::Cmd::Pattern-Only=true", "--", *wanted, *patterns]
         done = subprocess.run([*self._apt("apt-get"), *command], capture_output=True, text=True, check=False)
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if line.startswith("E:")]
@@ -188,7 +201,7 @@ class Archive:
     def download(self, packages: Sequence[Package], into: Path) -> None:
         """Fetch packages into the folder, under names that apt gives; it has checked them against the signed lists."""
         wanted = [f"{package.name}={package.version}" for package in packages]
-        self._logged("download", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
+        self._logged("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
 
     def _logged(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
         logged([*self._apt("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)

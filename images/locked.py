@@ -19,6 +19,7 @@ from images.cache import Store, digest_of, file_digest
 from images.debian import Archive, Package, mirrors
 from images.errors import ImageError
 from images.run import Say
+from scenarios.names import KINDS
 
 COMPLETE = ("?essential", "?priority(required)", "apt")
 """Packages of every root that boots or is entered by chroot, as apt patterns."""
@@ -36,6 +37,12 @@ class Lock:
     written: str
     packages: list[Package]
     name: str
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a suite or names that no Debian has: they become arguments of apt and mmdebstrap."""
+        named = [("debian suite", self.suite), *(("debian package", name) for name in self.wanted)]
+        for refused in filter(None, (KINDS[kind].refusal(name) for kind, name in named)):
+            raise ValueError(refused)
 
     @property
     def digest(self) -> str:
@@ -104,7 +111,7 @@ def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, 
     """Return the mirror's current packages for `wanted` and its dependencies, and the minimal base if `complete`."""
     archive = _archive(store, suite)
     with archive.opened():
-        packages = archive.closure([*wanted, *(COMPLETE if complete else ())])
+        packages = archive.closure(wanted, COMPLETE if complete else ())
     return Lock(suite, sorted(wanted), time.strftime("%Y-%m-%d", time.gmtime()), packages, name)
 
 

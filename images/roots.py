@@ -69,7 +69,7 @@ def from_image(store: Store, say: Say, name: str, wanted: dict[str, Any], archiv
 def _local(name: str, tag: str) -> str:
     """Return the id that the local Docker has for the image with a tag."""
     try:
-        command = ["docker", "image", "inspect", "--format={{.Id}}", tag]
+        command = ["docker", "image", "inspect", "--format={{.Id}}", "--", tag]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise ImageError(
@@ -82,7 +82,7 @@ def _local(name: str, tag: str) -> str:
 
 
 def _save(image: str, archive: Path, log: Path) -> Path:
-    logged(["docker", "image", "save", f"--output={archive}", image], log, f"Saving the image {image}")
+    logged(["docker", "image", "save", f"--output={archive}", "--", image], log, f"Saving the image {image}")
     return archive
 
 

@@ -1,7 +1,8 @@
 """Applies JSON schemas: checks with messages for people, fills in defaults, converts quantities to integers.
 
 The project adds keywords. ``unit: time`` (or another name of `units.QUANTITIES`) means that a value is a quantity
-written with its unit; ``atLeast`` and ``atMost`` bound such a value, in the same notation.
+written with its unit; ``atLeast`` and ``atMost`` bound such a value, in the same notation. ``name: debian package`` (or
+another of `names.KINDS`) means that a value is a name of that kind.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from jsonschema.validators import extend
 
 from scenarios.errors import Problem, choices
 from scenarios.load import Document, read
+from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
 
 SCHEMAS = Path(__file__).parents[1] / "workflows" / "schemas"
@@ -119,7 +121,20 @@ def _check_unique(_validator: Any, wanted: bool, value: object, _schema: Schema)
         seen.add(written)
 
 
+def _check_name(_validator: Any, kind: str, value: object, _schema: Schema) -> Iterator[ValidationError]:
+    if isinstance(value, str) and KINDS[kind].refusal(value):  # `type` reports the others
+        yield ValidationError(f"found {value!r}")
+
+
+def _check_pattern(_validator: Any, pattern: str, value: object, _schema: Schema) -> Iterator[ValidationError]:
+    """Search as JSON Schema says: its `$` is the end, while Python's lets a line feed follow."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield ValidationError(f"found {value!r}")
+
+
 _KEYWORDS = {
+    "name": _check_name,
+    "pattern": _check_pattern,
     "unit": _check_unit,
     "atLeast": _check_at_least,
     "atMost": _check_at_most,
@@ -157,6 +172,8 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
             yield document.problem(path, f"found {' and '.join(given) or 'none'}", f"one of {', '.join(names)}")
         case "pattern":
             yield document.problem(path, found, schema.get("description", f"text matching {schema['pattern']}"))
+        case "name":
+            yield document.problem(path, error.message, KINDS[schema["name"]].meaning)
         case "unit":
             yield document.problem(path, error.message, str(QUANTITIES[schema["unit"]]))
         case "atLeast":

@@ -11,10 +11,10 @@ from images.debian import Package
 from images.kernel.build import CONFIG, DEBUG_CONFIG, LAB_CONFIG, not_set, settings
 from images.kernel.sources import newest, version
 
-NEW = Package("linux-source-7.3", "7.3.4-1~bpo13+1", "aa", 1)
-OLD = Package("linux-source-6.12", "6.12.107-1", "bb", 1)
-TOO_NEW = Package("linux-source-8.0", "8.0.1-1", "dd", 1)
-TOO_OLD = Package("linux-source-6.1", "6.1.192-2", "ee", 1)
+NEW = Package("linux-source-7.3", "7.3.4-1~bpo13+1", "a" * 64, 1)
+OLD = Package("linux-source-6.12", "6.12.107-1", "b" * 64, 1)
+TOO_NEW = Package("linux-source-8.0", "8.0.1-1", "d" * 64, 1)
+TOO_OLD = Package("linux-source-6.1", "6.1.192-2", "e" * 64, 1)
 
 
 def test_the_newest_source_in_the_tested_range_is_locked() -> None:

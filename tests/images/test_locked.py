@@ -216,10 +216,12 @@ def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_lock_of_other_packages_is_refused(tmp_path: Path) -> None:
-    package = Package("a", "1", "0" * 64, 1)
-    locked.Lock(SUITE, ["a", "b"], "2026-11-22", [package], NAME).write(tmp_path / "lock")
-    with pytest.raises(ImageError, match=r"lock is the lock of other packages \(b, c\): `python -m images lock trial`"):
-        locked.read(tmp_path / "lock", SUITE, ["c", "a"], NAME)
+    package = Package("aa", "1", "0" * 64, 1)
+    locked.Lock(SUITE, ["aa", "bb"], "2026-11-22", [package], NAME).write(tmp_path / "lock")
+    with pytest.raises(
+        ImageError, match=r"lock is the lock of other packages \(bb, cc\): `python -m images lock trial`"
+    ):
+        locked.read(tmp_path / "lock", SUITE, ["cc", "aa"], NAME)
     with pytest.raises(ImageError, match=r"missing does not exist: `python -m images lock trial` writes it"):
         locked.read(tmp_path / "missing", SUITE, [], NAME)
 
@@ -247,8 +249,8 @@ def test_verbs_are_no_programs(tmp_path: Path) -> None:
 
 
 def test_package_data_is_kept_a_line_each(tmp_path: Path) -> None:
-    packages = [Package(name, "1", "0" * 64, 1) for name in "abc"]
-    locked.Lock(SUITE, ["a"], "2026-11-22", packages, NAME).write(tmp_path / "lock")
+    packages = [Package(name, "1", "0" * 64, 1) for name in ("aa", "bb", "cc")]
+    locked.Lock(SUITE, ["aa"], "2026-11-22", packages, NAME).write(tmp_path / "lock")
     text = (tmp_path / "lock").read_text()
     assert len(text.splitlines()) == 10
-    assert [package["name"] for package in json.loads(text)["packages"]] == ["a", "b", "c"]
+    assert [package["name"] for package in json.loads(text)["packages"]] == ["aa", "bb", "cc"]
