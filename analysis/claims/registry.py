@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from analysis.claims import by_cell, expressions
 from analysis.errors import BadInputError
-from scenarios import CLAIMS, STUDY
+from scenarios import CLAIMS, STUDY, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
-from scenarios.load import Document, read
+from scenarios.load import Document, read_nodes
+from scenarios.load import document as as_document
 from scenarios.schema import load_schema, problems
 
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
@@ -187,7 +188,7 @@ def number(printed: str) -> float | None:
 
 def _read(file: Path, schema: str) -> Document:
     try:
-        document = read(file)
+        document = as_document(file, tables.spread(file, read_nodes(file)))
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
     found = problems(document, load_schema(schema))
@@ -321,5 +322,11 @@ def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
         not_testable=entry.get("not_testable"),
         echo=entry.get("role") == "echo",
         same_as=entry.get("same_as"),
-        data={**entry, "id": name} | ({"cause": cause} if cause else {}),
+        data=_in_order({**entry, "id": name} | ({"cause": cause} if cause else {})),
     )
+
+
+def _in_order(entry: dict[str, Any]) -> dict[str, Any]:
+    """Sort the fields of a claim as the schema lists them, since a table has them in columns and rows."""
+    listed = list(load_schema("claims")["properties"]["claims"]["items"]["properties"])
+    return {name: entry[name] for name in sorted(entry, key=listed.index)}

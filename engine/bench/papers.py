@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from engine.bench import ns3
+from scenarios import CLAIMS, tables
+from scenarios.load import document, read_nodes
 
 _WORKFLOWS = Path(__file__).parents[2] / "workflows"
 _PAYLOAD_BYTES = 1448
@@ -98,10 +98,11 @@ def main() -> int:
 
 def _known(cell: _Cell) -> tuple[str, str, float]:
     """Of a claim its title, the paper's value, and the mean of the reference set's seeds."""
-    document = yaml.safe_load((_WORKFLOWS / "studies" / cell.study / f"{cell.file}.claims.yaml").read_text())
-    claim = next(claim for claim in document["claims"] if claim["id"] == cell.claim)
-    reference = json.loads((_WORKFLOWS / "reference" / f"{document['experiment']}.json").read_text())
-    by_seed = dict(reference["claims"])[f"{document['experiment']}/{cell.claim}"]["by_seed"]
+    file = _WORKFLOWS / "studies" / cell.study / f"{cell.file}{CLAIMS}"
+    registered = document(file, tables.spread(file, read_nodes(file))).data
+    claim = next(claim for claim in registered["claims"] if claim["id"] == cell.claim)
+    reference = json.loads((_WORKFLOWS / "reference" / f"{registered['experiment']}.json").read_text())
+    by_seed = dict(reference["claims"])[f"{registered['experiment']}/{cell.claim}"]["by_seed"]
     return claim["title"], claim["paper"], statistics.fmean(by_seed.values())
 
 

@@ -1,0 +1,64 @@
+"""Lists that are written as tables."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios import tables
+from scenarios.errors import ScenarioError
+from scenarios.load import document, read_nodes
+
+TABLE = """\
+claims:
+  - {id: e09}
+  - columns:
+      - {title: "At {rate} it is {paper}.", runs: "{runs}"}
+      - {title: "Row {row}."}
+    rows:
+      - {rate: 2mbit, row: 1, runs: 10, fields: [{id: e01, paper: "0.70"}, {id: e02, title: Other.}]}
+      - rate: 10mbit
+        row: 2
+        runs: 100
+        fields: [{id: e03, paper: "-"}, null]
+"""
+
+
+def spread(tmp_path: Path, text: str) -> tuple[Any, Any]:
+    file = tmp_path / "x.claims.yaml"
+    file.write_text(text)
+    spread_out = document(file, tables.spread(file, read_nodes(file)))
+    return spread_out.data, spread_out.lines
+
+
+def test_a_table_stands_for_its_entries_row_by_row(tmp_path: Path) -> None:
+    data, lines = spread(tmp_path, TABLE)
+    assert data["claims"] == [
+        {"id": "e09"},
+        {"title": "At 2mbit it is 0.70.", "runs": 10, "id": "e01", "paper": "0.70"},
+        {"title": "Other.", "id": "e02"},
+        {"title": "At 10mbit it is -.", "runs": 100, "id": "e03", "paper": "-"},
+    ]
+    assert [lines["claims", index] for index in range(4)] == [2, 7, 7, 11]
+    assert lines["claims", 3, "title"] == 11
+
+
+def test_a_row_without_fields_has_an_entry_for_each_column(tmp_path: Path) -> None:
+    data, _ = spread(tmp_path, 'list:\n- {columns: [{a: "{x}"}, {b: "{x}{x}"}], rows: [{x: 1}, {x: y}]}\n')
+    assert data["list"] == [{"a": 1}, {"b": "11"}, {"a": "y"}, {"b": "yy"}]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('{columns: [{a: "{y}"}], rows: [{xy: 1}]}', "x.claims.yaml:2: list[0].columns[0].a: found '{y}'; allowed: xy"),
+        ("{columns: [{a: b}], rows: [{fields: [{}, {}]}]}", "list[0].rows[0].fields: found 2; allowed: one for each"),
+        ("{columns: [{a: b}], rows: {x: 1}}", "list[0].rows: no list; allowed: a list"),
+        ("{columns: [a], rows: []}", "list[0].columns[0]: no fields; allowed: name: value"),
+        ("{columns: [], rows: [], id: e01}", "list[0].id: stands in a table; allowed: columns, rows"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_place(tmp_path: Path, table: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        spread(tmp_path, f"list:\n- {table}\n")
+    assert message in str(caught.value)
