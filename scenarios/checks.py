@@ -30,7 +30,7 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
     """Return every problem of a document that satisfies the schema; `filled` is its data with all defaults."""
     end_ns = parse(filled["duration"], "time")
     try:
-        network = by_name.describe(schema.in_base_units(filled, *[schema.load_schema("scenario")] * 2))
+        network = by_name.describe(schema.in_base_units(filled, schema.load_schema("scenario")))
     except TopologyError as error:
         return [document.problem(error.path, error.found, error.allowed)]
     return [
@@ -195,7 +195,7 @@ def _drawn_event_problems(
 
 def _trace_problems(document: Document, filled: dict[str, Any], network: Network, end_ns: int) -> Iterator[Problem]:
     rules = schema.load_schema("scenario")
-    traces = schema.in_base_units(filled, rules, rules).get("rate_traces", [])
+    traces = schema.in_base_units(filled, rules).get("rate_traces", [])
     for index, trace in enumerate(traces):
         path: FieldPath = ("rate_traces", index)
         if trace["on"] not in network.queues:

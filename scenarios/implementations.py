@@ -42,7 +42,7 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
         wrong = schema.problems(checked, rules) or _unknown_versions(document, documents)
         if wrong:
             raise ScenarioError(wrong)
-        found[name] = schema.with_defaults(whole.data, rules, rules)
+        found[name] = schema.with_defaults(whole.data, rules)
         for version, fields in versions.items():
             if _IS not in fields:
                 title = f"{whole.data['title']}, version {version}"

@@ -81,7 +81,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         found = found or schema.problems(document, rules)
         if not found:
             document = load.document(scenario, _repeated(node))
-            filled = schema.with_defaults(document.data, rules, rules)
+            filled = schema.with_defaults(document.data, rules)
             for flow in filled["flows"]:
                 implementations.split_sides(flow)
             found = checks.problems(document, filled, known)
@@ -198,7 +198,7 @@ def _cell(
     scenario: Path, filled: dict[str, Any], values: dict[str, Any], size: str, known: dict[str, Implementation]
 ) -> Cell:
     rules = schema.load_schema("scenario")
-    data = schema.in_base_units(filled, rules, rules)
+    data = schema.in_base_units(filled, rules)
     data.setdefault("backward_bottleneck", None)
     data.setdefault("delay_b", None)
     own = [peer[way] for peer in data.get("peers", ()) for way in ("up", "down") if way in peer]
@@ -246,7 +246,7 @@ def _written(value: object) -> str:
 def _check_variation(document: Document, rules: schema.Schema) -> None:
     """Refuse a malformed matrix, case or quick part before cells are built from it."""
     properties = {name: rules["properties"][name] for name in _VARIATION}
-    wrong = schema.problems(document, {"properties": properties, "$defs": rules["$defs"]})
+    wrong = schema.problems(document, {"properties": properties})
     if wrong:
         raise ScenarioError(wrong)
     fields = [name for name in rules["properties"] if name not in ("experiment", "cases", "quick")]

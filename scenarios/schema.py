@@ -31,8 +31,9 @@ _TYPES |= {"boolean": "true or false", "number": "a number"}
 
 @functools.cache
 def load_schema(name: str) -> Schema:
-    """Load the schema `workflows/schemas/<name>.schema.yaml`."""
-    schema: Schema = read(SCHEMAS / f"{name}.schema.yaml").data
+    """Load the schema `workflows/schemas/<name>.schema.yaml`, with each `$ref` replaced by what it names."""
+    written = read(SCHEMAS / f"{name}.schema.yaml").data
+    schema: Schema = _without_references(written, written.get("$defs", {}))
     return schema
 
 
@@ -43,43 +44,50 @@ def problems(document: Document, schema: Schema) -> list[Problem]:
     return sorted(found, key=lambda problem: problem.line)
 
 
-def with_defaults(data: Any, schema: Schema, root: Schema) -> Any:
+def with_defaults(data: Any, schema: Schema) -> Any:
     """Copy `data` with defaults for missing fields, at every depth of the schema."""
-    schema = _followed(schema, root)
     if isinstance(data, dict):
         fields: Schema = schema.get("properties", {})
         filled = {name: field["default"] for name, field in fields.items() if "default" in field} | data
         ordered = sorted(filled, key=[*fields, *data].index)
-        return {name: with_defaults(filled[name], fields.get(name, {}), root) for name in ordered}
+        return {name: with_defaults(filled[name], fields.get(name, {})) for name in ordered}
     if isinstance(data, list):
-        return [with_defaults(item, schema.get("items", {}), root) for item in data]
+        return [with_defaults(item, schema.get("items", {})) for item in data]
     return data
 
 
-def in_base_units(data: Any, schema: Schema, root: Schema) -> Any:
+def in_base_units(data: Any, schema: Schema) -> Any:
     """Copy valid `data` with integers for quantities, whose fields get the unit as a suffix (`rate_bps`)."""
-    schema = _followed(schema, root)
     if isinstance(data, dict):
         converted = {}
         for name, value in data.items():
-            field = _followed(schema.get("properties", {}).get(name, {}), root)
+            field = schema.get("properties", {}).get(name, {})
             if "unit" in field:
                 quantity = QUANTITIES[field["unit"]]
                 named = name if name == quantity.suffix else f"{name}_{quantity.suffix}"
                 converted[named] = quantity.parse(value)
             else:
-                converted[name] = in_base_units(value, field, root)
+                converted[name] = in_base_units(value, field)
         return converted
     if isinstance(data, list):
-        return [in_base_units(item, schema.get("items", {}), root) for item in data]
+        return [in_base_units(item, schema.get("items", {})) for item in data]
     return data
 
 
-def _followed(schema: Schema, root: Schema) -> Schema:
-    """Replace a `$ref` to the root's `$defs` by its target; fields beside it take precedence."""
-    if "$ref" not in schema:
-        return schema
-    return {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
+def _without_references(node: Any, definitions: Schema) -> Any:
+    """Replace each `$ref`. What stands beside it takes precedence, and adds to the fields and what is required."""
+    if isinstance(node, list):
+        return [_without_references(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    own = {name: _without_references(value, definitions) for name, value in node.items() if name != "$ref"}
+    if "$ref" not in node:
+        return own
+    target = _without_references(definitions[node["$ref"].removeprefix("#/$defs/")], definitions)
+    both = own.keys() & target.keys()
+    added = {name: own[name] | target[name] for name in both & {"properties"}}
+    added |= {name: own[name] + target[name] for name in both & {"required"}}
+    return target | own | added
 
 
 def _check_unit(_validator: Any, unit: str, value: object, _schema: Schema) -> Iterator[ValidationError]:

@@ -67,7 +67,7 @@ def load(path: Path) -> Budgets:
         document = yaml_file.read(path)
         if wrong := schema.problems(document, rules):
             raise ScenarioError(wrong)
-        data = schema.with_defaults(document.data, rules, rules)
+        data = schema.with_defaults(document.data, rules)
         found: list[Budget | Comparison] = []
         problems: list[Problem] = []
         for index, one in enumerate(data["budgets"]):

@@ -13,9 +13,10 @@ from analysis.claims import vocabulary
 from analysis.run import Run
 from analysis.series import Instants, Series
 from scenarios import scenario_files
+from scenarios.load import read
 from scenarios.plan import plan
 from scenarios.resolve import expand
-from scenarios.schema import load_schema
+from scenarios.schema import SCHEMAS
 from scenarios.units import QUANTITIES
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +28,10 @@ KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number"
 
 
 def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
-    """A row of the table for each field, the fields of lists and mappings after their own."""
+    """A row for each field, those of lists and mappings after their own. A link has a table of its own."""
     for name, field in schema.get("properties", {}).items():
-        field = {**root["$defs"][field["$ref"].rpartition("/")[2]], **field} if "$ref" in field else field
+        if "$ref" in field and not is_link(field):
+            field = {**root["$defs"][field["$ref"].rpartition("/")[2]], **field}
         required = name in schema.get("required", [])
         default = "(required)" if required else f"`{shown(field['default'])}`" if "default" in field else ""
         meaning = field.get("description", "").replace("|", "\\|")
@@ -38,14 +40,22 @@ def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
         yield from rows(field.get("items", {}), root, f"{prefix}{name}[].")
 
 
+def is_link(field: Any) -> bool:
+    return bool(field.get("$ref") == "#/$defs/link")
+
+
 def kind(field: Any) -> str:
     """What a field takes, with its bounds."""
+    if is_link(field):
+        return "[link](#links)"
+    if is_link(field.get("items", {})):
+        return "list of [links](#links)"
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "enum" in field.get("items", {}):
         return "list of " + kind(field["items"])
     types = field.get("type", [])
-    words = field.get("unit") or " or ".join(KINDS[one] for one in ([types] if isinstance(types, str) else types))
+    words = field.get("unit") or " or ".join(KINDS[name] for name in ([types] if isinstance(types, str) else types))
     low, high = field.get("atLeast", field.get("minimum")), field.get("atMost", field.get("maximum"))
     return words + (f", at least {low}" if low is not None else "") + (f", at most {high}" if high is not None else "")
 
@@ -57,24 +67,27 @@ def shown(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def table(name: str) -> str:
-    """The table of a schema's fields that a page must hold."""
-    schema = load_schema(name)
-    return "\n".join(rows(schema, schema))
+def table(name: str, part: str) -> str:
+    """The table of a schema's fields, or of a link's, that a page must hold."""
+    schema = read(SCHEMAS / f"{name}.schema.yaml").data
+    definition = schema["$defs"]["link"] if part == "link" else schema
+    return "\n".join(rows(definition, schema))
 
 
-def test_every_field_of_the_schema_is_on_the_page() -> None:
-    listed = re.search(r"\|---\|---\|---\|---\|\n(.*?)\n?<!-- end of fields", PAGE.read_text(), re.DOTALL)
+@pytest.mark.parametrize(
+    ("page", "name", "part"),
+    [
+        (PAGE, "scenario", "scenario"),
+        (PAGE, "scenario", "link"),
+        (CLAIMS, "study", "study"),
+        (CLAIMS, "claims", "claims"),
+    ],
+)
+def test_every_field_is_on_its_page(page: Path, name: str, part: str) -> None:
+    pattern = rf"<!-- fields of {part} -->\n.*?\|---\|---\|---\|---\|\n(.*?)\n<!-- end of fields of {part} "
+    listed = re.search(pattern, page.read_text(), re.DOTALL)
     assert listed
-    assert listed[1] == table("scenario")
-
-
-@pytest.mark.parametrize("name", ["study", "claims"])
-def test_every_field_of_studies_is_on_the_page(name: str) -> None:
-    pattern = rf"<!-- fields of {name} -->\n.*?\|---\|---\|---\|---\|\n(.*?)\n<!-- end of fields of {name}"
-    listed = re.search(pattern, CLAIMS.read_text(), re.DOTALL)
-    assert listed
-    assert listed[1] == table(name)
+    assert listed[1] == table(name, part)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a run", Run), ("a series", Series), ("instants", Instants)])
