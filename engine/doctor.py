@@ -292,11 +292,22 @@ def install(packages: list[HostPackage], run: Callable[[list[str]], int] = subpr
     return None
 
 
-def main() -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `testbed doctor`."""
+    parser.add_argument("--install", action="store_true", help="install missing packages first, where that is allowed")
+    parser.add_argument("--install-for-tests", action="store_true", help="only install what tests need beside them")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print all checks, or install what is missing; return 0 when nothing is missing."""
+    return prepare_tests() if options.install_for_tests else prepare() if options.install else examine()
+
+
+def examine() -> int:
     """Print all checks; return 0 when nothing is missing."""
-    found = checks()
-    print(report(found))
-    return 0 if all(check.ok for check in found) else 1
+    results = checks()
+    print(report(results))
+    return 0 if all(check.ok for check in results) else 1
 
 
 def prepare() -> int:
@@ -319,8 +330,6 @@ def prepare_tests(run: Callable[[list[str]], int] = subprocess.call) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m engine.doctor", description="Check what this host has.")
-    parser.add_argument("--install", action="store_true", help="install missing packages first, where that is allowed")
-    parser.add_argument("--install-for-tests", action="store_true", help="only install what tests need beside them")
-    asked = parser.parse_args()
-    sys.exit(prepare_tests() if asked.install_for_tests else prepare() if asked.install else main())
+    own = argparse.ArgumentParser(prog="python -m engine.doctor", description="Check what this host has.")
+    configure(own)
+    sys.exit(main(own.parse_args()))

@@ -1,5 +1,6 @@
 """``testbed kunit``: the KUnit tests of the LEDBAT module, in a guest with the debug kernel."""
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -18,12 +19,18 @@ SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
 _CASE = re.compile(r"^(?:\[[^]]*\])? {4}(?P<result>ok|not ok) \d+ (?P<name>\S+)(?P<skip> # SKIP)?", re.MULTILINE)
 
 
-def main(into: Path) -> int:
-    """Run all cases, write them to `into`; 0 when all passed, else 1.
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `testbed kunit`."""
+    parser.add_argument("--into", type=Path, default=Path("results/kunit.json"), help="default: %(default)s")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run all cases, write them to a file; return 0 when all passed, else 1.
 
     Raises:
         EngineError: the debug kernel has not been built, or the guest ended before the tests.
     """
+    into: Path = options.into
     outcome = run()
     into.parent.mkdir(parents=True, exist_ok=True)
     into.write_text(json.dumps(outcome, indent=1) + "\n")

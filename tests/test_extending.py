@@ -16,7 +16,7 @@ from images.cache import default_root
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/extending.md").read_text()
-FOLDERS = ("analysis", "engine", "images", "scenarios", "topologies", "workflows")
+FOLDERS = ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> N
             (cache / kind.name).symlink_to(kind)
     [commands] = re.findall(r"^## All of them.*?^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     environment = {**os.environ, "TESTBED_CACHE": str(cache), "PYTHONPATH": str(project)}
-    modules = {"testbed": "engine.cli", "python": None}
+    modules = {"testbed": "testbed.cli", "python": None}
     for line in commands.splitlines():
         program, *words = line.split()
         module = modules[program]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"analysis", "engine", "images", "scenarios", "tests", "topologies", "workflows"}
+PACKAGES = {"analysis", "engine", "images", "scenarios", "testbed", "tests", "topologies", "workflows"}
 MAY_KNOW = {
     "topologies": set(),
     "scenarios": {"topologies"},
@@ -72,7 +72,7 @@ class Refuse:
             raise ModuleNotFoundError(f"No module named {name!r}")
 
 sys.meta_path.insert(0, Refuse())
-import engine.cli
+import testbed.cli
 import analysis.__main__
 """
 

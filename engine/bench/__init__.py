@@ -3,6 +3,6 @@
 Absolute seconds differ between machines and between a busy and an idle one; the ratios are what may be quoted.
 """
 
-from engine.bench.measure import main
+from engine.bench.measure import configure, main
 
-__all__ = ["main"]
+__all__ = ["configure", "main"]

@@ -1,5 +1,6 @@
 """What is measured, and the table it goes into."""
 
+import argparse
 import concurrent.futures
 import csv
 import dataclasses
@@ -32,11 +33,17 @@ _PCAP_HEADER_BYTES = 24
 _UTP_REPEATS = 40
 
 
-def main(into: Path) -> int:
-    """Measure everything, print it as a table and write it to `into` as JSON, a key per figure.
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `testbed bench`."""
+    parser.add_argument("--into", type=Path, default=Path("results/bench.json"), help="default: %(default)s")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Measure everything, print it as a table and write it to a file as JSON, a key per figure.
 
     What was there before is compared: each figure that became slower is named.
     """
+    into: Path = options.into
     before: dict[str, float] = json.loads(into.read_text()) if into.exists() else {}
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:

@@ -13,11 +13,11 @@ import pytest
 
 from analysis.__main__ import main as analyse
 from engine import images
-from engine.cli import main
 from engine.images import PROJECT
 from images import module
 from images.errors import ImageError
 from images.kernel.build import Kernel
+from testbed.cli import main
 from tests.images.building import build_root, store_with_build_root
 
 PAGE = (PROJECT / "docs" / "adding-an-algorithm.md").read_text()

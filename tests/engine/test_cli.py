@@ -13,7 +13,7 @@ STUDY = "workflows/studies/explained"
 
 
 @pytest.mark.parametrize(
-    "command", [["engine.cli", "plan", f"{STUDY}/ten-minutes.yaml"], ["analysis.__main__", "plan", STUDY]]
+    "command", [["testbed.cli", "plan", f"{STUDY}/ten-minutes.yaml"], ["analysis.__main__", "plan", STUDY]]
 )
 def test_a_command_whose_output_nobody_reads_ends_quietly(command: list[str]) -> None:
     read, write = os.pipe()

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from engine import provenance
-from engine.cli import main
 from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from testbed.cli import main
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.trial import trial
 from tests.trust.conftest import AGENT, SHORT, Sabotage

@@ -14,14 +14,15 @@ from urllib.parse import unquote
 import pytest
 
 from analysis.__main__ import main as analyse
-from engine import check, progress
 from engine import images as built
-from engine.cli import main
+from engine import progress
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from testbed.check import command as check
+from testbed.cli import main
 from tests.trial import trial
 
 TOY = Path(__file__).with_name("toy")

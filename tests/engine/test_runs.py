@@ -16,11 +16,11 @@ import pytest
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine import progress
-from engine.cli import main
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
+from testbed.cli import main
 
 Sabotage = Callable[[str, str, str], None]
 SCENARIO = 'outcome["latest_event_ns"] = _scenario(net, run, running)\n'

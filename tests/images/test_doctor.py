@@ -114,7 +114,7 @@ def test_doctor_fails_when_something_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "checks", lambda: [Check("gcc", "not there", "get it")])
-    assert doctor.main() == 1
+    assert doctor.examine() == 1
     assert "-> get it" in capsys.readouterr().out
 
 
@@ -217,7 +217,7 @@ for module in list(sys.modules.values()):
     file = getattr(module, "__file__", None)
     if file and file.startswith(PROJECT + "/") and "/.venv/" not in file:
         ast.parse(open(file).read(), file, feature_version=(3, 10))
-sys.exit(doctor.main())
+sys.exit(doctor.examine())
 """
 
 

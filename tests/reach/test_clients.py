@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import check
+from testbed.check import command as check
 
 TOOLS = {"utp-go": "go", "utp-js": "npm", "irontide-utp": "cargo"}
 WRONG = {"irontide-utp": ["transfers 1 MB from sender to receiver"]}

@@ -45,7 +45,7 @@ mount --make-rprivate /
 depmod
 cd /project
 for name in {names}; do
-  python3 -B -c 'import sys; from engine.cli import main; sys.exit(main())' \\
+  python3 -B -c 'import sys; from testbed.cli import main; sys.exit(main())' \\
     run /project/trial/$name.yaml --seed 1 --backend native --into /out >>/out/words 2>&1 &
 done
 wait

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from engine import images
 from engine.errors import EngineError
-from engine.interop import CASES, PEER, SCRIPTS, order_of, read_scripts, scripted
 from engine.run import execute
 from images import programs
 from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios import implementations, load, scenario_files
 from scenarios.resolve import Cell, expand
+from testbed.interop.command import CASES, PEER, SCRIPTS, order_of, read_scripts, scripted
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1

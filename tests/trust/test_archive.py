@@ -15,12 +15,12 @@ from rocrate_validator import models, services
 
 from engine import images
 from engine.archive import archive
-from engine.cli import main
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from engine.verify import verify
 from scenarios.resolve import expand
+from testbed.cli import main
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import check, sandbox
 from engine import run as execution
+from engine import sandbox
+from testbed.check import command as check
 from tests.trust.canary import Canary
 from tests.trust.conftest import Sabotage, at_the_end
 from tests.trust.test_containment import Attack, results

@@ -14,9 +14,9 @@ from analysis.capture import pcap
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import page
-from engine.cli import main
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
+from testbed.cli import main
 from tests.trust.conftest import SHORT
 from tests.trust.fuzz import loaders
 from tests.workflows.conftest import pipeline, small  # noqa: F401  fixtures

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from engine import cgroup, usage
-from engine.cli import main
 from engine.images import PROJECT
 from engine.sandbox import Limits
+from testbed.cli import main
 
 MIB = 1 << 20
 NOBODY = 65534

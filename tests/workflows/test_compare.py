@@ -13,14 +13,14 @@ from urllib.parse import unquote
 
 import pytest
 
-from engine.cli import main
-from engine.compare import filled, panel
 from images.cache import default_root
 from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.plan import plan
 from scenarios.resolve import expand
+from testbed.cli import main
+from testbed.compare.command import filled, panel
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "a checkout"
     folder.mkdir()
     shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("workflows", "engine", "analysis", "scenarios", "topologies", "images"):
+    for name in ("workflows", "testbed", "engine", "analysis", "scenarios", "topologies", "images"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
     (tmp_path / "a cache").symlink_to(default_root())
     monkeypatch.setenv("PYTHONPATH", str(folder))

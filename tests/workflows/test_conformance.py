@@ -20,12 +20,12 @@ from analysis.conformance.requirements import FILE, load
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
-from engine.cli import main
-from engine.compare import filled
-from engine.conformance import CASES
 from engine.run import execute
 from scenarios.load import read
 from scenarios.resolve import expand
+from testbed.cli import main
+from testbed.compare.command import filled
+from testbed.conformance.command import CASES
 from tests.analysis.utp_model import Model
 
 PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()

@@ -20,9 +20,9 @@ from analysis.__main__ import main as analyse
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.gate import budgets
-from engine import gate
-from engine.cli import main
-from engine.compare import panel
+from testbed.cli import main
+from testbed.compare.command import panel
+from testbed.gate import command as gate
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import table
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from analysis import interop as judge
-from engine.cli import main
-from engine.interop import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
+from testbed.cli import main
+from testbed.interop.command import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]

@@ -4,9 +4,9 @@ import yaml
 
 from analysis.kinds import DERIVED
 from analysis.observer.kind import Kind
-from engine.kinds import SCENARIOS, SNAKEFILE
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
+from testbed.kinds import SCENARIOS, SNAKEFILE
 
 FOLDER = SNAKEFILE.parent
 

@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.versions import write
-from engine import gate, own_study
-from engine.cli import main
-from engine.compare import filled, panel
-from engine.versions import is_nearer, search
 from scenarios import implementations
 from scenarios.resolve import expand
+from testbed import own_study
+from testbed.cli import main
+from testbed.compare.command import filled, panel
+from testbed.gate import command as gate
+from testbed.gate.bisect import is_nearer, search
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]

@@ -1,5 +1,6 @@
 """Carries out `testbed check`: tests in short runs whether an implementation keeps docs/implementations.md."""
 
+import argparse
 import copy
 import json
 import shutil
@@ -10,11 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine import images, orders
+from engine import images
 from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
+from testbed import arguments
 
 TRANSFER_BYTES = 1_000_000
 ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 s
@@ -46,16 +48,24 @@ class Finding:
     runs: str
 
 
-def main(name: str, into: Path) -> int:
-    """Print what is right and wrong with implementation `name`, and make a page of it; return 0 if all is right.
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation")
+    parser.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
+    parser.set_defaults(kept="what was found stands above")
 
-    Captures, logs and the page are kept in the folder `into`/`name`; those of an earlier check are replaced.
+
+def main(options: argparse.Namespace) -> int:
+    """Print what is right and wrong with an implementation, and make a page of it; return 0 if all is right.
+
+    Captures, logs and the page are kept in the folder --into/<its name>; those of an earlier check are replaced.
 
     Raises:
         EngineError: there is no such implementation, it has not been built, or the folder holds something else.
     """
+    name: str = options.implementation
     _is_program(name)  # what is asked for wrongly removes nothing
-    folder = into / name
+    folder = options.into / name
     _empty(folder)
     found: list[Finding] = []
     complete = False
@@ -97,7 +107,7 @@ def _keep(folder: Path, name: str, found: Sequence[Finding], complete: bool) -> 
 
 
 def _is_program(name: str) -> bool:
-    is_program = bool(orders.known([name])[name]["kind"] == "program")
+    is_program = bool(arguments.known([name])[name]["kind"] == "program")
     if is_program:
         images.program(name)  # without it, every demand would be reported as unmet
     return is_program

@@ -1,66 +1,54 @@
-"""Carries out `testbed versions` and `testbed bisect`: what a gate measures, over the versions of an implementation."""
+"""Carries out `testbed bisect`: the version of an implementation with which a number changed."""
 
+import argparse
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
-from engine import gate, own_study
 from engine.errors import EngineError
-from engine.own_study import ROOT
-from scenarios import implementations
-from scenarios.errors import choices
+from testbed import own_study
+from testbed.gate import command as gate
+from testbed.gate.versions import place_of, versions_of
+from testbed.own_study import ROOT
 
 BUDGETS = "budgets.yaml"
 
 
-def versions(name: str, first: str | None, last: str | None, budgets: Path, into: Path) -> int:
-    """Measure what the budgets ask in each version from the first to the last (default: all), and draw it.
-
-    Everything is kept in the folder `into`/<the name>; a second call continues there. Returns 0, or 2 when a version
-    could not be judged.
-
-    Raises:
-        EngineError, ScenarioError: something is wrong with the order, before anything runs.
-    """
-    listed = _listed(name)
-    names = list(listed)
-    begin, end = _place(names, first, "--from", 0), _place(names, last, "--to", len(names) - 1)
-    if begin > end:
-        raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
-    chosen = {version: listed[version] for version in names[begin : end + 1]}
-    folder = own_study.folder_of(into, name)
-    found = [gate.main(budgets, one, ROOT / folder, None) for one in chosen.values()]
-    order = {"implementation": name, "versions": chosen}
-    (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
-    command = [sys.executable, "-m", "analysis", "versions", "--results", str(ROOT / folder)]
-    drawn = subprocess.run(command, check=False).returncode
-    return drawn or (gate.UNKNOWN if gate.UNKNOWN in found else 0)
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", help="one that lists versions")
+    parser.add_argument("--good", required=True, metavar="VERSION", help="whose number is as it should be")
+    parser.add_argument("--bad", required=True, metavar="VERSION", help="whose number is not")
+    parser.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
+    parser.add_argument("--scenario", required=True, help="of the panel of `testbed compare`, or a file")
+    parser.add_argument("--cell", help="the point of the scenario that counts, if it has several")
+    parser.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
+    parser.set_defaults(kept="finished runs are kept")
 
 
-def bisect(name: str, good: str, bad: str, scenario: str, cell: str | None, expression: str, into: Path) -> int:
+def main(options: argparse.Namespace) -> int:
     """Find the version whose number is no longer nearer to the good version's than to the bad one's.
 
-    The good one may be the newer. Everything is kept in the folder `into`/<the name>.
+    The good one may be the newer. Everything is kept in the folder --into/<the name>.
 
     Raises:
         EngineError, ScenarioError: something is wrong with the order, or a version cannot be judged.
     """
-    listed = _listed(name)
+    name, good, bad, expression = options.implementation, options.good, options.bad, options.measure
+    listed = versions_of(name)
     names = list(listed)
-    best, worst = _place(names, good, "--good", 0), _place(names, bad, "--bad", 0)
+    best, worst = place_of(names, good, "--good", 0), place_of(names, bad, "--bad", 0)
     if best == worst:
         raise EngineError(f"--bad: found {bad}, the good one; allowed: another of {', '.join(names)}")
     if not expression.strip():
         raise EngineError(
             "--measure: found nothing; allowed: an expression in the words of docs/claims.md and docs/gate.md"
         )
-    file = _budgets(ROOT / own_study.folder_of(into, name), scenario, cell, expression)
+    file = _budgets(ROOT / own_study.folder_of(options.into, name), options.scenario, options.cell, expression)
     measured: dict[int, float] = {}
 
     def measure(place: int) -> float:
@@ -120,7 +108,7 @@ def _measured(budgets: Path, name: str) -> float:
         EngineError: it measured none, or several.
     """
     try:
-        failed = gate.main(budgets, name, budgets.parent, None)
+        failed = gate.gate(budgets, name, budgets.parent, None)
     except EngineError as error:
         raise EngineError(_of_option(str(error), budgets)) from None
     if failed:
@@ -139,20 +127,3 @@ def _of_option(said: str, budgets: Path) -> str:
         return said
     option = {"holds": "measure"}.get(found[1], found[1])
     return f"--{option}: {found[2].removesuffix(', one of < <= > >=, and a bound')}"
-
-
-def _listed(name: str) -> dict[str, str]:
-    """Return the versions of an implementation, each with the implementation that it is."""
-    listed = implementations.versions()
-    if name not in listed:
-        found = f"{name} lists no versions" if name in implementations.known() else f"unknown implementation {name!r}"
-        raise EngineError(f"{found}; allowed: {choices(sorted(listed), name)}")
-    return listed[name]
-
-
-def _place(names: list[str], version: str | None, option: str, default: int) -> int:
-    if version is None:
-        return default
-    if version not in names:
-        raise EngineError(f"{option}: found {version!r}; allowed: {choices(names, version)}")
-    return names.index(version)

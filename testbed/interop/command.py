@@ -1,5 +1,6 @@
 """Carries out `testbed interop`: a scenario for every two implementations, and of each with scripted peers."""
 
+import argparse
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,12 +9,12 @@ from typing import Any, NoReturn
 
 import yaml
 
-from engine import orders, own_study
 from engine.errors import EngineError
-from engine.own_study import ROOT
 from scenarios import implementations, load, utp_script
 from scenarios.errors import choices
 from scenarios.utp_script import Script, ScriptError
+from testbed import arguments, own_study
+from testbed.own_study import ROOT
 
 SNAKEFILE = ROOT / "workflows" / "interop" / "Snakefile"
 CASES = ROOT / "workflows" / "interop" / "cases.yaml"
@@ -22,16 +23,25 @@ PEER = "utp-script"
 STUDY = "interop"
 
 
-def interop(names: Sequence[str], chosen: Sequence[str], own_scripts: Sequence[Path], into: Path) -> NoReturn:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
+    parser.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
+    parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
+    parser.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
+
+
+def main(options: argparse.Namespace) -> NoReturn:
     """Let every implementation send to every other and to itself, and meet scripted peers.
 
-    The chosen cases and scripts are carried out and those of `own_scripts`; all that there are, if neither is given.
-    Everything is kept in the folder `into`/<the names>; a second call continues there.
+    The chosen cases and scripts are carried out; all that there are, if none is chosen. Everything is kept in the
+    folder --into/<the names>; a second call continues there.
 
     Raises:
         EngineError: something is wrong with the order, before anything runs.
     """
-    known = orders.known(names)
+    names, chosen = options.implementation, options.case
+    known = arguments.known(names)
     for name in names:
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} delivers no stream; allowed: implementations over TCP or uTP")
@@ -41,10 +51,10 @@ def interop(names: Sequence[str], chosen: Sequence[str], own_scripts: Sequence[P
     for case in chosen:
         if case not in (there := [*cases["cases"], *scripts]):
             raise EngineError(f"--case: found {case!r}; allowed: {choices(there, case)}")
-    if chosen or own_scripts:
+    if chosen or options.script:
         cases["cases"] = {name: case for name, case in cases["cases"].items() if name in chosen}
-        scripts = {name: one for name, one in scripts.items() if name in chosen} | read_scripts(own_scripts)
-    folder = own_study.folder_of(into, "-".join(names))
+        scripts = {name: one for name, one in scripts.items() if name in chosen} | read_scripts(options.script)
+    folder = own_study.folder_of(options.into, "-".join(names))
     study = ROOT / folder / "studies" / STUDY
     order = order_of(names, cases, scripts, known)
     texts = filled(cases, order) + scripted(cases, scripts, order)

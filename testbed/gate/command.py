@@ -1,16 +1,17 @@
 """Carries out `testbed gate`: runs an implementation in the scenarios that its budgets name, and has them judged."""
 
+import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from engine import orders, own_study
-from engine.compare import filled, panel, points
 from engine.errors import EngineError
-from engine.own_study import ROOT
 from scenarios.errors import choices
+from testbed import arguments, own_study
+from testbed.compare.command import filled, panel, points
+from testbed.own_study import ROOT
 
 STUDY = "gate"
 SNAKEFILE = ROOT / "workflows" / "gate" / "Snakefile"
@@ -18,7 +19,21 @@ DEFAULT = ROOT / "workflows" / "gate" / "budgets.yaml"
 UNKNOWN = 2
 
 
-def main(file: Path, client: str | None, into: Path, history: Path | None) -> int:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("budgets", type=Path, nargs="?", default=DEFAULT, help="default: workflows/gate's")
+    parser.add_argument("--client", help="the implementation; default: the one that the budgets name")
+    parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="append a line of JSON with what was measured")
+    parser.set_defaults(kept="finished runs are kept")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged."""
+    return gate(options.budgets, options.client, options.into, options.history)
+
+
+def gate(file: Path, client: str | None, into: Path, history: Path | None) -> int:
     """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged.
 
     Everything is kept in the folder `into`/<the client>; runs that nothing has changed for are not repeated.
@@ -34,7 +49,7 @@ def main(file: Path, client: str | None, into: Path, history: Path | None) -> in
     study = ROOT / folder / "studies" / STUDY
     found = {scenario: _find(scenario, file) for scenario in asked["scenarios"]}
     files = {found[scenario]: [name, *others] for scenario, others in asked["scenarios"].items()}
-    orders.senders([other for names in files.values() for other in names])
+    arguments.senders([other for names in files.values() for other in names])
     for one in asked["cells"]:
         if one["cell"] not in (there := points(found[one["scenario"]])):
             raise EngineError(f"{file}: cell: found {one['cell']!r}; allowed: {choices(there, one['cell'])}")

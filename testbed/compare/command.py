@@ -1,17 +1,18 @@
 """Carries out `testbed compare`: fills scenarios with the named implementations and hands them to the pipeline."""
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
-from engine import orders, own_study
 from engine.errors import EngineError
-from engine.own_study import ROOT
 from scenarios import load
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand
+from testbed import arguments, own_study
+from testbed.own_study import ROOT
 
 PANEL = ROOT / "workflows" / "compare"
 SNAKEFILE = PANEL / "Snakefile"
@@ -20,19 +21,28 @@ STUDY = "compare"
 CLIENT, RIVAL = "client", "rival"
 
 
-def compare(names: Sequence[str], scenarios: Sequence[str], seeds: int, into: Path) -> NoReturn:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", nargs="+", help="two or more; the others are tested against the first")
+    parser.add_argument("--scenario", action="append", default=[], help="of the panel, or a file; may be repeated")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
+    parser.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
+
+
+def main(options: argparse.Namespace) -> NoReturn:
     """Compare implementations in scenarios (none: the whole panel): write the scenarios, then become the pipeline.
 
-    Everything is kept in the folder `into`/<the names>; a second call continues there.
+    Everything is kept in the folder --into/<the names>; a second call continues there.
 
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
+    names, seeds = options.implementation, options.seeds
     _check_names(names)
     if seeds < 1:
         raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
-    files = [_find(scenario) for scenario in scenarios] or panel()
-    folder = own_study.folder_of(into, "-".join(names))
+    files = [_find(scenario) for scenario in options.scenario] or panel()
+    folder = own_study.folder_of(options.into, "-".join(names))
     study = ROOT / folder / "studies" / STUDY
     written = {study / file.name: filled(file, names, seeds) for file in files}
     if len(written) < len(files):
@@ -72,7 +82,7 @@ def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    orders.senders(names)
+    arguments.senders(names)
     if len(set(names)) < max(2, len(names)):
         raise EngineError(f"found {', '.join(names)}; allowed: two or more different implementations")
 

@@ -1,0 +1,1 @@
+"""What users ask for: one command line, and a folder for each product."""

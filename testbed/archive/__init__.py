@@ -1,0 +1,1 @@
+"""Everything measured as one archive, and its repetition."""

@@ -1,0 +1,1 @@
+"""Whether an implementation keeps its contract; see docs/implementations.md."""

@@ -1,0 +1,77 @@
+"""The ``testbed`` command: finds what a command does, and says how it ended."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from analysis.__main__ import main as analyse
+from analysis.errors import BadInputError
+from engine import interrupt
+from engine.errors import EngineError, printable
+from scenarios.errors import ScenarioError
+from scenarios.output import ends_with_its_reader
+
+ROOT: Final = Path(__file__).parents[1]
+OBSERVE: Final = "observe"
+"""The only command that does without a checkout; the analysis carries it out."""
+# each command: its module, which has `configure` for the parser and `main` for the options, and a line of help
+COMMANDS: Final = {
+    OBSERVE: ("", "what captures tell of each sender; needs no run, and no images"),
+    "run": ("testbed.run", "carry out runs of a scenario"),
+    "plan": ("testbed.plan", "list the cells of scenarios as JSON lines"),
+    "shell": ("testbed.shell", "Mininet's command line in a scenario's network, in real time"),
+    "exec": ("testbed.exec", "a Mininet script of yours, unmodified, in virtual time"),
+    "mn": ("testbed.mn", "Mininet's own command `mn`, such as `testbed mn --topo tree,2 --test pingall`"),
+    "compare": ("testbed.compare.command", "implementations side by side, as a page of numbers and pictures"),
+    "interop": ("testbed.interop.command", "every two implementations in every case, as a matrix"),
+    "conformance": ("testbed.conformance.command", "what packets show of RFC 6817, LEDBAT++ and BEP 29"),
+    "gate": ("testbed.gate.command", "whether an implementation stays within budgets, for CI"),
+    "versions": ("testbed.gate.versions", "a gate's numbers over an implementation's versions, as pictures"),
+    "bisect": ("testbed.gate.bisect", "the version with which a number changed"),
+    "kinds": ("testbed.kinds", "how often `observe` tells a controller's kind, of all that are here"),
+    "check": ("testbed.check.command", "whether an implementation keeps its contract"),
+    "doctor": ("engine.doctor", "what this host lacks and how to get it"),
+    "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),
+    "verify": ("testbed.archive.verify_command", "carry out what an archive or hand-in holds again and compare bytes"),
+    "kunit": ("engine.kunit", "tests of the LEDBAT module's arithmetic, in the debug kernel"),
+    "bench": ("engine.bench", "speed of guests and of the capture reader"),
+}
+
+
+@ends_with_its_reader
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says.
+
+    Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 141 nobody reads the output, 143 terminated
+    (SIGTERM).
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == [OBSERVE]:
+        return analyse(words)
+    if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
+        print(f"runs need a checkout of the project; what is installed here can {OBSERVE}", file=sys.stderr)
+        return 2
+    parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
+    parser.set_defaults(kept="nothing is kept", passes_on=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, says) in COMMANDS.items():
+        own = commands.add_parser(name, help=says)
+        if words[:1] == [name]:
+            import_module(module).configure(own)
+    options, others = parser.parse_known_args(words)
+    options.others = others
+    if others and not options.passes_on:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    try:
+        with interrupt.terminable():
+            return int(import_module(COMMANDS[options.command][0]).main(options))
+    except (ScenarioError, EngineError, BadInputError) as error:
+        print(printable(str(error)), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as interruption:
+        word = "terminated" if isinstance(interruption, interrupt.Terminated) else "interrupted"
+        print(f"{word}; {options.kept}", file=sys.stderr)
+        return interrupt.status(interruption)

@@ -1,0 +1,1 @@
+"""What packets show of the documents that LEDBAT follows; see docs/conformance.md."""

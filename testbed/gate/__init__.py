@@ -1,0 +1,1 @@
+"""Budgets that an implementation must stay within, and its versions; see docs/gate.md."""

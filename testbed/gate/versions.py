@@ -1,0 +1,75 @@
+"""Carries out `testbed versions`: what a gate measures, over the versions of an implementation."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from engine.errors import EngineError
+from scenarios import implementations
+from scenarios.errors import choices
+from testbed import own_study
+from testbed.gate import command as gate
+from testbed.own_study import ROOT
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", help="one that lists versions")
+    parser.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: workflows/gate's")
+    parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
+    parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
+    parser.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")
+    parser.set_defaults(kept="finished runs are kept")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Measure what the budgets ask in each version from the first to the last (default: all), and draw it.
+
+    Everything is kept in the folder --into/<the name>; a second call continues there. Returns 0, or 2 when a version
+    could not be judged.
+
+    Raises:
+        EngineError, ScenarioError: something is wrong with the order, before anything runs.
+    """
+    name, first, last = options.implementation, options.first, options.last
+    listed = versions_of(name)
+    names = list(listed)
+    begin, end = place_of(names, first, "--from", 0), place_of(names, last, "--to", len(names) - 1)
+    if begin > end:
+        raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
+    chosen = {version: listed[version] for version in names[begin : end + 1]}
+    folder = own_study.folder_of(options.into, name)
+    found = [gate.gate(options.budgets, one, ROOT / folder, None) for one in chosen.values()]
+    order = {"implementation": name, "versions": chosen}
+    (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
+    command = [sys.executable, "-m", "analysis", "versions", "--results", str(ROOT / folder)]
+    drawn = subprocess.run(command, check=False).returncode
+    return drawn or (gate.UNKNOWN if gate.UNKNOWN in found else 0)
+
+
+def versions_of(name: str) -> dict[str, str]:
+    """Return the versions of an implementation, each with the implementation that it is.
+
+    Raises:
+        EngineError: it lists none.
+    """
+    listed = implementations.versions()
+    if name not in listed:
+        found = f"{name} lists no versions" if name in implementations.known() else f"unknown implementation {name!r}"
+        raise EngineError(f"{found}; allowed: {choices(sorted(listed), name)}")
+    return listed[name]
+
+
+def place_of(names: list[str], version: str | None, option: str, default: int) -> int:
+    """Return the place of a version that an option names.
+
+    Raises:
+        EngineError: there is no such version.
+    """
+    if version is None:
+        return default
+    if version not in names:
+        raise EngineError(f"{option}: found {version!r}; allowed: {choices(names, version)}")
+    return names.index(version)

@@ -1,0 +1,1 @@
+"""Which implementations understand each other; see docs/interop.md."""
