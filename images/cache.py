@@ -83,8 +83,11 @@ class Store:
             working = entry.with_name(f".{digest}.building")
             remove(working)
             working.mkdir(parents=True)
+            mode = stat.S_IMODE(working.stat().st_mode)
+            working.chmod(0o700)  # other users of this host run nothing that a build marks set-user-ID
             try:
                 build(working)
+                working.chmod(mode)
                 _seal(working)
             except BaseException:
                 remove(working)
@@ -172,6 +175,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def without_privileges(folder: Path) -> None:
+    """Clear the set-user-ID and set-group-ID bits below a folder: a stranger's program must not run as its builder."""
+    for parent, _, files in os.walk(folder):
+        for path in (Path(parent, name) for name in files):
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+                path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
 def _seal(working: Path) -> None:

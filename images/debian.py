@@ -158,7 +158,7 @@ class Archive:
         (self._folder / "sources.list").write_text(source_lines(self.suite))
         failure = None
         try:
-            self._logged("update", what=f"Fetching the package lists of Debian {self.suite}")
+            self._apt_get("update", what=f"Fetching the package lists of Debian {self.suite}")
         except ImageError as error:
             # of several mirrors, one may lack the suite
             failure = error
@@ -167,10 +167,10 @@ class Archive:
 
     def offers(self, names: Sequence[str]) -> list[Package]:
         """Return every version of the packages with these names."""
-        known = set(self._ask("pkgnames").split())
+        known = set(self._apt_cache("pkgnames").split())
         names = sorted(known.intersection(names))
         found = []
-        for stanza in self._ask("show", "--all-versions", "--", *names).split("\n\n") if names else []:
+        for stanza in self._apt_cache("show", "--all-versions", "--", *names).split("\n\n") if names else []:
             fields = dict(re.findall(r"^(Package|Version|Size|SHA256): (.*)$", stanza, re.MULTILINE))
             if len(fields) == 4:
                 found.append(Package(fields["Package"], fields["Version"], fields["SHA256"], int(fields["Size"])))
@@ -178,7 +178,7 @@ class Archive:
 
     def names(self, prefix: str) -> list[str]:
         """Return the names of all packages that start with `prefix`."""
-        return self._ask("pkgnames", "--", prefix).split()
+        return self._apt_cache("pkgnames", "--", prefix).split()
 
     def closure(self, wanted: Sequence[str], patterns: Sequence[str] = ()) -> list[Package]:
         """Return packages and all their dependencies, sorted by name; ImageError if one is missing.
@@ -190,7 +190,7 @@ class Archive:
         # Pattern-Only: a name that no package has is not a regular expression for others
         command = ["install", "--simulate", "--option=APT::Install-Recommends=false"]
         command += ["--option=APT::Cmd::Pattern-Only=true", "--", *wanted, *patterns]
-        done = subprocess.run([*self._apt("apt-get"), *command], capture_output=True, text=True, check=False)
+        done = subprocess.run([*self._command("apt-get"), *command], capture_output=True, text=True, check=False)
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if line.startswith("E:")]
             raise ImageError(f"Debian {self.suite} cannot give what is asked for: {' '.join(errors) or done.stdout}")
@@ -201,18 +201,18 @@ class Archive:
     def download(self, packages: Sequence[Package], into: Path) -> None:
         """Fetch packages into the folder, under names that apt gives; it has checked them against the signed lists."""
         wanted = [f"{package.name}={package.version}" for package in packages]
-        self._logged("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
+        self._apt_get("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
 
-    def _logged(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
-        logged([*self._apt("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)
+    def _apt_get(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
+        logged([*self._command("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)
 
-    def _ask(self, *arguments: str) -> str:
-        done = subprocess.run([*self._apt("apt-cache"), *arguments], capture_output=True, text=True, check=False)
+    def _apt_cache(self, *arguments: str) -> str:
+        done = subprocess.run([*self._command("apt-cache"), *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ImageError(f"apt-cache {arguments[0]} failed: {done.stderr.strip() or done.returncode}")
         return done.stdout
 
-    def _apt(self, program: str) -> list[str]:
+    def _command(self, program: str) -> list[str]:
         options = {
             "Dir::State": f"{self._folder}/state",
             "Dir::State::status": f"{self._folder}/status",

@@ -70,8 +70,16 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
     def make(folder: Path) -> None:
         say(f"lab: installing {', '.join(requirements)} for Python {_PYTHON}")
         report = folder / "report.json"
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        command += ["--target", str(folder / "packages"), "--report", str(report), "--only-binary=:all:"]
+        # -P: no module of the working folder, which may be a stranger's
+        command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command += [
+            "--no-compile",
+            "--target",
+            str(folder / "packages"),
+            "--report",
+            str(report),
+            "--only-binary=:all:",
+        ]
         command += ["--python-version", _PYTHON, "--implementation", "cp"]
         command += [f"--platform={platform}" for platform in _PLATFORMS]
         done = subprocess.run([*command, "--", *requirements], capture_output=True, text=True, check=False)

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from images import build_root, index, locked, roots, walls
+from images import build_root, fetched, index, locked, roots, walls
 from images.build_root import BuildRoot
-from images.cache import Store, digest_of, file_digest, remove
+from images.cache import Store, digest_of, file_digest, remove, without_privileges
 from images.errors import ImageError
 from images.locked import Lock, requested
-from images.run import Say, logged
+from images.run import Say
 from scenarios import implementations, load
 from scenarios.errors import choices
 
 DESCRIPTION = "implementation.yaml"
 ROOT_LOCK, BUILD_LOCK = "root.lock", "build.lock"
 _OUT = ".out"
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
 def built(root: Path) -> list[str]:
@@ -61,14 +59,14 @@ def build(store: Store, say: Say, name: str) -> Path:
     description = implementations.known()[name]
     folders = _folders(name)
     log = store.root / "logs" / f"{name}.log"
-    wanted = [_with_digest(package, folders) for package in description["fetch"]]
+    wanted = [fetched.identified(package, folders) for package in description["fetch"]]
 
     for each in wanted:
         store.keep("fetched", digest_of(each))
 
     @cache
     def fetch() -> dict[str, Path]:
-        return _fetch(store, say, wanted, folders, log)
+        return fetched.fetch(store, say, wanted, folders, log)
 
     root = description.get("root", {})
     archive = roots.archive_of(name, root, folders)
@@ -76,8 +74,9 @@ def build(store: Store, say: Say, name: str) -> Path:
     files, digest = _files(store, say, name, folders, archive, wanted, fetch, inside, log)
     entry: dict[str, Any] = {"files": str(files), "digest": digest}
     if "suite" in root:
-        lock = _root_lock(name, root)
-        entry |= roots.from_debian(store, say, name, root, lock, files, digest, fetch, log)
+        base = roots.from_debian(store, say, name, root, _root_lock(name, root), log)
+        install = files / "install"
+        entry |= roots.installed(store, say, name, base, digest, files, fetch, log) if install.exists() else base
     elif root:
         if (files / "install").exists():
             raise ImageError(f"{name}: `install` is for a root from Debian; what it does belongs into the image")
@@ -133,95 +132,6 @@ def _home(name: str, field: str) -> Path:
     return next(folder for folder in _folders(name) if field in load.read(folder / DESCRIPTION).data)
 
 
-def _with_digest(wanted: dict[str, str], folders: Sequence[Path]) -> dict[str, str]:
-    """Return a fetched item as it goes into digests; a lock file's contents are part of it."""
-    if "lock" not in wanted:
-        return wanted
-    files = {name: file_digest(_own_file(name, folders)) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
-    return {**wanted, **files}
-
-
-def _own_file(name: str, folders: Sequence[Path]) -> Path:
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    raise ImageError(f"{folders[0] / name} does not exist, and {folders[0] / DESCRIPTION} fetches what it names")
-
-
-def _fetch(
-    store: Store, say: Say, wanted: Sequence[dict[str, str]], folders: Sequence[Path], log: Path
-) -> dict[str, Path]:
-    """Return unpacked packages by name; each is fetched by its registry's own client and checked."""
-    fetched = {}
-    for each in wanted:
-        if "lock" in each:
-
-            def make(folder: Path, each: dict[str, str] = each) -> None:
-                say(f"{folders[0].name}: fetching what {each['lock']} names")
-                _vendor(each["lock"], folders, folder, log)
-
-            fetched[_VENDORED[each["lock"]]] = store.ensure("fetched", digest_of(each), make) / "unpacked"
-            continue
-        label = f"{each['package']} {each['version']}"
-
-        def make_one(folder: Path, each: dict[str, str] = each, label: str = label) -> None:
-            say(f"{label}: fetching from {each['registry']}")
-            archive = _download(each, folder, log, f"Fetching {label}")
-            if file_digest(archive) != each["sha256"]:
-                raise ImageError(f"{label}: the file that {each['registry']} gave is not the one that was asked for")
-            _unpack(archive, folder / "unpacked")
-            archive.unlink()
-
-        fetched[each["package"]] = store.ensure("fetched", digest_of(each), make_one) / "unpacked"
-    return fetched
-
-
-_MANIFESTS = {"Cargo.lock": "Cargo.toml", "go.sum": "go.mod"}
-_VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
-
-
-def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
-    """Copy the sources of everything that a lock file names; the client checks them and runs none."""
-    work = into / "work"
-    # the whole folder: `go mod vendor` takes the packages that the sources import
-    shutil.copytree(_own_file(lock, folders).parent, work)
-    what = f"Fetching what {lock} of {folders[0].name} names"
-    if lock == "Cargo.lock":
-        logged(["cargo", "vendor", "--locked", "--quiet", str(into / "unpacked")], log, what, cwd=work)
-    else:
-        command = ["go", "mod", "vendor", "-o", str(into / "unpacked")]
-        logged(command, log, what, cwd=work, environment={"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"})
-    remove(work)
-
-
-def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Path:
-    into = folder / "archive"
-    into.mkdir()
-    if package["registry"] == "npm":
-        wanted = f"{package['package']}@{package['version']}"
-        command = ["npm", "pack", wanted, f"--pack-destination={into}", "--ignore-scripts", "--silent"]
-        logged(command, log, what, cwd=into)
-    else:
-        # with the digest in the requirement, pip takes that one of the version's many files
-        requirement = into / "requirement"
-        requirement.write_text(f"{package['package']}=={package['version']} --hash=sha256:{package['sha256']}\n")
-        options = ["--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check", f"--dest={into}"]
-        if "python" in package:
-            options += [f"--python-version={package['python']}", *(f"--platform={name}" for name in _PLATFORMS)]
-        logged([sys.executable, "-m", "pip", "download", *options, f"--requirement={requirement}"], log, what)
-        requirement.unlink()
-    [archive] = into.iterdir()
-    return archive.rename(folder / archive.name)
-
-
-def _unpack(archive: Path, into: Path) -> None:
-    if archive.suffix == ".whl":
-        shutil.unpack_archive(archive, into, format="zip")
-    else:
-        shutil.unpack_archive(archive, into, filter="data")
-    archive.parent.joinpath("archive").rmdir()
-
-
 def _files(
     store: Store,
     say: Say,
@@ -254,9 +164,9 @@ def _files(
             (files / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, files / path)
         if "build" in sources:
-            fetched = fetch()
+            seen = fetch()
             say(f"{name}: building")
-            _build(folder, fetched, inside, log, name, version)
+            _build(folder, seen, inside, log, name, version)
         if not os.access(files / "endpoint", os.X_OK):
             raise ImageError(f"{name} has no executable file `endpoint`, and its `build` makes none")
 
@@ -264,12 +174,16 @@ def _files(
 
 
 def _sources(folder: Path) -> dict[Path, Path]:
+    """Return the files of an implementation's folder. Raises ImageError for a link that leads out of the project."""
     found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    for path in found.values():
+        if not path.resolve().is_relative_to(implementations.IMPLEMENTATIONS.parents[1].resolve()):
+            raise ImageError(f"{path} is a link to {path.resolve()}; allowed: a file of the project")
     about = (DESCRIPTION, ROOT_LOCK, BUILD_LOCK)
     return {name: path for name, path in found.items() if str(name) not in about and "__pycache__" not in path.parts}
 
 
-def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path, name: str, version: str) -> None:
+def _build(folder: Path, seen: dict[str, Path], inside: BuildRoot, log: Path, name: str, version: str) -> None:
     """Run `build` inside the walls, in a copy of the folder; what it leaves in /build/out joins the files."""
     if walls.unconfined():
         raise ImageError(f"{name}: `build` of a program never runs without walls ({walls.UNCONFINED} is set)")
@@ -278,8 +192,11 @@ def _build(folder: Path, fetched: dict[str, Path], inside: BuildRoot, log: Path,
     (folder / "files").rename(work / _OUT)
     if not os.access(work / "build", os.X_OK):
         raise ImageError(f"Building {name}: the file `build` is not executable (chmod +x)")
-    see = {f"{walls.SEEN}/{package}": source for package, source in fetched.items()}
+    see = {f"{walls.SEEN}/{package}": source for package, source in seen.items()}
     environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"} | ({"VERSION": version} if version else {})
     inside.run([f"{walls.WORK}/build"], log, f"Building {name}", work=work, see=see, environment=environment)
+    if (work / _OUT).is_symlink():  # to any folder of this host
+        raise ImageError(f"Building {name}: `build` replaced its folder $OUT by a link")
+    without_privileges(work / _OUT)
     (work / _OUT).rename(folder / "files")
     remove(work)

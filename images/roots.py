@@ -7,20 +7,23 @@ Each is an entry of the store, shared by all programs that ask for the same root
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from images import container, locked
-from images.cache import Store, digest_of, file_digest
+from images import container, locked, walls
+from images.cache import Store, digest_of, file_digest, manifest_of, remove, without_privileges
 from images.errors import ImageError
 from images.locked import Lock
-from images.rootfs.build import install_debian
+from images.rootfs.build import EPOCH, install_debian
 from images.run import Say, logged
 
 CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
+IMPLEMENTATION, FETCHED = "/opt/implementation", "/opt/fetched"
+PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 
 
 def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Path | None:
@@ -87,46 +90,65 @@ def _save(image: str, archive: Path, log: Path) -> Path:
 
 
 def from_debian(
-    store: Store,
-    say: Say,
-    name: str,
-    wanted: dict[str, Any],
-    lock: Lock | None,
-    files: Path,
-    digest: str,
-    fetch: Callable[[], dict[str, Path]],
-    log: Path,
+    store: Store, say: Say, name: str, wanted: dict[str, Any], lock: Lock | None, log: Path
 ) -> dict[str, Any]:
-    """Return the index entry of a root with a Debian release; `install` among `files` runs inside it.
+    """Return the index entry of a root with a Debian release.
 
     Without a lock, it gets the packages that the mirror has when it is built.
     """
-    installs = (files / "install").exists()
-    inputs = {
-        "root": wanted,
-        "packages": lock.digest if lock else None,
-        "clean": file_digest(CLEAN),
-        "install": digest if installs else None,
-    }
+    inputs = {"root": wanted, "packages": lock.digest if lock else None, "clean": file_digest(CLEAN), "install": None}
 
     def make(folder: Path) -> None:
-        hooks = [str(CLEAN)]
-        if installs:
-            hooks = [
-                'mkdir -p "$1/opt/implementation" "$1/opt/fetched"',
-                f'cp -r "{files}/." "$1/opt/implementation"',
-                *(f"copy-in {source} /opt/fetched" for source in fetch().values()),
-                'chroot "$1" /opt/implementation/install',
-                'rm -r "$1/opt/implementation" "$1/opt/fetched"',
-                *hooks,
-            ]
         suite, packages = wanted["suite"], wanted["packages"]
         if lock is None:
             say(f"{name}: its root has no lock, so it differs with the day (`python -m images lock {name}` writes one)")
         chosen = lock or locked.resolve(store, suite, packages, complete=True)
         found = locked.fetch(store, say, chosen, f"root of {name}")
         say(f"{name}: installing Debian {suite} with {len(packages)} packages (1 minute)")
-        install_debian(folder, chosen, found, hooks, log, f"Building the root of {name}")
+        install_debian(folder, chosen, found, [str(CLEAN)], log, f"Building the root of {name}")
 
     entry = store.ensure("roots", digest_of(inputs), make)
     return {"root": str(entry / "root"), "root_digest": (entry / "tar.sha256").read_text().strip()}
+
+
+def installed(
+    store: Store,
+    say: Say,
+    name: str,
+    base: dict[str, Any],
+    digest: str,
+    files: Path,
+    fetch: Callable[[], dict[str, Path]],
+    log: Path,
+) -> dict[str, Any]:
+    """Return the index entry of a root with what `install` makes of root `base`, behind the walls of a build.
+
+    `files` are the program's, with that digest.
+    """
+    if walls.unconfined():
+        raise ImageError(f"{name}: `install` of a program never runs without walls ({walls.UNCONFINED} is set)")
+
+    def make(folder: Path) -> None:
+        say(f"{name}: installing into a copy of its root")
+        root = folder / "root"
+        logged(["cp", "--archive", "--", base["root"], str(root)], log, f"Copying the root of {name}")
+        see = {IMPLEMENTATION: files, **{f"{FETCHED}/{package}": path for package, path in fetch().items()}}
+        command = walls.changing(root, [f"{IMPLEMENTATION}/install"], see, {"FETCHED": FETCHED, "PATH": PATH})
+        logged(command, log, f"Installing {name}")
+        without_privileges(root)
+        for place in (IMPLEMENTATION, FETCHED):  # where these were mounted
+            path = root / place.strip("/")
+            if path.resolve().is_relative_to(root.resolve()):  # `install` may have put a link in place of /opt
+                remove(path)
+        _settle(root)
+
+    entry = store.ensure("roots", digest_of({"root": base["root_digest"], "install": digest}), make)
+    return {"root": str(entry / "root"), "root_digest": digest_of(manifest_of(entry / "root"))}
+
+
+def _settle(root: Path) -> None:
+    """Give what is newer than the root's other files their date, as mmdebstrap does: programs in the guest see it."""
+    for parent, folders, names in os.walk(root, topdown=False):
+        for path in (Path(parent, name) for name in (*names, *folders)):
+            if path.lstat().st_mtime > int(EPOCH):
+                os.utime(path, (int(EPOCH), int(EPOCH)), follow_symlinks=False)

@@ -27,6 +27,12 @@ def unconfined() -> bool:
     return os.environ.get(UNCONFINED) == "1"
 
 
+_WALLS = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
+_WALLS += ["--new-session"]  # away from the user's terminal, into which it could type
+# read-only: /proc/sys/kernel/core_pattern names a program that the host runs, and root's files there are root's inside
+_OWN = ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+
+
 def command(
     root: Path, words: Sequence[str], work: Path, see: Mapping[str, Path], environment: Mapping[str, str]
 ) -> list[str]:
@@ -39,12 +45,19 @@ def command(
     if unconfined():
         return _with_chroot(root, inside, work, see)
     # the same user inside, whoever builds
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
-    command += ["--ro-bind", str(root), "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
-    command += ["--bind", str(work), WORK, "--tmpfs", SEEN]
-    for place, path in see.items():
-        command += ["--ro-bind", str(path), place]
-    return [*command, *inside]
+    command = [*_WALLS, "--uid", "1000", "--gid", "1000", "--ro-bind", str(root), "/", *_OWN]
+    return [*command, "--bind", str(work), WORK, "--tmpfs", SEEN, *_seen(see), *inside]
+
+
+def changing(root: Path, words: Sequence[str], see: Mapping[str, Path], environment: Mapping[str, str]) -> list[str]:
+    """Return the command that runs `words` in `root`, which it can change: as its root user, without capabilities."""
+    variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
+    command = [*_WALLS, "--uid", "0", "--gid", "0", "--bind", str(root), "/", *_OWN, *_seen(see)]
+    return [*command, "--clearenv", *variables, "--chdir", "/", *words]
+
+
+def _seen(see: Mapping[str, Path]) -> list[str]:
+    return [word for place, path in see.items() for word in ("--ro-bind", str(path), place)]
 
 
 def _with_chroot(root: Path, inside: Sequence[str], work: Path, see: Mapping[str, Path]) -> list[str]:

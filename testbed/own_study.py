@@ -55,7 +55,7 @@ def _pipeline(snakefile: Path, name: str, folder: Path) -> list[str]:
     """Return the call of Snakemake, for the project's folder; its configuration `name` is the folder."""
     # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
     order = f"{name}= {json.dumps(str(folder), ensure_ascii=False)} "
-    return [sys.executable, "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
+    return [sys.executable, "-P", "-m", "snakemake", "--snakefile", str(snakefile), "--cores", "all", "--config", order]
 
 
 def carry_out(snakefile: Path, name: str, folder: Path) -> int:

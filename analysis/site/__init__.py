@@ -117,6 +117,7 @@ def _documentation(project: Path, out: Path) -> Part:
         shutil.copyfile(project / "mkdocs.yml", staged.parent / "mkdocs.yml")
         command = [
             sys.executable,
+            "-P",
             "-m",
             "mkdocs",
             "build",

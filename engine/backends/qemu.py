@@ -138,7 +138,8 @@ def _walls(*seen: Path) -> list[str]:
     if not _walled():
         return []
     words = [bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    words += ["--setenv", "PATH", "/usr/bin", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    words += ["--setenv", "PATH", "/usr/bin", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    words += ["--tmpfs", "/tmp"]  # noqa: S108
     words += ["--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"]
     for folder in seen[:-1]:
         words += ["--ro-bind", str(folder), str(folder)]
@@ -151,7 +152,8 @@ def _pack(base: Path, code: Path, programs: Mapping[str, Program], folder: Path,
         added = Path(name)
         shutil.copytree(code, added / "opt/testbed")
         for name, program in programs.items():
-            shutil.copytree(program.files, added / PROGRAMS[1:] / name / "files")
+            # a link of the program's is the guest's, not one into this host
+            shutil.copytree(program.files, added / PROGRAMS[1:] / name / "files", symlinks=True)
         (added / "results").mkdir()
         for part in ("pcap", "traces", "logs"):
             (added / "results" / part).mkdir()

@@ -236,7 +236,7 @@ def _columns_wall_s(cell: Cell, folder: Path) -> float:
 
 
 def _columns(cell: Cell, folder: Path) -> list[str]:
-    return [sys.executable, "-m", "analysis", "columns", str(run_folder(folder, cell, 1))]
+    return [sys.executable, "-P", "-m", "analysis", "columns", str(run_folder(folder, cell, 1))]
 
 
 def _two_guests_s(cell: Cell, folder: Path) -> float:

@@ -24,7 +24,7 @@ LATE_NS = 30_000_000_000
 NOT_SUPPORTED = 127
 FILE = "check.json"
 FORMAT = 1
-_ANALYSIS = [sys.executable, "-m", "analysis", "check", "--results"]
+_ANALYSIS = [sys.executable, "-P", "-m", "analysis", "check", "--results"]
 _SEED = 1
 _SCENARIO = """\
 experiment: check

@@ -41,5 +41,5 @@ def main(options: argparse.Namespace) -> int:
         own_study.write(study, {study / CASES.name: filled(CASES, [name], 1)})
         if own_study.carry_out(SNAKEFILE, STUDY, folder):
             return 2
-    command = [sys.executable, "-m", "analysis", "conformance", *(str(ROOT / folder) for folder in folders)]
+    command = [sys.executable, "-P", "-m", "analysis", "conformance", *(str(ROOT / folder) for folder in folders)]
     return subprocess.run(command, check=False).returncode

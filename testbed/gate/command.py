@@ -71,7 +71,7 @@ def _check_writable(history: Path) -> None:
         raise EngineError(f"--history: {history} cannot be written: {error.strerror}") from None
 
 
-_ANALYSIS = [sys.executable, "-m", "analysis", "gate"]
+_ANALYSIS = [sys.executable, "-P", "-m", "analysis", "gate"]
 
 
 def _asked(file: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
     found = [gate.gate(options.budgets, one, ROOT / folder, None) for one in chosen.values()]
     order = {"implementation": name, "versions": chosen}
     (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
-    command = [sys.executable, "-m", "analysis", "versions", "--results", str(ROOT / folder)]
+    command = [sys.executable, "-P", "-m", "analysis", "versions", "--results", str(ROOT / folder)]
     drawn = subprocess.run(command, check=False).returncode
     return drawn or (gate.UNKNOWN if gate.UNKNOWN in found else 0)
 

@@ -196,7 +196,7 @@ def test_an_archive_is_recorded_or_pinned(tmp_path: Path, described: Callable[[s
     assert "left out are 1 devices or pipes, such as dev/null" in said
     assert [path.name for path in (tmp_path / "store" / index["files"]).iterdir()] == ["endpoint"]
 
-    described(f"{{archive: {home}/image.tar, sha256: {digest}}}")
+    described(f"{{archive: image.tar, sha256: {digest}}}")
     assert _build(tmp_path) == (index, "")
 
     described(f"{{archive: image.tar, sha256: {'a' * 64}}}")
@@ -217,7 +217,7 @@ def test_an_archive_is_recorded_or_pinned(tmp_path: Path, described: Callable[[s
         ("{}", "root: found none; allowed: one of suite, archive, tag"),
         ("{suite: trixie, tag: x}", "root: found suite and tag; allowed: one of suite, archive, tag"),
         ("trixie", "root: found 'trixie'; allowed: fields below it"),
-        ("{archive: x, sha256: abc}", "root.sha256: found 'abc'; allowed: SHA-256 of the archive"),
+        ("{archive: x, sha256: abc}", "root.sha256: found 'abc'; allowed: a SHA-256 in hexadecimal"),
     ],
 )
 def test_a_root_is_of_one_kind(described: Callable[[str], Path], root: str, sentence: str) -> None:

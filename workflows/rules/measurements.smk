@@ -14,4 +14,4 @@ rule measurements:
         "{results}/logs/measurements/{experiment}.tsv"
     shell:
         "python -m analysis measure {input.claims[0]:q} "
-        "--runs {wildcards.results}/runs --kunit {wildcards.results}/kunit.json --out {wildcards.results}/experiments > {log:q} 2>&1 || failed {log:q}"
+        "--runs {wildcards.results:q}/runs --kunit {wildcards.results:q}/kunit.json --out {wildcards.results:q}/experiments > {log:q} 2>&1 || failed {log:q}"

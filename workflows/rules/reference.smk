@@ -10,4 +10,4 @@ rule:
     params:
         reference=REFERENCE,
     shell:
-        "python -m analysis diff --results $(dirname $(dirname {input:q})) --reference {params.reference} 2>&1 | tee {log:q}"
+        "python -m analysis diff --results $(dirname $(dirname {input:q})) --reference {params.reference:q} 2>&1 | tee {log:q}"

@@ -23,11 +23,11 @@ rule report:
         reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],
         beside=[f"--beside={name}={place}" for name, place in config["beside"].items()],
     shell:
-        "python -m analysis report --draw {params.experiments} --newer-than {input.figures:q} --processes {threads} "
-        "{params.reference} {params.beside:q} --results {wildcards.results} --out {wildcards.results}/report > {log:q} 2>&1 || failed {log:q}"
+        "python -m analysis report --draw {params.experiments:q} --newer-than {input.figures:q} --processes {threads} "
+        "{params.reference:q} {params.beside:q} --results {wildcards.results:q} --out {wildcards.results:q}/report > {log:q} 2>&1 || failed {log:q}"
 
 
 onsuccess:
     for results in folders_of_results():
-        shell("python -m analysis summary --results {results} --since {STARTED} --cores {workflow.cores}")
+        shell("python -m analysis summary --results {results:q} --since {STARTED} --cores {workflow.cores}")
     refuse_failed_runs()

@@ -27,7 +27,7 @@ rule runs:
         folders=run_folders,
         backend=config["backend"],
     shell:
-        "testbed run {input.scenario:q} --size {params.size} {params.runs:q} --backend {params.backend} "
+        "testbed run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "
         "--keep-since {input.columns:q} --into {wildcards.results:q}/runs > {log:q} 2>&1 "
         "|| {{ test $? = 1 && grep ': failed: ' {log:q} >&2; }} "
         "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "

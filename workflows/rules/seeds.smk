@@ -11,4 +11,4 @@ rule:
         seeds=Path(seeds_file(config["size"])).name,
     shell:
         "python -m analysis seeds --results $(dirname $(dirname {input:q})) "
-        "--out $(dirname $(dirname {input:q}))/{params.seeds} 2>&1 | tee {log:q}"
+        "--out $(dirname $(dirname {input:q}))/{params.seeds:q} 2>&1 | tee {log:q}"

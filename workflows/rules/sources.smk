@@ -25,7 +25,7 @@ STAGES = {
 def sources():
     """Return the digests of this checkout's code, and where the cache lists its images."""
     stages = [f"{stage}={module}" for stage, module in STAGES.items()]
-    return json.loads(shell("python -m engine.sources {config[backend]} {stages:q}", read=True))
+    return json.loads(shell("python -m engine.sources {config[backend]:q} {stages:q}", read=True))
 
 
 def note(name, text):

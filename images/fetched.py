@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""What `fetch` of an implementation.yaml names: packages of registries, fetched by the host's clients and run by none.
+
+The clients have the network and the user's rights, and the folder that they work for may be a stranger's. So they get
+names that the schema has matched (scenarios/names.py), and of a folder with a lock file only what they need: no file
+that configures them, nothing that a link leads to.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from images.cache import Store, digest_of, file_digest, remove
+from images.errors import ImageError
+from images.run import Say, logged
+
+_MANIFESTS = {"Cargo.lock": "Cargo.toml", "go.sum": "go.mod"}
+_VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_CONFIGURES = shutil.ignore_patterns(".*", "rust-toolchain*", "go.work*")
+"""Files by which cargo, rustup and go would run a program of the folder, or take sources from elsewhere."""
+_ONLY_FROM_PROXY = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOVCS": "*:off"}
+_OUTSIDE = re.compile(r"=>\s*[\"`]?((?:/|\.\.|[^\s\"`]*/\.\./)[^\s\"`]*)")
+_CRATES = ("registry+https://", "sparse+https://")
+
+
+def identified(wanted: dict[str, str], folders: Sequence[Path]) -> dict[str, str]:
+    """Return an item of `fetch` as it goes into digests: the contents of a lock file are part of it."""
+    if "lock" not in wanted:
+        return wanted
+    files = {name: file_digest(_own_file(name, folders)) for name in (wanted["lock"], _MANIFESTS[wanted["lock"]])}
+    return {**wanted, **files}
+
+
+def fetch(
+    store: Store, say: Say, wanted: Sequence[dict[str, str]], folders: Sequence[Path], log: Path
+) -> dict[str, Path]:
+    """Return the folder of each unpacked package by its name, or by `cargo` and `go`. `wanted` are `identified`.
+
+    Raises ImageError when a client fails, or gives another file than the one with the digest that was asked for.
+    """
+    found = {}
+    for each in wanted:
+        name = _VENDORED[each["lock"]] if "lock" in each else each["package"]
+
+        def make(folder: Path, each: dict[str, str] = each) -> None:
+            if "lock" in each:
+                say(f"{folders[0].name}: fetching what {each['lock']} names")
+                _vendor(each["lock"], folders, folder, log)
+            else:
+                _take(say, each, folder, log)
+
+        found[name] = store.ensure("fetched", digest_of(each), make) / "unpacked"
+    return found
+
+
+def _own_file(name: str, folders: Sequence[Path]) -> Path:
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    raise ImageError(f"{folders[0] / name} does not exist, and {folders[0]}/implementation.yaml fetches what it names")
+
+
+def _vendor(lock: str, folders: Sequence[Path], into: Path, log: Path) -> None:
+    """Copy the sources of everything that a lock file names; the client checks them and runs none."""
+    own = _own_file(lock, folders)
+    _check(own)
+    work = into / "work"
+    # the whole folder: `go mod vendor` takes the packages that the sources import
+    shutil.copytree(own.parent, work, symlinks=True, ignore=_CONFIGURES)
+    what = f"Fetching what {lock} of {folders[0].name} names"
+    if lock == "Cargo.lock":
+        logged(["cargo", "vendor", "--locked", "--quiet", "--", str(into / "unpacked")], log, what, cwd=work)
+    else:
+        command = ["go", "mod", "vendor", "-o", str(into / "unpacked")]
+        logged(command, log, what, cwd=work, environment=_ONLY_FROM_PROXY)
+    remove(work)
+
+
+def _check(lock: Path) -> None:
+    """Raise ImageError for sources that do not come from a registry, such as a folder of this host."""
+    if lock.name == "go.sum":
+        manifest = lock.with_name(_MANIFESTS[lock.name])
+        if outside := _OUTSIDE.search(manifest.read_text()):
+            raise ImageError(f"{manifest}: replace: found {outside[1]}; allowed: a module, or a folder below this one")
+        return
+    try:
+        sources = [one.get("source", _CRATES[0]) for one in tomllib.loads(lock.read_text()).get("package", [])]
+    except (tomllib.TOMLDecodeError, AttributeError) as error:
+        raise ImageError(f"{lock} is not what cargo writes: {error}") from None
+    for source in sources:
+        if not str(source).startswith(_CRATES):
+            raise ImageError(f"{lock}: source: found {source!r}; allowed: a registry, which has its crates' digests")
+
+
+def _take(say: Say, package: dict[str, str], folder: Path, log: Path) -> None:
+    label = f"{package['package']} {package['version']}"
+    say(f"{label}: fetching from {package['registry']}")
+    archive = _download(package, folder, log, f"Fetching {label}")
+    if file_digest(archive) != package["sha256"]:
+        raise ImageError(f"{label}: the file that {package['registry']} gave is not the one that was asked for")
+    _unpack(archive, folder / "unpacked")
+    archive.unlink()
+
+
+def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Path:
+    into = folder / "archive"
+    into.mkdir()
+    if package["registry"] == "npm":
+        wanted = f"{package['package']}@{package['version']}"
+        command = ["npm", "pack", f"--pack-destination={into}", "--ignore-scripts", "--silent", "--", wanted]
+        logged(command, log, what, cwd=into)
+    else:
+        # with the digest in the requirement, pip takes that one of the version's many files
+        requirement = into / "requirement"
+        requirement.write_text(f"{package['package']}=={package['version']} --hash=sha256:{package['sha256']}\n")
+        options = ["--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check", f"--dest={into}"]
+        if "python" in package:
+            options += [f"--python-version={package['python']}", *(f"--platform={name}" for name in _PLATFORMS)]
+        command = [sys.executable, "-P", "-m", "pip", "download", *options, f"--requirement={requirement}"]
+        logged(command, log, what)
+        requirement.unlink()
+    [archive] = into.iterdir()
+    return archive.rename(folder / archive.name)
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    if archive.suffix == ".whl":
+        shutil.unpack_archive(archive, into, format="zip")
+    else:
+        shutil.unpack_archive(archive, into, filter="data")
+    archive.parent.joinpath("archive").rmdir()
