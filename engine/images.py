@@ -1,5 +1,6 @@
 """Finds what boots: what ``python -m images`` built from the sources of this checkout (images/index.py)."""
 
+import contextlib
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ from typing import Any
 from engine.errors import EngineError
 from images import guest_code as code
 from images import index
-from images.cache import MANIFEST, Store, default_root, file_digest, project_root
+from images.cache import MANIFEST, Store, default_root, difference, file_digest, project_root
 from images.errors import ImageError
 
 PROJECT = project_root()
@@ -42,26 +43,26 @@ class Program:
 
 @cache
 def program(name: str) -> Program:
-    """Return the program of an implementation.
+    """Return the program of an implementation, after comparing it and its root with what was built.
 
     Raises:
-        EngineError: it has not been built from its current sources.
+        EngineError: it has not been built from its current sources, or has changed since.
     """
-    entry = _listed(name, f"python -m images {name}")
+    command = f"python -m images {name}"
+    entry = _listed(name, command)
     try:
-        root = entry.get("root")
+        root = default_root() / entry["root"] if "root" in entry else None
         files = default_root() / entry["files"]
-        environment = entry.get("environment", {})
-        return Program(files, default_root() / root if root else None, environment, _without_paths(entry))
-    except (KeyError, TypeError) as error:
-        raise _not_written(name, f"python -m images {name}", error) from None
+        for folder in (files, *([root] if root else [])):
+            _check_unchanged(name, command, folder)
+        return Program(files, root, entry.get("environment", {}), _without_paths(entry))
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise _not_written(name, command, error) from None
 
 
 @cache
 def load(name: str = index.BOOT) -> Images:
-    """Return one of `images.index.KINDS` of this checkout, after comparing the small images with what was built.
-
-    Only ``python -m images`` compares the thousands of files of the root file system.
+    """Return one of `images.index.KINDS` of this checkout, after comparing it with what was built.
 
     Raises:
         EngineError: they have not been built from the current sources, or have changed since.
@@ -83,7 +84,8 @@ def load(name: str = index.BOOT) -> Images:
         )
         for file in (images.kernel, *images.modules.values(), *images.tools.iterdir()):
             if file.is_file() and file.name != MANIFEST:
-                _check_unchanged(file)
+                _check_file(name, command, file)
+        _check_unchanged(name, command, images.rootfs)
         return images
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise _not_written(name, command, error) from None
@@ -94,10 +96,15 @@ def stock() -> dict[str, dict[str, Any]]:
     """Return what the qemu backend boots: its parts by name, each with its `path` and what is known of it.
 
     Raises:
-        EngineError: it has not been built from the current sources.
+        EngineError: it has not been built from the current sources, or has changed since.
     """
-    parts = _listed(index.STOCK, "python -m images.stock")
-    return {name: {**part, "path": default_root() / part["path"]} for name, part in parts.items()}
+    command = "python -m images.stock"
+    parts = {
+        name: {**part, "path": default_root() / part["path"]} for name, part in _listed(index.STOCK, command).items()
+    }
+    for part in parts.values():
+        _check_unchanged(index.STOCK, command, part["path"])
+    return parts
 
 
 def guest_code(rootfs: Path, digest: str) -> Path:
@@ -139,10 +146,24 @@ def _not_written(name: str, command: str, error: Exception) -> EngineError:
     return EngineError(f"{index_of(name)} is not what `{command}` writes ({error}): run it again")
 
 
-def _check_unchanged(file: Path) -> None:
+def _check_file(name: str, command: str, file: Path) -> None:
+    """Compare one file of an entry, which is small."""
     built = json.loads((file.parent / MANIFEST).read_text())[file.name].split()[0]
     if file_digest(file) != built:
-        raise EngineError(f"{file} has changed since it was built: `make images` builds it again")
+        raise _changed(name, command, f"{file} has changed")
+
+
+def _check_unchanged(name: str, command: str, path: Path) -> None:
+    """Compare the whole entry that holds `path`."""
+    if damaged := difference(default_root(), path):
+        raise _changed(name, command, damaged)
+
+
+def _changed(name: str, command: str, what: str) -> EngineError:
+    """Return the error about what changed, which is due again: nothing lists it any more."""
+    with contextlib.suppress(OSError):
+        index_of(name).unlink()
+    return EngineError(f"{what} since it was built: `{command}` builds it again")
 
 
 def _without_paths(entry: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from images import stamps
 from images.errors import ImageError
 
 MANIFEST = "manifest.json"
@@ -94,6 +95,7 @@ class Store:
                 raise
             remove(entry)
             working.rename(entry)
+            stamps.note(self.root, entry, stamps.of(entry))
             _sync(entry.parent)
         return entry
 
@@ -108,12 +110,13 @@ class Store:
             if entry not in keep:
                 with self._locked(entry.parent.name, entry.name):
                     remove(entry)
+                    stamps.forget(self.root, entry)
                 self._say(f"{entry.parent.name}/{entry.name[:12]}: removed")
 
     def _intact(self, entry: Path) -> bool:
         if not entry.exists():
             return False
-        damaged = first_difference(entry)
+        damaged = _compared(self.root, entry, stamps.of(entry))
         if damaged is not None:
             self._say(f"{entry.parent.name}/{entry.name[:12]} is damaged ({damaged}): building it again")
         return damaged is None
@@ -165,6 +168,26 @@ def first_difference(entry: Path) -> str | None:
         if expected[name] != actual[name]:
             return f"{name} has changed"
     return None
+
+
+def difference(root: Path, path: Path) -> str | None:
+    """Return which file of the entry that holds `path`, in the store at `root`, is not as built; None if all are.
+
+    All bytes are compared only when the entry's stamp is not the one that it had when they were. Raises OSError if
+    there is no such entry, ValueError if `path` lies outside of the store.
+    """
+    entry = root.joinpath(*path.relative_to(root).parts[:2])
+    stamp = stamps.of(entry)
+    damaged = None if stamp == stamps.noted(root, entry) else _compared(root, entry, stamp)
+    return f"{entry}: {damaged}" if damaged else None
+
+
+def _compared(root: Path, entry: Path, stamp: str) -> str | None:
+    """Compare all bytes of an entry, whose stamp was taken before, and keep that if nothing is wrong."""
+    damaged = first_difference(entry)
+    if damaged is None:
+        stamps.note(root, entry, stamp)
+    return damaged
 
 
 def remove(path: Path) -> None:

@@ -26,6 +26,8 @@ FOLDER = "images"
 KEY_DIGITS = 16
 ENTRIES = "entries"
 """Field of an index: the store's entries that building it asked for, as `<kind>/<digest>`."""
+_SUM = "sum"
+"""Field of an index: the digest of the others."""
 
 _CHECKOUTS = "checkouts"
 _VERSION = "@"  # as in scenarios.implementations, which the doctor cannot import
@@ -55,8 +57,13 @@ def path(root: Path, name: str) -> Path:
 
 
 def read(index: Path) -> dict[str, Any]:
-    """Return what an index lists, including its field `ENTRIES`. Raises OSError or ValueError if it cannot be read."""
+    """Return what an index lists, including its field `ENTRIES`.
+
+    Raises OSError or ValueError if it cannot be read or has changed since it was written.
+    """
     listed: dict[str, Any] = json.loads(index.read_text())
+    if not isinstance(listed, dict) or listed.pop(_SUM, None) != digest_of(listed):
+        raise ValueError("its digest is another")
     return listed
 
 
@@ -67,7 +74,8 @@ def write(store: Store, index: Path, about: dict[str, Any]) -> Path:
     """
     index.parent.mkdir(parents=True, exist_ok=True)
     entries = sorted(str(entry) for entry in store.asked_for)
-    text = json.dumps(_relative({**about, ENTRIES: entries}, f"{store.root}/"), indent=2) + "\n"
+    listed = _relative({**about, ENTRIES: entries}, f"{store.root}/")
+    text = json.dumps({**listed, _SUM: digest_of(listed)}, indent=2) + "\n"
     if not index.exists() or index.read_text() != text:
         draft = index.with_name(f".{index.name}.{os.getpid()}")
         draft.write_text(text)

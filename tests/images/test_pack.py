@@ -50,7 +50,7 @@ def test_a_pack_holds_what_was_asked_for_and_comes_back_as_it_was(tmp_path: Path
     assert pack.unpack(other, _quiet, tmp_path / "pack").programs == ["libutp"]
     here = other.path("rootfs", DIGEST)
     assert sorted(path.relative_to(other.root).as_posix() for path in other.root.glob("*/*")) == sorted(
-        [f"locks/rootfs-{DIGEST}", ROOT]
+        [f"locks/rootfs-{DIGEST}", f"stamps/rootfs-{DIGEST}", ROOT]
     )
     assert manifest_of(here) == manifest_of(there)
     assert first_difference(here) is None

@@ -18,7 +18,7 @@ from engine import images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import index
-from images.cache import default_root
+from images.cache import Store, default_root
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
@@ -244,34 +244,43 @@ def cache() -> Path:
 
 @pytest.fixture
 def own_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache whose files may be damaged: the images of the project, with the kernel copied."""
-    own = tmp_path / "cache"
-    own.mkdir()
+    """A cache whose files may be damaged: the images of the project, with a root file system that has no programs."""
     built = images.load()
     listing = images.index_of(index.BOOT)
-    entries = json.loads(listing.read_text())
+    entries = index.read(listing)
+    store = Store(tmp_path / "cache", lambda _: None)
+
+    def add(kind: str, make: Callable[[Path], None]) -> Path:
+        return store.ensure(kind, "0" * 64, make)
+
+    def copied(source: Path) -> Callable[[Path], None]:
+        def make(folder: Path) -> None:
+            shutil.copytree(source, folder, ignore=shutil.ignore_patterns("tree"), dirs_exist_ok=True)
+
+        return make
+
+    def empty_root(folder: Path) -> None:
+        for place in ("bin", "lib", "lib64", "sbin", "etc", "var", "dev", "proc", "sys", "run", "tmp", "opt"):
+            source = built.rootfs / place
+            (folder / "root" / place).parent.mkdir(exist_ok=True)
+            if source.is_symlink():
+                (folder / "root" / place).symlink_to(source.readlink())
+            else:
+                (folder / "root" / place).mkdir()
+
     for name, module in built.modules.items():
         entries[f"module:{name}"]["path"] = str(module)
-    for name, path in (("kernel", built.kernel.parent), ("tools", built.tools)):
-        shutil.copytree(path, own / name, ignore=shutil.ignore_patterns("tree"))
-        entries[name]["path"] = str(own / name / "linux" if name == "kernel" else own / name)
-    entries["rootfs"]["path"] = str(own / "rootfs")
-    (own / "rootfs").mkdir()
-    for place in ("bin", "lib", "lib64", "sbin", "etc", "var", "dev", "proc", "sys", "run", "tmp", "opt"):
-        source = built.rootfs / place
-        if source.is_symlink():
-            (own / "rootfs" / place).symlink_to(source.readlink())
-        else:
-            (own / "rootfs" / place).mkdir()
-    (own / "images").mkdir()
-    (own / "images" / listing.name).write_text(json.dumps(entries))
-    monkeypatch.setenv("TESTBED_CACHE", str(own))
-    return own
+    entries["kernel"]["path"] = str(add("kernels", copied(built.kernel.parent)) / "linux")
+    entries["tools"]["path"] = str(add("tools", copied(built.tools)))
+    entries["rootfs"]["path"] = str(add("rootfs", empty_root) / "root")
+    index.write(store, store.root / index.FOLDER / listing.name, entries)
+    monkeypatch.setenv("TESTBED_CACHE", str(store.root))
+    return store.root
 
 
-@pytest.mark.parametrize("file", ["kernel/linux", "tools/init"])
+@pytest.mark.parametrize("file", ["kernels/*/linux", "tools/*/init"])
 def test_a_damaged_image_is_refused(scenario: Path, tmp_path: Path, own_cache: Path, file: str) -> None:
-    damaged = own_cache / file
+    [damaged] = own_cache.glob(file)
     with damaged.open("r+b") as stream:
         stream.seek(damaged.stat().st_size // 2)
         stream.write(b"damage")
@@ -281,10 +290,10 @@ def test_a_damaged_image_is_refused(scenario: Path, tmp_path: Path, own_cache: P
 
 
 def test_a_root_file_system_without_its_programs(scenario: Path, tmp_path: Path, cache: Path, own_cache: Path) -> None:
+    """A build that went wrong, since what is lost later is missed."""
     status, messages = Run(scenario, tmp_path).end()
     assert status == 1
-    assert f"{own_cache}/rootfs has no Python that runs" in messages
-    # it has lost them since the project's code was compiled
+    assert f"{own_cache}/rootfs/{'0' * 64}/root has no Python that runs" in messages
     shutil.copytree(cache / "code", own_cache / "code", dirs_exist_ok=True)
     status, messages = Run(scenario, tmp_path).end()
     assert status == 1

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Stamps of a store's entries: whether a file may have changed since all bytes were compared, without reading them.
+
+A stamp covers inode, mode, size and both times of each file and folder. The kernel sets the time of the last change of
+an inode (ctime), so nobody but root can write a file and keep its stamp. What rots on the disk below the file system
+keeps it, too: `make images` reads all bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+_FOLDER = "stamps"
+
+
+def of(entry: Path) -> str:
+    """Return the stamp of an entry as it is now."""
+    found = []
+    folders = [str(entry)]
+    while folders:
+        with os.scandir(folders.pop()) as listed:
+            for one in listed:
+                about = one.stat(follow_symlinks=False)
+                found.append((about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
+                if one.is_dir(follow_symlinks=False):
+                    folders.append(one.path)
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+
+
+def noted(root: Path, entry: Path) -> str:
+    """Return the stamp that an entry of the store at `root` had when it was whole; empty if there is none."""
+    try:
+        return _file(root, entry).read_text()
+    except OSError:
+        return ""
+
+
+def note(root: Path, entry: Path, stamp: str) -> None:
+    """Keep the stamp of an entry that is whole. A store that cannot be written has none: each process compares anew."""
+    file = _file(root, entry)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(exist_ok=True)
+        draft.write_text(stamp)
+        draft.rename(file)
+
+
+def forget(root: Path, entry: Path) -> None:
+    """Remove the stamp of an entry that is removed."""
+    _file(root, entry).unlink(missing_ok=True)
+
+
+def _file(root: Path, entry: Path) -> Path:
+    return root / _FOLDER / f"{entry.parent.name}-{entry.name}"
