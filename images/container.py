@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from images import tars
 from images.cache import remove
 from images.errors import ImageError
+from images.tars import Budget
 
 PLATFORM = ("linux", "amd64")
 _LONGEST_DESCRIPTION_BYTES = 16 << 20
@@ -48,12 +50,13 @@ def unpack(archive: Path, root: Path) -> Image:
     Contents, modes and times are the image's. Owners are not: all belongs to, and can be read by, who unpacks. Devices
     and pipes are left out; a guest has its own.
 
-    Raises ImageError if this is not such an archive, it is damaged, or a member of it would land outside `root`.
+    Raises ImageError if this is not such an archive, it is damaged, too large, or a member would land outside `root`.
     """
     root.mkdir()
     root = Path(os.path.realpath(root))
+    budget = Budget()
     try:
-        with tarfile.open(archive) as tar:
+        with _opened(archive, root.parent, budget) as tar:
             description, layers = _described(tar)
             config = json.loads(description)
             if (config["os"], config["architecture"]) != PLATFORM:
@@ -61,8 +64,8 @@ def unpack(archive: Path, root: Path) -> Image:
             times: dict[str, float] = {}
             left_out: list[str] = []
             for name, digest in zip(layers, config["rootfs"]["diff_ids"], strict=True):
-                with _layer(tar, name, digest, root.parent) as layer:
-                    left_out += _apply(layer, root, times)
+                with _layer(tar, name, digest, root.parent, budget) as layer:
+                    left_out += _apply(layer, root, times, budget)
             _set_times(root, times)
             variables = config.get("config", {}).get("Env") or []
             environment = dict(variable.split("=", 1) for variable in variables)
@@ -122,15 +125,31 @@ def _open(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 @contextmanager
-def _layer(tar: tarfile.TarFile, name: str, digest: str, scratch: Path) -> Iterator[tarfile.TarFile]:
+def _opened(archive: Path, scratch: Path, budget: Budget) -> Iterator[tarfile.TarFile]:
+    """Open the archive itself, which may be compressed, too."""
+    with archive.open("rb") as stream:
+        plain = _plain(stream)
+        if plain is stream:
+            with tars.opened(stream) as tar:
+                yield tar
+            return
+        with tempfile.TemporaryFile(dir=scratch) as copy:
+            budget.copy(plain, copy)
+            copy.seek(0)
+            with tars.opened(copy) as tar:
+                yield tar
+
+
+@contextmanager
+def _layer(tar: tarfile.TarFile, name: str, digest: str, scratch: Path, budget: Budget) -> Iterator[tarfile.TarFile]:
     """Open a layer if it is the one that the configuration names; `digest` is that of its uncompressed form."""
     with tempfile.TemporaryFile(dir=scratch) as plain:
-        shutil.copyfileobj(_plain(_open(tar, name)), plain)
+        budget.copy(_plain(_open(tar, name)), plain)
         plain.seek(0)
         if f"sha256:{hashlib.file_digest(plain, 'sha256').hexdigest()}" != digest:
             raise ImageError(f"the layer {name} is damaged")
         plain.seek(0)
-        with tarfile.open(fileobj=plain, mode="r:") as layer:
+        with tars.opened(plain) as layer:
             yield layer
 
 
@@ -148,9 +167,9 @@ def _plain(stream: IO[bytes]) -> Any:
     return stream
 
 
-def _apply(layer: tarfile.TarFile, root: Path, times: dict[str, float]) -> list[str]:
+def _apply(layer: tarfile.TarFile, root: Path, times: dict[str, float], budget: Budget) -> list[str]:
     """Apply one layer to `root` and add its folders' times to `times`. Return the names of what was left out."""
-    members = [member for member in layer if PurePosixPath(member.name).parts]
+    members = [member for member in budget.members(layer) if PurePosixPath(member.name).parts]
     # a whiteout hides files of lower layers, wherever it stands in its own layer
     for member in members:
         if _is_whiteout(member):

@@ -12,12 +12,15 @@ import re
 import shutil
 import sys
 import tomllib
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from images import tars
 from images.cache import Store, digest_of, file_digest, remove
 from images.errors import ImageError
 from images.run import Say, logged
+from images.tars import Budget
 
 _MANIFESTS = {"Cargo.lock": "Cargo.toml", "go.sum": "go.mod"}
 _VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
@@ -130,8 +133,13 @@ def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Pa
 
 
 def _unpack(archive: Path, into: Path) -> None:
+    """Unpack a wheel of PyPI or an archive of npm."""
+    budget = Budget()
     if archive.suffix == ".whl":
-        shutil.unpack_archive(archive, into, format="zip")
+        with zipfile.ZipFile(archive) as wheel:
+            budget.take(sum(member.file_size for member in wheel.infolist()), len(wheel.infolist()))
+            wheel.extractall(into)
     else:
-        shutil.unpack_archive(archive, into, filter="data")
+        with archive.open("rb") as stream, tars.opened(stream, compressed=True) as tar:
+            tar.extractall(into, members=budget.members(tar), filter="data")
     archive.parent.joinpath("archive").rmdir()

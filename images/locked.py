@@ -24,6 +24,8 @@ from scenarios.names import KINDS
 COMPLETE = ("?essential", "?priority(required)", "apt")
 """Packages of every root that boots or is entered by chroot, as apt patterns."""
 
+_LONGEST_BYTES = 16 << 20
+
 
 @dataclass(frozen=True)
 class Lock:
@@ -98,13 +100,20 @@ def read_any(path: Path, name: str) -> Lock:
     """Read a lock, whatever packages it names."""
     remedy = _writes(name)
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(_text(path))
         packages = [Package(**package) for package in data["packages"]]
         return Lock(data["suite"], data["wanted"], data["written"], packages, name)
     except FileNotFoundError:
         raise ImageError(f"{path} does not exist: {remedy}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ImageError(f"{path} is not a lock ({error}): {remedy}") from None
+
+
+def _text(path: Path) -> str:
+    """Read a lock, which may be a stranger's: a link to a device would have no end."""
+    if path.exists() and not (path.is_file() and path.stat().st_size <= _LONGEST_BYTES):
+        raise ValueError(f"it is no file of at most {_LONGEST_BYTES >> 20} MiB")
+    return path.read_text()
 
 
 def resolve(store: Store, suite: str, wanted: Sequence[str], *, complete: bool, name: str = "") -> Lock:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from images import tars
 from images.cache import MANIFEST, Store, file_digest, first_difference, project_root, remove
 from images.errors import ImageError
 from images.run import Say
@@ -85,8 +86,8 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
     store.root.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=store.root, prefix=".unpacking-"))
     try:
-        with tarfile.open(file, "r:gz") as archive:
-            members = iter(archive)
+        with file.open("rb") as stream, tars.opened(stream, compressed=True) as archive:
+            members = tars.Budget().members(archive)
             about = _about(archive, next(members, None))
             _extract(archive, members, about.entries, place)
         for entry in about.entries:

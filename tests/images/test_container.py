@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from images import container, programs
+from images import container, programs, tars
 from images.cache import Store
 from images.errors import ImageError
 from scenarios import implementations
@@ -161,6 +161,37 @@ def test_what_is_no_image_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert "'index.json' not found" in refused()
     (tmp_path / "image.tar").write_bytes(b"no archive")
     assert refused() == "it, or a layer of it, is no tar archive"
+
+
+def _long_name(name: str) -> tuple[tarfile.TarInfo, bytes]:
+    return entry(name, b"x" * (2 << 20), kind=tarfile.XHDTYPE)
+
+
+@pytest.mark.parametrize(
+    ("entries", "most_bytes", "most_members", "sentence"),
+    [
+        ([entry("file", bytes(1 << 20))], 1 << 20, 10, "unpacked it takes more than is allowed: 0 GiB"),
+        ([entry(f"file{number}") for number in range(10)], 1 << 20, 9, "in 9 files and folders"),
+        ([_long_name("x")], 1 << 30, 9, "found a name or header of 2097152 bytes; allowed: 1048576"),
+    ],
+)
+@pytest.mark.parametrize("outside", [bytes, gzip.compress])
+def test_a_small_archive_takes_neither_disk_nor_memory(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    entries: list[tuple[tarfile.TarInfo, bytes]],
+    most_bytes: int,
+    most_members: int,
+    sentence: str,
+    outside: Callable[[bytes], bytes],
+) -> None:
+    monkeypatch.setattr(tars, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(tars, "MOST_MEMBERS", most_members)
+    layer = tar(*entries)
+    docker(tmp_path / "image.tar", configuration([layer]), [gzip.compress(layer)])
+    (tmp_path / "image.tar").write_bytes(outside((tmp_path / "image.tar").read_bytes()))
+    with pytest.raises(ImageError, match=sentence):
+        container.unpack(tmp_path / "image.tar", tmp_path / "root")
 
 
 @pytest.fixture

@@ -215,6 +215,12 @@ def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
         locked.read(tmp_path / "lock", SUITE, [], NAME)
 
 
+def test_a_lock_without_an_end_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("/dev/zero")
+    with pytest.raises(ImageError, match=r"lock is not a lock \(it is no file of at most 16 MiB\)"):
+        locked.read(tmp_path / "lock", SUITE, [], NAME)
+
+
 def test_a_lock_of_other_packages_is_refused(tmp_path: Path) -> None:
     package = Package("aa", "1", "0" * 64, 1)
     locked.Lock(SUITE, ["aa", "bb"], "2026-11-22", [package], NAME).write(tmp_path / "lock")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from images import pack
+from images import pack, tars
 from images.cache import MANIFEST, Store, first_difference, manifest_of
 from images.errors import ImageError
 from tests.images.saved import Entry, entry, folder, symlink
@@ -120,6 +120,15 @@ def test_what_does_not_belong_there_is_refused_and_nothing_is_left(
         pack.unpack(store, _quiet, tmp_path / "pack")
     assert [path.name for path in (tmp_path / "below").rglob("*")] == ["store"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["below", "pack"]
+
+
+def test_a_small_pack_takes_not_the_whole_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tars, "MOST_BYTES", 1 << 20)
+    _write(tmp_path / "pack", entry(f"{NAME}/file", bytes(1 << 20)), manifest={"file": "0"})
+    store = Store(tmp_path / "store", _quiet)
+    with pytest.raises(ImageError, match="pack: unpacked it takes more than is allowed"):
+        pack.unpack(store, _quiet, tmp_path / "pack")
+    assert list(store.root.iterdir()) == []
 
 
 def _cut(whole: bytes) -> bytes:
