@@ -9,6 +9,7 @@ from analysis.documents import Fields, read_json
 
 FORMAT: Final = 2
 NS: Final = 1_000_000_000
+OTHER: Final = "other"  # an implementation that belongs to no known family
 PAYLOAD_BYTES: Final = 1448  # of a full packet, after the headers of IP and TCP with timestamps
 PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
 
@@ -27,6 +28,8 @@ class Flow:
     backward: bool  # whether its data goes from the d side to the s side
     receiver_implementation: str | None = None  # where it is not the sender's
     ends: dict[str, str] = field(default_factory=dict)  # its hosts, by the tap of each
+    family: str = OTHER  # what its sender's implementation.yaml says
+    transport: str = "tcp"  # tcp, utp or udp
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def load(folder: Path) -> Settings:
         buffer_pkts=bottleneck.get("buffer_pkts", int),
         forward_s=delay.get("forward_ns", int) / NS,
         backward_s=delay.get("backward_ns", int) / NS,
-        flows=tuple(map(_flow, document.children("flows"))),
+        flows=tuple(_flow(flow, document) for flow in document.children("flows")),
         both_sides=(document.maybe("network", dict) or {}).get("everyone", False),
         rate_steps=_rate_steps(document, "bottleneck"),
         changes_s=tuple(sorted(event.get("at_ns", int) / NS for event in document.children("events"))),
@@ -116,10 +119,12 @@ def _rate_steps(document: Fields, bottleneck: str) -> tuple[tuple[float, int], .
     )
 
 
-def _flow(flow: Fields) -> Flow:
+def _flow(flow: Fields, document: Fields) -> Flow:
+    sender = flow.get("implementation", str)
+    about = (document.maybe("implementations", dict) or {}).get(sender, {})
     return Flow(
         name=flow.get("name", str),
-        implementation=flow.get("implementation", str),
+        implementation=sender,
         start_s=flow.get("start_ns", int) / NS,
         bytes=flow.maybe("bytes", int),
         params=flow.maybe("params", dict) or {},
@@ -128,6 +133,8 @@ def _flow(flow: Fields) -> Flow:
         backward=flow.get("direction", str) == "backward",
         receiver_implementation=flow.maybe("receiver_implementation", str),
         ends={"sender": flow.maybe("from", str) or "", "receiver": flow.maybe("to", str) or ""},
+        family=about.get("family", OTHER),
+        transport=about.get("transport", "tcp"),
     )
 
 

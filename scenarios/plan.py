@@ -14,6 +14,7 @@ from scenarios.resolve import expand
 class PlannedCell(TypedDict):
     """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built.
 
+    `speeds` are those of its programs, in virtual seconds per second; one without a speed has the smallest of any.
     `capacity_bps` is the bottleneck's at the start, `sample_s` the time between two looks at each flow.
     """
 
@@ -28,6 +29,7 @@ class PlannedCell(TypedDict):
     scenario: str
     implementations: list[str]
     programs: list[str]
+    speeds: dict[str, float]
     traces: list[str]
 
 
@@ -38,7 +40,8 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
     """
     planned, problems = list[PlannedCell](), list[Problem]()
     owners: dict[str, Path] = {}
-    programs = {name for name, one in implementations.known().items() if one["kind"] == "program"}
+    programs = {name: about for name, about in implementations.known().items() if about["kind"] == "program"}
+    slowest = min((about["speed"] for about in programs.values() if "speed" in about), default=1.0)
     for scenario in scenarios:
         try:
             cells = expand(scenario, size)
@@ -65,7 +68,8 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "sample_s": cell.settings["sample_ns"] / 1e9,
                     "scenario": str(scenario),
                     "implementations": sorted(used),
-                    "programs": sorted(used & programs),
+                    "programs": sorted(used & programs.keys()),
+                    "speeds": {name: programs[name].get("speed", slowest) for name in sorted(used & programs.keys())},
                     "traces": sorted(str(scenario.parent / trace) for trace in traces),
                 }
             )

@@ -168,7 +168,9 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
         case "required":
             for name in schema["required"]:
                 if name not in value:
-                    yield document.problem((*path, name), "missing", _meaning(schema["properties"][name]))
+                    yield document.problem(
+                        (*path, name), "missing", _meaning(schema.get("properties", {}).get(name, {}))
+                    )
         case "enum":
             yield document.problem(path, found, choices([str(value) for value in schema["enum"]], value))
         case "type":

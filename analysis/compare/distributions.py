@@ -26,7 +26,7 @@ CAPTION: Final = (
 
 def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     """Give the Vega-Lite specification of a figure that is `width` pixels wide; `runs` are those of each client."""
-    lines = _lines(list(runs))
+    lines = _lines(runs)
     plots = [
         (quantity, phase, rows)
         for phase in PHASES
@@ -40,12 +40,12 @@ def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     return style.specification({"concat": drawn, "columns": across, "spacing": {"row": 22, "column": style.GAP}})
 
 
-def _lines(clients: list[str]) -> list[dict[str, Any]]:
+def _lines(runs: dict[str, list[Run]]) -> list[dict[str, Any]]:
     """Give each client s (its name), c (a colour of its protocol) and d (a stroke, where others have that colour)."""
     lines: list[dict[str, Any]] = []
     seen: Counter[str] = Counter()
-    for client in clients:
-        protocol = roles.protocol(client)
+    for client, seeds in runs.items():
+        protocol = roles.protocol(seeds[0].flow(CLIENT))
         colour = roles.colour(protocol, seen[protocol])
         used = sum(line["c"] == colour for line in lines)
         lines.append({"s": client, "c": colour, "d": min(used, len(plot.STROKES) - 1)})

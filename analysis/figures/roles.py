@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analysis.documents import Fields
-from analysis.settings import Flow
+from analysis.settings import OTHER, Flow
 
 LEDBAT: Final = "LEDBAT"
 TCP: Final = "TCP"
@@ -31,21 +31,8 @@ COLOURS: Final[dict[str, tuple[str, ...]]] = {
 }
 PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
 
-# Which protocol an implementation speaks, by its name; the first that fits. uTP's is LEDBAT.
-_PROTOCOLS: Final = (
-    (r"tcp-ledbatpp", "LEDBAT++"),
-    (r"tcp-\w*ledbat", LEDBAT),
-    (r"tcp-lp", "TCP-LP"),
-    (r"tcp-vegas", "Vegas"),
-    (r"tcp-nice", "TCP Nice"),
-    (r"udp-", "constant rate"),
-    (r"dns$", "DNS"),
-    (r"quic-", "QUIC"),
-    (r"tcp-|(web|video)$|.*-tcp$", TCP),
-    (r"", LEDBAT),
-)
-UTP: Final = "uTP"  # what the lines of an implementation are called that speaks uTP without LEDBAT, in LEDBAT's colours
-_WITHOUT_LEDBAT: Final = r"(anacrolix|librqbit)-utp|utp-js"
+# Families without a colour of their own have that of their transport, and its name.
+_TRANSPORTS: Final = {"tcp": (TCP, TCP), "utp": (LEDBAT, "uTP"), "udp": ("constant rate", "UDP")}
 
 
 @dataclass(frozen=True)
@@ -56,14 +43,16 @@ class Role:
     colour: str
 
 
-def protocol(implementation: str) -> str:
-    """Give the protocol that an implementation speaks."""
-    return next(name for pattern, name in _PROTOCOLS if re.match(pattern, implementation))
+def protocol(flow: Flow) -> str:
+    """Give the protocol whose colour a flow has: that of its family or, if that has none, of its transport."""
+    return flow.family if flow.family in COLOURS else _TRANSPORTS[flow.transport][0]
 
 
-def name(implementation: str) -> str:
-    """Give what a line of an implementation is called: its protocol, or uTP where that has another control."""
-    return UTP if re.match(_WITHOUT_LEDBAT, implementation) else protocol(implementation)
+def name(flow: Flow) -> str:
+    """Give what the line of a flow is called: its family or its transport; where the family is unknown, itself."""
+    if flow.family == OTHER:
+        return flow.implementation
+    return flow.family if flow.family in COLOURS else _TRANSPORTS[flow.transport][1]
 
 
 def colour(protocol: str, place: int = 0) -> str:
@@ -77,7 +66,7 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
 
     Flows of one protocol and direction are told apart by their names, or by their numbers where names end with one.
     """
-    kinds = {flow.name: (name(flow.implementation), flow.backward) for flow in flows}
+    kinds = {flow.name: (name(flow), flow.backward) for flow in flows}
     several, same = Counter(kinds.values()), Counter(called for called, _ in kinds.values())
     seen: Counter[str] = Counter()
     roles = {}
@@ -88,7 +77,7 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
         if several[called, backward] > 1:
             number = re.search(r"\d+$", flow.name)
             label += f" {number[0]}" if number else f", {flow.name}"
-        spoken = protocol(flow.implementation)
+        spoken = protocol(flow)
         roles[flow.name] = Role(label, colour(spoken, seen[spoken]))
         seen[spoken] += 1
     return roles

@@ -7,7 +7,7 @@ comparison can be judged as well.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -30,6 +30,8 @@ UNDECIDED: Final = "undecided"
 DERIVED: Final = "derived"
 OTHER: Final = "other"  # where no well known controller behaves so
 OWN: Final = Path(__file__).with_name("templates")
+
+Truth = dict[str, tuple[str, str]]  # kind, and the controller that a sender is like, by its family or implementation
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,8 @@ class Told:
 
 def write(results: Path, truth: Path, processes: int) -> str:
     """Write kinds.json and index.html into the folder of a `testbed kinds`; returns what there is to print."""
-    known = {
-        implementation: (kind_, like)
-        for kind_, likes in read_yaml(truth).data.items()
-        for like, implementations in likes.items()
-        for implementation in implementations
-    }
+    document = read_yaml(truth)
+    known = _by_name(document.get("families", dict)), _by_name(document.get("implementations", dict))
     folders = sorted((results / "runs").glob("*/*/*/seed-*"))
     # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
@@ -72,26 +70,33 @@ def write(results: Path, truth: Path, processes: int) -> str:
         "judged": [one for one in told if not one.derived],
         DERIVED: [one for one in told if one.derived],
     }
-    document = {
+    judged = {
         "format": FORMAT,
         "matrices": {name: summary(part) for name, part in parts.items()},
         "failed": failed,
         "flows": [asdict(one) for one in told],
     }
-    write_text(results / "kinds.json", json.dumps(document, indent=1) + "\n")
+    write_text(results / "kinds.json", json.dumps(judged, indent=1) + "\n")
     write_shared(results)
-    render(pages(OWN, TEMPLATES), "kinds.html", results / "index.html", document | {"kinds": columns()})
+    render(pages(OWN, TEMPLATES), "kinds.html", results / "index.html", judged | {"kinds": columns()})
     return "\n".join(_lines(parts, failed))
 
 
-def _tell(folder: Path, results: Path, known: dict[str, tuple[str, str]]) -> list[Told]:
+def _by_name(kinds: Mapping[str, Mapping[str, list[str]]]) -> Truth:
+    """Give, by each name that is listed, the kind and the controller below which it stands."""
+    return {name: (kind_, like) for kind_, likes in kinds.items() for like, names in likes.items() for name in names}
+
+
+def _tell(folder: Path, results: Path, known: tuple[Truth, Truth]) -> list[Told]:
     run = Run(folder)
+    families, implementations = known
     derived = DERIVED in run.settings.experiment
     told = []
     for flow in run.settings.flows:
-        if flow.implementation not in known:
+        is_so = implementations.get(flow.implementation) or families.get(flow.family)
+        if is_so is None:
             continue
-        is_one = derived, flow.implementation, str(folder.relative_to(results)), flow.name, *known[flow.implementation]
+        is_one = derived, flow.implementation, str(folder.relative_to(results)), flow.name, *is_so
         try:
             found = kind.judge(run.flight(flow.name))
         except NotMeasuredError as error:

@@ -155,6 +155,10 @@ def write(root: Path, made: Made) -> Path:
             }
             for index, name in enumerate(made.flows, 1)
         ],
+        "implementations": {
+            f"tcp-{name}": {"family": "LEDBAT" if "ledbat" in name else "Reno", "transport": "tcp"}
+            for name in made.flows
+        },
         "network": {"queues": {"bottleneck": {"destinations": "10.1.0.0/16"}}},
         "events": [],
         "duration_ns": round(made.duration * NS),

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.claims import registry
 from analysis.documents import Fields
 from analysis.figures import roles
 from analysis.figures.draw import draw as draw_figures
@@ -133,9 +134,9 @@ def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:
 def test_what_the_studies_figures_name_exists() -> None:
     """Marks and values name claims with a number, roles are those of the palette: drawing is too late to find out."""
     for file in sorted((Path(__file__).parents[2] / "workflows/studies").glob("*/*.claims.yaml")):
-        data = yaml.safe_load(file.read_text())
-        claims = {claim["id"]: claim for claim in data["claims"]}
-        figure = data["figure"]
+        experiment = registry.load(file)
+        claims = {claim.data["id"].rpartition("/")[2]: claim.data for claim in experiment.claims}
+        figure = experiment.figure
         for mark in figure.get("marks", []):
             if "claim" in mark:
                 assert claims[mark["claim"]]["unit"] == "s", file

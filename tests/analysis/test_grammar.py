@@ -17,6 +17,7 @@ from analysis.figures import plot, roles, style, svg
 from analysis.figures.bands import band
 from analysis.series import Series
 from analysis.settings import Flow
+from scenarios import implementations
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
@@ -145,7 +146,10 @@ def test_the_documentation_has_this_palette() -> None:
 
 
 def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = False) -> Flow:
-    return Flow(name, implementation, start_s, None, {}, 0, 5001, backward)
+    """A flow as run.json has it of an implementation that this checkout knows."""
+    about = implementations.known()[implementation]
+    settings = Flow(name, implementation, start_s, None, {}, 0, 5001, backward)
+    return replace(settings, family=about["family"], transport=about["transport"])
 
 
 def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_beside_it() -> None:
@@ -185,16 +189,18 @@ def test_late_comers_have_the_colours_that_follow() -> None:
     ],
 )
 def test_the_protocol_of_an_implementation(implementation: str, protocol: str) -> None:
-    assert roles.protocol(implementation) == protocol
+    assert roles.protocol(flow("client", implementation)) == protocol
+
+
+def test_an_implementation_of_no_known_family_is_called_by_its_own_name() -> None:
+    mine = replace(flow("client", "tcp-reno"), implementation="tcp-mine", family="other")
+    assert roles.of_flows([mine]) == {"client": roles.Role("tcp-mine", T[0])}
 
 
 def test_who_brings_another_control_is_not_called_ledbat() -> None:
-    titles = {
-        file.parent.name: str(yaml.safe_load(file.read_text())["title"])
-        for file in ROOT.glob("images/implementations/*/implementation.yaml")
-    }
+    titles = {name: about["title"] for name, about in implementations.known().items()}
     without = {name for name, title in titles.items() if title.startswith("uTP without LEDBAT")}
-    assert without == {name for name in titles if roles.name(name) == "uTP"}
+    assert without == {name for name in titles if roles.name(flow("client", name)) == "uTP"}
     found = roles.of_flows([flow("client", "libutp"), flow("rival", "librqbit-utp", 1)])
     assert found == {"client": roles.Role("LEDBAT", L[0]), "rival": roles.Role("uTP", L[1])}
 

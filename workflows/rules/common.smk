@@ -126,7 +126,7 @@ def run_folders(wildcards):
 
 def minutes(wildcards, attempt):
     """Return how long a job may take on a cluster: ten times the expected time, and more with each attempt."""
-    expected_s = sum(weights_of_runs(wildcards).values()) / speeds()["virtual_s_per_s"]["kernel"]
+    expected_s = sum(weights_of_runs(wildcards).values()) / speeds()["kernel"]
     return attempt * (10 + int(10 * expected_s / 60))
 
 

@@ -79,21 +79,13 @@ def speeds():
     return yaml.load(Path("workflows/speeds.yaml").read_text(), Loader=yaml.CSafeLoader)
 
 
-@functools.cache
-def speed(program):
-    """Return the speed with flows of a program: measured, or that of what it extends, or else the smallest."""
-    line = [Path(file).parent.name for file in descriptions(program)]
-    known = speeds()["virtual_s_per_s"]
-    return next((known[name] for name in line if name in known), min(known.values()))
-
-
 def weight(cell):
     """Return the virtual seconds of one kernel flow at 10 Mbit/s that take as long to simulate as a run of a cell.
 
     Packets are what takes time, those of programs more, and looks at the flows.
     """
-    kernel = speeds()["virtual_s_per_s"]["kernel"]
-    packets = cell["capacity_bps"] / 10e6 * (1 + sum(kernel / speed(name) for name in cell["programs"]))
+    programs = sum(speeds()["kernel"] / speed for speed in cell["speeds"].values())
+    packets = cell["capacity_bps"] / 10e6 * (1 + programs)
     looks = (cell["flows"] - 1) / cell["sample_s"]
     return cell["virtual_s"] * (packets + speeds()["look"] * looks)
 
