@@ -126,7 +126,7 @@ def _download(package: dict[str, str], folder: Path, log: Path, what: str) -> Pa
         if "python" in package:
             options += [f"--python-version={package['python']}", *(f"--platform={name}" for name in _PLATFORMS)]
         command = [sys.executable, "-P", "-m", "pip", "download", *options, f"--requirement={requirement}"]
-        logged(command, log, what)
+        logged(command, log, what, cwd=into)
         requirement.unlink()
     [archive] = into.iterdir()
     return archive.rename(folder / archive.name)

@@ -82,7 +82,9 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
         ]
         command += ["--python-version", _PYTHON, "--implementation", "cp"]
         command += [f"--platform={platform}" for platform in _PLATFORMS]
-        done = subprocess.run([*command, "--", *requirements], capture_output=True, text=True, check=False)
+        # in another folder: pip takes a name such as `one.zip` for a file of the working folder, and runs its setup.py
+        words = [*command, "--", *requirements]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
             raise ImageError(f"pip has no wheels of {', '.join(requirements)}: {' '.join(said) or done.stderr.strip()}")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from images import fetched, roots, walls
+from images import fetched, lab, roots, walls
 from images.cache import Store
 from images.errors import ImageError
 from tests.images.building import build_root
@@ -207,6 +207,17 @@ def test_sources_come_from_a_registry(tmp_path: Path, folder: Path) -> None:
         (folder / "go.mod").write_text(f"module mine\n\nreplace example.org/x => {outside}\n")
         with pytest.raises(ImageError, match=r"go.mod: replace: found \S*other; allowed: a module, or a folder below"):
             vendored(tmp_path, folder, "go.sum")
+
+
+def test_a_script_names_no_file_beside_it_as_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dependencies = ["mine.zip"]` ran the setup.py in that file on the host."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "setup.py").write_text(f"open('{tmp_path}/ran', 'w')\n")
+    shutil.make_archive(str(tmp_path / "mine"), "zip", tmp_path, "mine")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ImageError, match=r"pip has no wheels of mine\.zip"):
+        lab.with_python(Store(tmp_path / "store", lambda _: None), print, ["mine.zip"])
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("words", [["observe", "nothing.pcap"], ["exec", "--pip", "flask", "true.py"]])
