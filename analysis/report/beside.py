@@ -1,7 +1,6 @@
 """Results that are shown beside those at hand: the reference set, and what others sent from their machines."""
 
 import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any, Final
 from analysis.errors import BadInputError
 from analysis.report.words import said
 from analysis.verdicts.spread import spread
+from scenarios import archives
+from scenarios.archives import ArchiveError
 
 REFERENCE: Final = "full run"
 
@@ -97,9 +98,10 @@ def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(file.read_text(encoding="utf-8"))
         return
     try:
-        with zipfile.ZipFile(place) as crate:
-            names = [one for one in crate.namelist() if Path(one).match("experiments/*/verdicts.json")]
-            for one in sorted(names):
-                yield json.loads(crate.read(one))
-    except (OSError, zipfile.BadZipFile) as error:
-        raise BadInputError(f"{place}: neither a folder nor a .zip of results: {error}") from None
+        names = [
+            one.filename for one in archives.members(place) if Path(one.filename).match("experiments/*/verdicts.json")
+        ]
+        for name in sorted(names):
+            yield archives.parse_json(archives.read_member(place, name), f"{place}: {name}")
+    except ArchiveError as error:
+        raise BadInputError(f"{error}; allowed: a folder or a .zip of results") from None
