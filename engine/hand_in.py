@@ -2,13 +2,20 @@
 
 The zip holds `order.json` (how the script was called and what it ran on, with the digests of all other files), the
 folder below `input/`, what it read from standard input, and below `results/` what it printed and wrote.
+
+Whoever verifies it has to know what ran: the command is an interpreter and a file of the folder, and is shown.
 """
 
 import json
 import os
+import shlex
 import shutil
+import signal
 import tempfile
+import threading
 import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,20 +23,27 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from engine import exec_script
+from engine import exec_script, provenance
 from engine.errors import EngineError
 from engine.exec_script import Order
 from engine.guest.timeline import BOOT_NS
+from engine.repetition import Repetition, differences
 from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
-from engine.verify import Outcome, differences
-from images.cache import tree_digest
+from images.cache import digest_of, file_digest, tree_digest
+from scenarios import archives
+from scenarios.archives import ArchiveError
 from scenarios.errors import field_name
 from scenarios.names import KINDS
 
 ORDER = "order.json"
 _INPUT, _RESULTS, _STDIN = "input", "results", "stdin"
 _MOST_INPUT_BYTES = 100 << 20
-_MOST_BYTES = 4 << 30
+_LIMIT_S = 3600
+"""Of virtual time, where the one who hands in sets no other."""
+_MOST_WALL_S = 7200.0
+"""For verifying."""
+_INTERPRETERS = ("python3", "bash")
+_MODULES = {".py", ".pyc", ".so"}
 _LEFT_OUT = {"__pycache__", "results"}
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 _TRUE_OR_FALSE = {"type": "boolean"}
@@ -42,13 +56,13 @@ def _named(kind: str) -> dict[str, str]:
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "words": {**_TEXTS, "minItems": 1},
+        "words": {**_TEXTS, "minItems": 2, "maxItems": 1000},
         "beside": _TEXT,
-        "seed": {"type": "integer"},
+        "seed": {"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1},
         "deb": {"type": "array", "items": _named("debian package")},
         "pip": {"type": "array", "items": _named("python release")},
         "keep_all": _TRUE_OR_FALSE,
-        "limit_s": {"type": ["integer", "null"], "minimum": 1},
+        "limit_s": {"type": "integer", "minimum": 1, "maximum": 1 << 31},
         "memory_mib": {"type": "integer", "minimum": MEMORY_MIB, "maximum": MOST_MEMORY_MIB},
         "together": _TRUE_OR_FALSE,
         "exit_status": {"type": "integer"},
@@ -56,9 +70,7 @@ _SCHEMA: dict[str, Any] = {
         "digests": {"type": "object", "additionalProperties": _TEXT},
     },
 }
-_LATER: dict[str, Any] = {"limit_s": None, "memory_mib": MEMORY_MIB}
-"""Fields that the first hand-ins lack, and what these mean by that."""
-_SCHEMA["required"] = [name for name in _SCHEMA["properties"] if name not in _LATER]
+_SCHEMA["required"] = list(_SCHEMA["properties"])
 
 
 def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
@@ -67,11 +79,13 @@ def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
     Names that begin with a dot, links, empty folders, and folders named `results` or `__pycache__` are left out of the
     copy, so a script that needs them fails here and not where it is verified.
 
+    Without a limit of virtual time, the script is interrupted after `_LIMIT_S`.
+
     Raises:
-        EngineError: `file` exists or is not to be a zip, the script lies outside the working folder, or the folder is
-            too large; and as `exec_script.run`.
+        EngineError: `file` exists or is not to be a zip, the script lies outside the working folder, the command runs
+            no file of it, or the folder is too large; and as `exec_script.run`.
     """
-    if file.suffix != ".zip" or file.exists():
+    if file.suffix != ".zip" or os.path.lexists(file):
         raise EngineError(f"{file}: exists or does not end with .zip; allowed: a new file NAME.zip")
     if not order.beside.is_relative_to(order.folder):
         raise EngineError(f"{order.beside} lies outside of {order.folder}; call --hand-in in the script's folder")
@@ -79,17 +93,19 @@ def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
         copy = Path(place, _INPUT)
         _copy(order.folder, copy)
         _settle(copy)
-        moved = replace(order, folder=copy, beside=copy / order.beside.relative_to(order.folder))
+        script_of(order.words, copy)
+        beside = copy / order.beside.relative_to(order.folder)
+        moved = replace(order, folder=copy, beside=beside, limit_s=order.limit_s or _LIMIT_S)
         summary = exec_script.run(moved, into)
         _pack(moved, copy, into, summary, file)
     return summary
 
 
-def verify(file: Path) -> Outcome:
-    """Run a handed-in script again and compare every byte of its results, and its exit status.
+def verify(file: Path) -> Iterator[str | Repetition]:
+    """Say what was handed in, then run it again and compare every byte of its results, and its exit status.
 
     Raises:
-        EngineError: the zip is damaged, or the script cannot be run.
+        EngineError: the zip is damaged, its command runs no file of its folder, or the script cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
         folder = Path(place, "handed-in")
@@ -108,26 +124,86 @@ def verify(file: Path) -> Outcome:
             stdin=(folder / _STDIN).read_bytes(),
             together=said["together"],
         )
-        again = exec_script.run(order, Path(place, "again"), echo=False)
+        yield from _told(file, order, said)
+        with _ended_after(_MOST_WALL_S):
+            again = exec_script.run(order, Path(place, "again"), echo=False)
         before = _below(_RESULTS, said["digests"])
         after = {**again["digests"], "exit status": str(again["exit_status"])}
         before["exit status"] = str(said["exit_status"])
-        return Outcome(
-            run=file.name,
+        yield Repetition(
+            name=file.name,
             files=len(again["digests"]),
-            different=sorted(name for name in {*before, *after} if before.get(name) != after.get(name)),
+            different=differences(before, after),
             made_with_another=differences(said["provenance"], again["provenance"]),
             kind="files",
         )
 
 
 def is_hand_in(file: Path) -> bool:
-    """Tell it from an archive of runs."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return ORDER in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    """Tell it from an archive of runs.
+
+    Raises:
+        EngineError: it is a zip file that exceeds a bound.
+    """
+    if not archives.is_zip(file):
         return False
+    try:
+        return any(member.filename == ORDER for member in archives.members(file))
+    except ArchiveError as error:
+        raise EngineError(str(error)) from None
+
+
+def script_of(words: Sequence[str], folder: Path) -> Path:
+    """Return the file below the folder that a command runs.
+
+    Raises:
+        EngineError: it is neither `python3 FILE`, `bash FILE` nor `python3 -m MODULE` with a file or module of the
+            folder.
+    """
+    match words:
+        case ["python3", "-m", str(name), *_] if name.isidentifier():
+            # as Python looks for it; of several it would take one that is not shown
+            known = [
+                path for path in folder.glob(f"{name}*") if path.name.partition(".")[0] == name and _is_module(path)
+            ]
+            scripts = [path / "__main__.py" if path.is_dir() else path for path in known] if len(known) == 1 else []
+        case [str(program), str(name), *_] if program in _INTERPRETERS and not name.startswith(("-", "/")):
+            scripts = [folder / name] if ".." not in Path(name).parts else []
+        case _:
+            scripts = []
+    if not (scripts and scripts[0].is_file()):
+        allowed = "python3 or bash and a file of the folder, or python3 -m and a module of it"
+        raise EngineError(f"the command is {shlex.join(words)!r}; allowed in a hand-in: {allowed}")
+    return scripts[0].relative_to(folder)
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.suffix in _MODULES
+
+
+def _told(file: Path, order: Order, said: dict[str, Any]) -> Iterator[str]:
+    """Say what runs, and what the hand-in says of what it ran with."""
+    script = script_of(order.words, order.folder)
+    limits = f"{order.limit_s} s of virtual time at most, {order.memory_mib} MiB"
+    yield f"{file.name}: {shlex.join(order.words)}; seed {order.seed}, {limits}"
+    folder = tree_digest(order.folder)
+    yield f"{script}: {file_digest(order.folder / script)}; its folder, {len(folder)} files: {digest_of(folder)}"
+    if order.stdin:
+        yield f"standard input: {len(order.stdin)} bytes"
+    if order.deb or order.pip:
+        yield f"with {', '.join((*order.deb, *order.pip))}"
+    yield from (f"made with {part}: {provenance.told(value)}" for part, value in said["provenance"].items())
+
+
+@contextmanager
+def _ended_after(limit_s: float) -> Iterator[None]:
+    """Let what happens inside be terminated like any command if it takes longer."""
+    timer = threading.Timer(limit_s, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _copy(folder: Path, into: Path) -> None:
@@ -175,6 +251,7 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
     members[_STDIN] = copy.parent / _STDIN
     digests = {f"{_INPUT}/{name}": digest for name, digest in tree_digest(copy).items()}
     digests |= {f"{_RESULTS}/{name}": digest for name, digest in summary["digests"].items()}
+    digests[_STDIN] = file_digest(members[_STDIN])
     with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ORDER, json.dumps({**said, "digests": digests}, indent=1) + "\n")
         for name, path in members.items():
@@ -182,34 +259,34 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
 
 
 def _unpack(file: Path, folder: Path) -> None:
-    with zipfile.ZipFile(file) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-            raise EngineError(f"{file}: unpacked it takes more than {_MOST_BYTES >> 30} GiB")
-        try:
-            for member in (one for one in archive.infolist() if not one.is_dir()):
-                Path(archive.extract(member, folder)).chmod(0o600 | member.external_attr >> 16 & 0o100)
-        # RuntimeError: it is encrypted, or compressed in a way that Python does not know
-        except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-            raise EngineError(f"{file}: is damaged ({error})") from None
+    folder.mkdir()
+    try:
+        archives.unpack(file, folder)
+    except ArchiveError as error:
+        raise EngineError(str(error)) from None
     (folder / _INPUT).mkdir(exist_ok=True)
     _settle(folder / _INPUT)
 
 
 def _read(file: Path, folder: Path) -> dict[str, Any]:
     try:
-        said: dict[str, Any] = json.loads((folder / ORDER).read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise EngineError(f"{file}: {ORDER} is damaged ({error})") from None
+        said: dict[str, Any] = archives.read_json(folder / ORDER, f"{file}: {ORDER}")
+    except ArchiveError as error:
+        raise EngineError(str(error)) from None
     wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
     if wrong:
         raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {_said_of(wrong)}")
     if not (folder / _INPUT / said["beside"]).resolve().is_relative_to((folder / _INPUT).resolve()):
         raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
-    there = {name: digest for name, digest in tree_digest(folder).items() if name not in (ORDER, _STDIN)}
+    there = {name: digest for name, digest in tree_digest(folder).items() if name != ORDER}
     changed = sorted(name for name in {*there, *said["digests"]} if there.get(name) != said["digests"].get(name))
     if changed:
         raise EngineError(f"{file}: changed since it was made: {', '.join(changed)}")
-    return {**_LATER, **said}
+    try:
+        script_of(said["words"], folder / _INPUT)
+    except EngineError as error:
+        raise EngineError(f"{file}: {ORDER}: {error}") from None
+    return said
 
 
 def _said_of(wrong: ValidationError) -> str:

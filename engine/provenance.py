@@ -37,3 +37,10 @@ def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) ->
         "boot_arguments": " ".join(arguments),
         "host": {"machine": platform.machine(), "python": platform.python_version()},
     }
+
+
+def told(part: Any) -> str:
+    """Return a part of a provenance as a line of text."""
+    if isinstance(part, dict):
+        return ", ".join(f"{name} {told(value)}" for name, value in part.items())
+    return str(part)

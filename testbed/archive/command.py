@@ -3,16 +3,18 @@
 import argparse
 from pathlib import Path
 
-from engine.archive import archive
+from testbed.archive.pack import archive
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     parser.add_argument("--out", type=Path, required=True, help="a new folder, or a file that ends with .zip")
+    parser.add_argument("--captures", action="store_true", help="also captures and traces, of runs that kept them")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it, by ssh-keygen")
 
 
 def main(options: argparse.Namespace) -> int:
     """Print where the archive is; return 0."""
-    print(archive(options.results, options.out))
+    print(archive(options.results, options.out, options.captures, options.sign))
     return 0

@@ -10,10 +10,13 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine import cpu_claims, images
+from engine import cpu_claims, hand_in, images
+from engine.errors import EngineError
+from engine.hand_in import script_of
 from images import index
 
 TESTBED = str(Path(sys.executable).parent / "testbed")
@@ -526,7 +529,12 @@ def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory:
     (mine / "mine.zip").rename(elsewhere / "mine.zip")
     (mine / "helper.py").unlink()
     well = verify("mine.zip", folder=elsewhere)
-    assert (well.returncode, well.stdout) == (0, "mine.zip: identical, 3 files\n"), well.stderr
+    assert well.returncode == 0, well.stderr
+    assert well.stdout.endswith("\nmine.zip: identical, 3 files\n")
+    ran = "mine.zip: python3 mine.py 'two words'; seed 1, 3600 s of virtual time at most, 512 MiB\n"
+    script = hashlib.sha256((mine / "mine.py").read_bytes()).hexdigest()
+    assert well.stdout.startswith(f"{ran}mine.py: {script}; its folder, ")
+    assert "\nstandard input: 5 bytes\n" in well.stdout and "\nmade with kernel: digest " in well.stdout
 
     # better numbers than the script gives, with digests to match
     with zipfile.ZipFile(elsewhere / "mine.zip") as archive:
@@ -537,16 +545,67 @@ def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory:
     assert found.returncode == 2 and "changed since it was made: results/stdout.txt" in found.stderr
     order = json.loads(members["order.json"])
     order["digests"]["results/stdout.txt"] = hashlib.sha256(members["results/stdout.txt"]).hexdigest()
-    del order["limit_s"], order["memory_mib"]  # as hand-ins were before there were these
     pack(changed, {**members, "order.json": json.dumps(order).encode()})
     found = verify("changed.zip", folder=elsewhere)
-    assert (found.returncode, found.stdout) == (1, "changed.zip: DIFFERS in stdout.txt\n")
-    pack(changed, {**members, "order.json": json.dumps({**order, "beside": "../.."}).encode()})
-    found = verify("changed.zip", folder=elsewhere)
-    assert found.returncode == 2 and "beside: found '../..'" in found.stderr
-    pack(changed, {**members, "order.json": b"[" * 100_000})
-    found = verify("changed.zip", folder=elsewhere)
-    assert found.returncode == 2 and "changed.zip: order.json is damaged" in found.stderr
+    assert found.returncode == 1 and found.stdout.endswith("\nchanged.zip: DIFFERS in stdout.txt\n")
+
+
+def test_a_hand_in_runs_a_file_of_its_folder(tmp_path: Path) -> None:
+    """Another command could print any numbers beside a script that it never runs."""
+    (tmp_path / "lab.py").write_text("print(1)")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__main__.py").write_text("print(1)")
+    for words in (["python3", "lab.py"], ["bash", "pack/__main__.py", "-c"], ["python3", "-m", "lab", "x"]):
+        assert (tmp_path / script_of(words, tmp_path)).is_file()
+    assert script_of(["python3", "-m", "pack"], tmp_path) == Path("pack/__main__.py")
+    (tmp_path / "pack.so").touch()
+    for words in (
+        ["printf", "9"],
+        ["python3", "-c", "print(9)"],
+        ["python3", "-m", "pack"],
+        ["python3", "-m", "timeit"],
+        ["python3", "none.py"],
+        ["bash", "../lab.py"],
+        ["bash", "/bin/echo"],
+        ["mn", "lab.py"],
+        ["env", "python3", "lab.py"],
+    ):
+        with pytest.raises(EngineError, match="allowed in a hand-in: python3 or bash and a file of the folder"):
+            script_of(words, tmp_path)
+
+
+ORDER = {
+    "words": ["python3", "lab.py"],
+    "beside": ".",
+    "seed": 1,
+    "deb": [],
+    "pip": [],
+    "keep_all": False,
+    "limit_s": 60,
+    "memory_mib": 512,
+    "together": True,
+    "exit_status": 0,
+    "provenance": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"words": ["printf", "wished"]}, "the command is 'printf wished'; allowed in a hand-in: "),
+        ({"beside": "../.."}, r"beside: found '../..'; allowed: a folder below input"),
+        ({"limit_s": None}, r"limit_s: None is not of type 'integer'"),
+        ({"digests": {}}, "changed since it was made: input/lab.py, stdin"),
+        ({"deb": ["-oAPT::x"]}, r"deb\[0\]: found '-oAPT::x'"),
+    ],
+)
+def test_a_crafted_hand_in_is_refused(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    members = {"input/lab.py": b"", "stdin": b""}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    order = json.dumps({**ORDER, "digests": digests, **changes}).encode()
+    file = pack(tmp_path / "crafted.zip", {**members, "order.json": order})
+    with pytest.raises(EngineError, match=words):
+        list(hand_in.verify(file))
 
 
 def verify(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:

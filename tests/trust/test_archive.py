@@ -1,10 +1,14 @@
-"""An archive of results is a valid RO-Crate, whose runs give the same bytes again; changes are noticed."""
+"""An archive of results is a valid RO-Crate, and what it claims is computed again; forgeries are noticed."""
 
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -13,34 +17,49 @@ from requests_cache import CachedSession
 from requests_cache.models import CachedRequest, CachedResponse
 from rocrate_validator import models, services
 
+from analysis.capture.columns import write_columns
+from analysis.measure import measure
 from engine import images
-from engine.archive import archive
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
-from engine.verify import verify
+from images.cache import file_digest
 from scenarios.resolve import expand
+from testbed.archive.archived import Archived
+from testbed.archive.crate import opened
+from testbed.archive.pack import archive
+from testbed.archive.recompute import recompute
+from testbed.archive.verify import verify
 from testbed.cli import main
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"
+CLAIMS = SCENARIO.replace(".yaml", ".claims.yaml")
 EXPERIMENT = "icccn-fig3-top-dt2-b40"
-FILES = {"scenario": SCENARIO, "claims_file": SCENARIO.replace(".yaml", ".claims.yaml")}
 RUN = f"icccn/{EXPERIMENT}/single/seed-1"
+SECOND = f"icccn/{EXPERIMENT}/single/seed-2"
+OTHER = "icccn-fig3-middle-dt10-b40"
+BIN = Path(sys.executable).parent
+METADATA = "ro-crate-metadata.json"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A real run, and the files that the analysis makes of it as far as an archive reads them."""
+    """Two real runs, measured; the second keeps its captures. Figures are not real: nothing computes them again."""
     folder = tmp_path_factory.mktemp("results")
     (cell,) = expand(PROJECT / SCENARIO, "quick")
-    execute(cell, 1, folder / "runs")
-    experiment = folder / "experiments" / EXPERIMENT
-    experiment.mkdir(parents=True)
-    for name in ("metrics.csv", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
+    for seed in (1, 2):
+        execute(cell, seed, folder / "runs")
+        run = run_folder(folder / "runs", cell, seed)
+        kept = shutil.copytree(run, folder / "kept", dirs_exist_ok=True)
+        write_columns(run)
+    shutil.copytree(kept, run, dirs_exist_ok=True)
+    shutil.rmtree(kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(PROJECT)
+        experiment = measure(Path(CLAIMS), folder / "runs", folder / "experiments")
+    for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
         (experiment / name).write_text(name)
-    verdicts = {"study": "icccn", "experiment": {"id": EXPERIMENT, "runs_of": EXPERIMENT, **FILES}}
-    (experiment / "verdicts.json").write_text(json.dumps(verdicts))
     return folder
 
 
@@ -82,66 +101,151 @@ def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Pa
     assert all((crate / name).is_file() for name in kept)
 
 
-def test_runs_that_several_experiments_look_at_are_there_once(results: Path, tmp_path: Path) -> None:
+def test_a_file_is_there_once(results: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(results, tmp_path / "results")
-    other = shutil.copytree(copied / "experiments" / EXPERIMENT, copied / "experiments" / "another")
-    verdicts = {"study": "icccn", "experiment": {"id": "another", "runs_of": EXPERIMENT, **FILES}}
-    (other / "verdicts.json").write_text(json.dumps(verdicts))
     (copied / "kunit.json").write_text('{"cases": {}}')
     crate = archive(copied, tmp_path / "crate")
-    entities = json.loads((crate / "ro-crate-metadata.json").read_text())["@graph"]
-    assert sum(one["@id"] == f"#runs/{RUN}" for one in entities) == 1
-    assert (crate / "experiments" / "another" / "metrics.csv").exists()
-    assert (crate / "kunit.json").exists()
-    # alone it brings the runs that it looks at
-    shutil.rmtree(copied / "experiments" / EXPERIMENT)
-    assert (archive(copied, tmp_path / "alone") / "runs" / RUN / "run.json").exists()
+    entities = [one["@id"] for one in json.loads((crate / METADATA).read_text())["@graph"]]
+    assert len(entities) == len(set(entities))
+    assert f"#runs/{RUN}" in entities and "kunit.json" in entities
 
 
-def test_its_runs_give_the_same_bytes(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_claims_comes_out_again(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "archive.zip"
     assert main(["archive", "--results", str(results), "--out", str(out)]) == 0
     assert main(["verify", str(out)]) == 0
-    assert f"{RUN}: identical, 7 captures and traces\n" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    provenance = json.loads((results / "runs" / RUN / "run.json").read_text())["provenance"]
+    assert f"made with commit: {provenance['commit']}" in said
+    assert any(line.startswith("made with kernel: ") and provenance["kernel"]["digest"] in line for line in said)
+    assert f"{RUN}: identical, 7 captures and traces" in said
+    part = "1 of 2 runs repeated; computed again and identical: 11 metrics; not checked: 11 metrics, 4 verdicts"
+    assert said[-2:] == [f"{EXPERIMENT}: {part}", f"{out}: not computed again: figures and the report"]
+    assert main(["verify", str(out), "--run", RUN.rpartition("/")[0]]) == 0
+    whole = "2 of 2 runs repeated; computed again and identical: 22 metrics, 4 verdicts"
+    assert f"{EXPERIMENT}: {whole}\n" in capsys.readouterr().out
 
 
-def edit(crate: Path, name: str, change: Callable[[str], str], hide: bool = False) -> None:
-    """Change a file of the crate; `hide` gives its digest in the metadata, too."""
-    file, metadata = crate / name, crate / "ro-crate-metadata.json"
-    before = hashlib.sha256(file.read_bytes()).hexdigest()
-    file.write_text(change(file.read_text()))
-    if hide:
-        after = hashlib.sha256(file.read_bytes()).hexdigest()
-        metadata.write_text(metadata.read_text().replace(before, after))
+def test_captures_in_an_archive_are_measured(results: Path, tmp_path: Path) -> None:
+    crate = archive(results, tmp_path / "crate", captures=True)
+    assert [path.parent.name for path in crate.glob("runs/*/*/*/*/pcap")] == ["seed-2"]
+    read = "1 of 2 runs repeated, 1 read from archived captures"
+    assert told(crate)[-2] == f"{EXPERIMENT}: {read}; computed again and identical: 22 metrics, 4 verdicts"
+    capture = next(crate.glob("runs/*/*/*/seed-2/pcap/*"))
+    capture.write_bytes(capture.read_bytes()[:-1])
+    seal(crate)
+    assert f"{SECOND}: DIFFERS in pcap/{capture.name}, which it did not record" in told(crate, differs=True)
 
 
-def test_other_bytes_are_named(crate: Path) -> None:
-    def forge(text: str) -> str:
-        summary = json.loads(text)
+def told(crate: Path, *, differs: bool = False) -> list[str]:
+    findings = list(verify(crate))
+    assert any(finding.differs for finding in findings) == differs
+    return [finding.text for finding in findings]
+
+
+def seal(crate: Path) -> None:
+    """Give each file that is there its sum, as a forger would."""
+    metadata = json.loads((crate / METADATA).read_text())
+    files = [path for path in crate.rglob("*") if path.is_file() and not path.name.startswith(METADATA)]
+    others = [one for one in metadata["@graph"] if "sha256" not in one]
+    sums = [{"@id": quote(str(path.relative_to(crate))), "sha256": file_digest(path)} for path in files]
+    (crate / METADATA).write_text(json.dumps({**metadata, "@graph": [*others, *sums]}))
+
+
+def edit(file: Path, change: Callable[[Any], None]) -> None:
+    """Change what a JSON file holds, in place."""
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+
+
+def test_forged_numbers_are_named(crate: Path) -> None:
+    """All with sums to match."""
+
+    def forge_summary(summary: Any) -> None:
         summary["digests"]["traces/queue.csv"] = 64 * "0"
-        return json.dumps(summary)
+        summary["flows"]["first"]["received_bytes"] += 1
 
-    edit(crate, f"runs/{RUN}/summary.json", forge, hide=True)
-    edit(crate, f"runs/{RUN}/run.json", lambda text: text.replace('"commit": "', '"commit": "other'), hide=True)
-    (outcome,) = verify(crate)
-    assert str(outcome) == f"{RUN}: DIFFERS in traces/queue.csv (made with another commit)"
+    edit(crate / "runs" / RUN / "summary.json", forge_summary)
+    edit(crate / "runs" / RUN / "run.json", lambda run: run["provenance"].update(commit="another"))
+    metrics = crate / "experiments" / EXPERIMENT / "metrics.csv"
+    first, second, *rest = metrics.read_text().splitlines()
+    fields = second.split(",")
+    metrics.write_text("\n".join([first, ",".join([*fields[:5], "0.123", *fields[6:]]), *rest, ""]))
+    seal(crate)
+    said = told(crate, differs=True)
+    wrong = "DIFFERS in traces/queue.csv, summary.json: flows (made with another commit)"
+    assert f"{RUN}: {wrong}" in said
+    assert said[-2].startswith(f"{EXPERIMENT}: 1 of 2 runs repeated: DIFFERS in metrics.csv: single, seed 1, ")
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+VERDICT_FORGERIES: dict[str, tuple[Callable[[Any], object], Callable[[list[str]], list[str]]]] = {
+    "a verdict": (lambda claims: claims[0].update(verdict="near"), lambda ids: ids[:1]),
+    "as if KUnit decided": (lambda claims: claims[0].update(kunit=True, verdict="near"), lambda ids: ids[:1]),
+    "two verdicts of a claim": (
+        lambda claims: claims.insert(0, {**claims[0], "verdict": "near"}),
+        lambda _: ["claims"],
+    ),
+    "a claim less": (lambda claims: claims.pop(0), lambda ids: ["claims", *ids[:1]]),
+}
+
+
+@pytest.mark.parametrize("what", VERDICT_FORGERIES)
+def test_forged_verdicts_are_named(results: Path, crate: Path, tmp_path: Path, what: str) -> None:
+    """Computed from the runs as they were made, which stand for their repetition here."""
+    forge, named = VERDICT_FORGERIES[what]
+    verdicts = crate / "experiments" / EXPERIMENT / "verdicts.json"
+    ids = [claim["id"] for claim in json.loads(verdicts.read_text())["claims"]]
+    edit(verdicts, lambda data: forge(data["claims"]))
+    seal(crate)
+    runs = shutil.copytree(results / "runs", tmp_path / "runs")
+    with opened(crate) as there:
+        found = recompute(Archived(there), EXPERIMENT, runs, {RUN, SECOND}, set())
+    assert found.different == [f"verdicts.json: {name}" for name in named(ids)]
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a changed file": (
-        lambda crate: edit(crate, f"runs/{RUN}/summary.json", lambda text: text + " "),
-        r"summary.json has changed since it was archived",
+        lambda crate: (crate / "runs" / RUN / "summary.json").write_text("{}"),
+        rf"changed since they were archived: runs/{RUN}/summary.json",
     ),
-    "a missing file": (lambda crate: (crate / SCENARIO).unlink(), r"fig3-top.yaml is missing"),
+    "a missing file": (lambda crate: (crate / SCENARIO).unlink(), rf"sums of files that are missing: {SCENARIO}"),
+    "another file": (lambda crate: (crate / "report.html").touch(), r"files without a sum: report.html"),
+    "no sums": (
+        lambda crate: edit(crate / METADATA, lambda data: [one.pop("sha256", None) for one in data["@graph"]]),
+        r"files without a sum: CITATION.cff, .* and \d+ more",
+    ),
+    "a sum twice": (
+        lambda crate: edit(
+            crate / METADATA, lambda data: data["@graph"].append({"@id": "README.md", "sha256": 64 * "0"})
+        ),
+        r"README.md has two sums; allowed: one",
+    ),
     "a file elsewhere": (
-        lambda crate: edit(crate, "ro-crate-metadata.json", lambda text: text.replace('"LICENSE"', '"../LICENSE"')),
-        r"'../LICENSE' lies outside of the archive",
+        lambda crate: edit(crate / METADATA, lambda data: data["@graph"].append({"@id": "../x", "sha256": 64 * "0"})),
+        r"sums of files that are missing: ../x",
     ),
-    "no metadata": (lambda crate: (crate / "ro-crate-metadata.json").unlink(), r"is missing or damaged"),
-    "no runs": (lambda crate: shutil.rmtree(crate / "runs"), r"run.json is missing"),
+    "a link": (lambda crate: (crate / "x").symlink_to("/etc/passwd"), r"crate/x: found a link or a device"),
+    "no metadata": (lambda crate: (crate / METADATA).unlink(), rf"{METADATA}: cannot be read"),
+    "other metadata": (lambda crate: (crate / METADATA).write_text("[" * 2000), r"more than 64 levels"),
+    "no runs": (lambda crate: (shutil.rmtree(crate / "runs"), seal(crate)), r"found runs of several sizes, or none"),
+    "a run less": (
+        lambda crate: (shutil.rmtree(crate / "runs" / RUN), seal(crate)),
+        rf"lacks runs: {RUN}",
+    ),
     "another scenario": (
-        lambda crate: edit(crate, SCENARIO, lambda text: text.replace("buffer: 40p", "buffer: 41p"), hide=True),
+        lambda crate: (
+            (crate / SCENARIO).write_text((crate / SCENARIO).read_text().replace("buffer: 40p", "buffer: 41p")),
+            seal(crate),
+        ),
         r"its scenario means something else in this version: bottleneck",
+    ),
+    "claims that ask for files": (
+        lambda crate: (
+            (crate / CLAIMS).write_text((crate / CLAIMS).read_text().replace("drops().count()", "open('/etc/passwd')")),
+            seal(crate),
+        ),
+        r"fig3-top.claims.yaml:\d+: claims\[3\].measure: .*unknown word 'open'",
     ),
 }
 
@@ -155,18 +259,105 @@ def test_a_damaged_archive_is_refused(crate: Path, what: str) -> None:
 
 
 def test_runs_that_it_lacks_are_named(crate: Path) -> None:
-    with pytest.raises(EngineError, match=rf"no run icccn/x/single/seed-9; it has 1, such as {RUN}"):
-        list(verify(crate, ["icccn/x/single/seed-9"]))
+    with pytest.raises(EngineError, match=rf"no run icccn/x; it has 2, such as {RUN}"):
+        list(verify(crate, ["icccn/x"]))
 
 
-def test_what_cannot_be_archived_or_verified_is_told(results: Path, tmp_path: Path) -> None:
+INCOMPLETE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "verdicts": (
+        lambda results: (results / "experiments" / EXPERIMENT / "verdicts.json").unlink(),
+        rf"{EXPERIMENT} lacks verdicts.json; `snakemake --cores all {EXPERIMENT}` makes it",
+    ),
+    "an experiment": (
+        lambda results: shutil.copytree(results / "runs/icccn" / EXPERIMENT, results / "runs/icccn" / OTHER),
+        rf"{OTHER} lacks verdicts.json",
+    ),
+    "a figure": (
+        lambda results: (results / "experiments" / EXPERIMENT / "figure.png").unlink(),
+        rf"{EXPERIMENT} lacks figure.png",
+    ),
+    "a run": (
+        lambda results: shutil.rmtree(results / "runs" / RUN),
+        rf"{EXPERIMENT} lacks runs/{RUN}/run.json, runs/{RUN}/summary.json",
+    ),
+    "what the report has": (
+        lambda results: ((results / "report").mkdir(), (results / "report" / f".made-for-{OTHER}").touch()),
+        rf"{OTHER} lacks verdicts.json",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", INCOMPLETE)
+def test_incomplete_results_are_not_archived(results: Path, tmp_path: Path, what: str) -> None:
+    copied = shutil.copytree(results, tmp_path / "results")
+    remove, words = INCOMPLETE[what]
+    remove(copied)
+    with pytest.raises(EngineError, match=words):
+        archive(copied, tmp_path / "crate")
+    assert not (tmp_path / "crate").exists()
+
+
+def test_where_an_archive_cannot_be_written(results: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="nothing has been measured there yet"):
         archive(tmp_path, tmp_path / "out")
-    (tmp_path / "there").touch()
-    with pytest.raises(EngineError, match="is there already"):
-        archive(results, tmp_path / "there")
-    with pytest.raises(EngineError, match="neither a folder nor a zip file"):
-        list(verify(tmp_path / "there"))
+    there = tmp_path / "there"
+    there.symlink_to("nowhere")
+    with pytest.raises(EngineError, match="there: is there already"):
+        archive(results, there)
+    with pytest.raises(EngineError, match=r"file/out: cannot be written \(Not a directory\)"):
+        (tmp_path / "file").touch()
+        archive(results, tmp_path / "file" / "out")
+    with pytest.raises(EngineError, match=r"file: found no end of a zip file"):
+        list(verify(tmp_path / "file"))
+
+
+def test_a_full_disk_leaves_nothing(results: Path, tmp_path: Path) -> None:
+    """A tmpfs in a namespace of its own."""
+    script = (
+        "set -e; mount -t tmpfs -o size=300k none $1; cd $1; "
+        '"$2" archive --results "$3" --out crate.zip && exit 9 || echo $?; ls -A'
+    )
+    command = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, "bash"]
+    words = [str(tmp_path), str(BIN / "testbed"), str(results)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=True)
+    assert done.stderr == "crate.zip: cannot be written (No space left on device); choose another --out\n"
+    assert done.stdout == "2\n"
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="openssh-client is missing")
+def test_a_signature_says_whose_archive_it_is(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("alice", "mallory"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        public = (tmp_path / f"{name}.pub").read_text()
+        (tmp_path / f"only-{name}").write_text(f'{name}@example.org namespaces="ledbat-testbed" {public}')
+    crate = tmp_path / "crate"
+    words = ["archive", "--results", str(results), "--out", str(crate), "--sign", str(tmp_path / "alice")]
+    assert main(words) == 0
+    alone = ["verify", str(crate), "--signer"]
+    assert main([*alone, str(tmp_path / "only-alice")]) == 0
+    assert "; signed by alice@example.org, ED25519 key SHA256:" in capsys.readouterr().out
+    assert main([*alone, str(tmp_path / "only-mallory")]) == 2
+    assert "the signature is not good, or not by one of these signers" in capsys.readouterr().err
+    (crate / "README.md").write_text("forged")
+    seal(crate)
+    assert main([*alone, str(tmp_path / "only-alice")]) == 2
+    assert "the signature is not good" in capsys.readouterr().err
+    (crate / f"{METADATA}.sig").unlink()
+    assert main([*alone, str(tmp_path / "only-alice")]) == 2
+    assert "the archive is not signed" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="openssh-client is missing")
+def test_what_cannot_sign_is_told(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("no key")
+    with pytest.raises(EngineError, match=r"--sign .*key: ssh-keygen refused it: "):
+        archive(results, tmp_path / "crate", key=tmp_path / "key")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EngineError, match="need ssh-keygen, which is missing here: install the package openssh-client"):
+        archive(results, tmp_path / "crate", key=tmp_path / "key")
+    assert not list(tmp_path.glob("*crate*"))
 
 
 def test_without_images_it_says_where_they_may_come_from(
@@ -183,7 +374,7 @@ def test_without_images_it_says_where_they_may_come_from(
 
 def test_a_run_names_its_evidence(results: Path) -> None:
     (cell,) = expand(PROJECT / SCENARIO, "quick")
-    folder = run_folder(results / "runs", cell, 1)
+    folder = run_folder(results / "runs", cell, 2)
     digests = json.loads((folder / "summary.json").read_text())["digests"]
     files = [file for part in ("pcap", "traces") for file in (folder / part).iterdir()]
     assert digests == {

@@ -1,15 +1,19 @@
 """Archives results as an RO-Crate, with what made them, ready for an archival repository.
 
-A crate (https://w3id.org/ro/crate/1.1, profile Workflow Run Crate 0.5) holds no captures: each run's `summary.json` has
-the SHA-256 of its captures and traces instead, which a repeated run must meet (`engine.verify`).
+A crate (https://w3id.org/ro/crate/1.1, profile Workflow Run Crate 0.5) has the SHA-256 of each file. It holds captures
+only where they are asked for: each run's `summary.json` has the SHA-256 of its captures and traces instead, which a
+repeated run must meet (`testbed.archive.verify`).
 """
 
 import json
 import mimetypes
 import os
+import tempfile
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 from rocrate.model import ContextEntity
@@ -18,9 +22,13 @@ from rocrate.rocrate import ROCrate
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.provenance import commit
-from engine.verify import RUNS
 from images.cache import file_digest
-from scenarios import STUDY
+from scenarios import scenario_files
+from scenarios.archives import ArchiveError, members
+from scenarios.plan import plan
+from testbed.archive import due
+from testbed.archive.crate import KUNIT, OF_RUN, RUNS
+from testbed.archive.sign import sign
 
 _TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 _PROFILES = {
@@ -32,39 +40,84 @@ _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some h
 _SPDX = "https://spdx.org/licenses/"
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
 _FOLDERS = ("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles")
-KUNIT = "kunit.json"  # results of the module's tests
-_OF_EXPERIMENT = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
-_OF_RUN = ("run.json", "summary.json")
 
 
-def archive(results: Path, out: Path) -> Path:
+def archive(results: Path, out: Path, captures: bool = False, key: Path | None = None) -> Path:
     """Write the crate of everything measured below `results` (`results`, or `results/quick`); return `out`.
 
-    `out` becomes a folder, or a file if its name ends with .zip.
+    `out` becomes a folder, or a file if its name ends with .zip. With `captures` it also gets the captures and traces
+    of the runs that still have all of theirs. `key` signs it.
 
     Raises:
-        EngineError: nothing has been measured there, or a file of an experiment is missing.
+        EngineError: nothing has been measured there, something that was run or reported lacks its results, `out` cannot
+            be written, or the key cannot sign.
     """
-    experiments = sorted(file.parent for file in results.glob("experiments/*/verdicts.json"))
-    if not experiments:
-        raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/verdicts.json)")
-    if out.exists():
+    if os.path.lexists(out):
         raise EngineError(f"{out}: is there already; remove it or choose another --out")
+    due.check(results)
+    crate = _crate(results, captures)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.absolute().parent) as place:
+            whole = Path(place, out.name)
+            _write(crate, Path(place, "crate"), key, whole)
+            whole.rename(out)
+        _sync(out.absolute().parent)
+    except OSError as error:
+        raise EngineError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    return out
+
+
+def _write(crate: ROCrate, folder: Path, key: Path | None, whole: Path) -> None:
+    """Write a crate to a folder, sign it, and make `whole` of it: a zip file or that folder, on the disk."""
+    crate.write(folder)
+    if key is not None:
+        sign(folder, key)
+    if whole.suffix == ".zip":
+        _zip(folder, whole)
+    else:
+        folder.rename(whole)
+        os.sync()  # thousands of files in one call
+
+
+def _zip(folder: Path, file: Path) -> None:
+    """Pack a folder, as far as `testbed verify` would unpack it."""
+    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder))
+    _sync(file)
+    try:
+        members(file)
+    except ArchiveError as error:
+        raise EngineError(f"{error}; choose a folder as --out") from None
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _crate(results: Path, captures: bool) -> ROCrate:
+    """Collect everything that the archive gets."""
+    experiments = sorted(file.parent for file in results.glob("experiments/*/verdicts.json"))
     crate = ROCrate(version="1.1")
     crate.metadata.extra_terms.update(_TERMS)
     workflow = _workflow(crate)
     inputs, products = [], []
     made: dict[Path, list[Any]] = {}  # by run, since several experiments may use the same
     for folder in experiments:
-        scenario, claims, runs = _inputs(folder, results)
-        inputs += [_file(crate, PROJECT / path, path) for path in (scenario, claims, claims.with_name(STUDY))]
-        made |= {run: _run(crate, results, run, scenario) for run in runs if run not in made}
-        products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in _OF_EXPERIMENT]
+        measured = due.measured(folder)
+        inputs += [_file(crate, PROJECT / file, file) for file in _of_study(measured.claims.parent)]
+        runs = [run for needed in measured.needs for run in due.runs(results, needed)]
+        made |= {run: _run(crate, results, run, measured.scenario, captures) for run in runs if run not in made}
+        products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in due.FILES]
     products += [file for files in made.values() for file in files]
     if (results / KUNIT).exists():
-        products.append(_file(crate, results / KUNIT, Path(KUNIT)))
+        products.append(_file(crate, results / KUNIT, KUNIT))
     if (results / "report").is_dir():
-        products.append(crate.add_dataset(results / "report", "report/", properties={"name": "The report, in HTML"}))
+        products += _folder(crate, results / "report", Path("report"))
     _action(
         crate,
         workflow,
@@ -77,10 +130,7 @@ def archive(results: Path, out: Path) -> Path:
             "actionStatus": "http://schema.org/CompletedActionStatus",
         },
     )
-    partial = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
-    (crate.write_zip if out.suffix == ".zip" else crate.write)(partial)
-    partial.rename(out)
-    return out
+    return crate
 
 
 def _workflow(crate: ROCrate) -> Any:
@@ -102,30 +152,30 @@ def _workflow(crate: ROCrate) -> Any:
     root["author"] = root["publisher"] = crate.add(ContextEntity(crate, "#authors", properties=author))
     root["license"] = licences[0]
     workflow = crate.add_workflow(PROJECT / "Snakefile", "Snakefile", main=True, lang="snakemake")
+    workflow["sha256"] = file_digest(PROJECT / "Snakefile")
     workflow["name"], workflow["license"], workflow["creator"] = citation["title"], licences, root["author"]
     workflow["version"] = commit()
     for name in _FILES:
         _file(crate, PROJECT / name, Path(name))
     for name in _FOLDERS:
-        crate.add_dataset(PROJECT / name, f"{name}/", properties={"name": name})
+        _folder(crate, PROJECT / name, Path(name))
     return workflow
 
 
-def _inputs(folder: Path, results: Path) -> tuple[Path, Path, list[Path]]:
-    """Return scenario and claims of a measured experiment, below the project's root, and the folders of its runs."""
-    verdicts = json.loads((folder / "verdicts.json").read_text())
-    missing = [name for name in _OF_EXPERIMENT if not (folder / name).exists()]
-    if missing:
-        raise EngineError(f"{folder}: {', '.join(missing)} missing; snakemake {folder.name} makes it")
-    study, entry = verdicts["study"], verdicts["experiment"]
-    runs = sorted(results.glob(f"{RUNS}/{study}/{entry['runs_of']}/*/seed-*"))
-    return Path(entry["scenario"]), Path(entry["claims_file"]), [run for run in runs if (run / "summary.json").exists()]
+def _of_study(study: Path) -> list[Path]:
+    """List what a study's scenarios and claims are read from: its YAML files, and the traces that scenarios name."""
+    files = sorted((PROJECT / study).glob("*.yaml"))
+    traces = {
+        PROJECT / trace for cell in plan(list(scenario_files(PROJECT / study)), "full") for trace in cell["traces"]
+    }
+    return [file.relative_to(PROJECT) for file in (*files, *sorted(traces))]
 
 
-def _run(crate: ROCrate, results: Path, run: Path, scenario: Path) -> list[Any]:
+def _run(crate: ROCrate, results: Path, run: Path, scenario: Path, captures: bool) -> list[Any]:
     """Add one run: the action of the testbed that made it, and its files."""
     place = Path(RUNS, *run.relative_to(results / RUNS).parts)
-    files = [_file(crate, run / name, place / name) for name in _OF_RUN]
+    names = [*OF_RUN, *(_captures(run) if captures else ())]
+    files = [_file(crate, run / name, place / name) for name in names]
     provenance = json.loads((run / "run.json").read_text())["provenance"]
     _action(
         crate,
@@ -136,6 +186,12 @@ def _run(crate: ROCrate, results: Path, run: Path, scenario: Path) -> list[Any]:
         properties={"name": f"run {place.relative_to(RUNS)}", "endTime": _time((run / "summary.json").stat().st_mtime)},
     )
     return files
+
+
+def _captures(run: Path) -> list[str]:
+    """List the captures and traces of a run, if all are still there."""
+    names = list(json.loads((run / "summary.json").read_text())["digests"])
+    return names if all((run / name).is_file() for name in names) else []
 
 
 def _action(crate: ROCrate, instrument: Any, **about: Any) -> None:
@@ -161,8 +217,15 @@ def _images(crate: ROCrate, provenance: dict[str, Any]) -> list[Any]:
     return found
 
 
+def _folder(crate: ROCrate, source: Path, place: Path) -> list[Any]:
+    """Add all files of a folder but the hidden ones."""
+    files = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.is_file()]
+    shown = [path for path in files if not any(part.startswith((".", "__pycache__")) for part in path.parts)]
+    return [_file(crate, source / path, place / path) for path in shown]
+
+
 def _file(crate: ROCrate, source: Path, place: Path) -> Any:
-    known = crate.get(place.as_posix())
+    known = crate.get(quote(place.as_posix()))
     if known:
         return known
     properties = {

@@ -1,0 +1,160 @@
+"""What an archive claims to hold: its experiments, the runs that these need, and the cells of its scenarios."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from analysis.claims.plan import Planned, plan
+from analysis.errors import BadInputError
+from engine.errors import EngineError
+from scenarios.errors import ScenarioError
+from scenarios.resolve import SIZES, Cell, expand, resolve
+from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
+
+_OF_THE_ENGINE = ("backend", "origin_ns", "implementations", "provenance", "agent", "hosts", "lead", "sizes")
+"""What the engine adds to a resolved scenario in run.json."""
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class ArchivedRun:
+    """One archived run: its cell as this version reads the archived scenario, its run.json and its summary.json."""
+
+    name: str
+    folder: Path
+    cell: Cell
+    seed: int
+    description: dict[str, Any]
+    summary: dict[str, Any]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each capture and trace, by its path in the run's folder, as the run recorded them."""
+        digests: dict[str, str] = self.summary["digests"]
+        return digests
+
+
+class Archived:
+    """An archive's experiments and runs. Whatever is read here comes from whoever made the archive."""
+
+    def __init__(self, crate: Crate) -> None:
+        self.crate = crate
+        self.run_names = crate.runs()
+        self._cells: dict[tuple[str, str], dict[str, Cell]] = {}
+
+    @cached_property
+    def planned(self) -> dict[str, Planned]:
+        """All experiments of the archived studies, by their ids.
+
+        Raises:
+            EngineError: a study, scenario or claims file is wrong.
+        """
+        studies = sorted(path for path in (self.crate.folder / STUDIES).glob("*") if path.is_dir())
+        try:
+            return {one["experiment"]: one for one in plan(studies)}
+        except BadInputError as error:
+            raise EngineError(f"{self.crate.name}: {self.told(error)}") from None
+
+    @cached_property
+    def experiments(self) -> list[str]:
+        """The experiments that were measured.
+
+        Raises:
+            EngineError: there is none, or one without claims.
+        """
+        names = sorted(folder.name for folder in (self.crate.folder / EXPERIMENTS).glob("*"))
+        unknown = [name for name in names if name not in self.planned]
+        if unknown or not names:
+            raise EngineError(f"{self.crate.name}: {EXPERIMENTS}: no claims for {listed(unknown) or 'any'}")
+        return names
+
+    def claims(self, experiment: str) -> Path:
+        """Return the claims file of an experiment."""
+        return Path(self.planned[experiment]["reads"][0])
+
+    def runs_of(self, experiment: str) -> list[str]:
+        """List the archived runs that an experiment's claims use."""
+        needed = self.planned[experiment]["needs"]
+        return [name for name in self.run_names if name.split("/")[1] in needed]
+
+    def failed(self, experiment: str) -> list[str]:
+        """List the runs of an experiment that failed, as its verdicts say."""
+        verdicts = self.crate.read(EXPERIMENTS / experiment / "verdicts.json")
+        planned = self.planned[experiment]
+        place = f"{planned['study']}/{planned['runs_of']}"
+        try:
+            return [f"{place}/{one['cell']}/seed-{int(one['seed'])}" for one in verdicts.get("failed", [])]
+        except (KeyError, TypeError, ValueError):
+            raise EngineError(f"{self.crate.name}: {experiment}/verdicts.json: failed: is no list of runs") from None
+
+    def check_complete(self) -> None:
+        """Refuse an archive that lacks runs: a cell or a seed of a scenario, or a seed below another.
+
+        Raises:
+            EngineError: it does, or has a run that no archived scenario has.
+        """
+        have = {name for experiment in self.experiments for name in self.failed(experiment)} | set(self.run_names)
+        due = {name for experiment in self.experiments for name in self.planned[experiment]["needs"]}
+        stray = [name for name in self.run_names if name.split("/")[1] not in due]
+        if stray:
+            raise EngineError(f"{self.crate.name}: has runs that no experiment needs: {listed(stray)}")
+        for experiment in sorted(due):
+            missing = list(itertools.islice(self._missing(experiment, have), _FEW))
+            if missing:
+                raise EngineError(f"{self.crate.name}: lacks runs: {', '.join(missing)}")
+
+    def _missing(self, experiment: str, have: set[str]) -> Iterator[str]:
+        """Yield runs that a scenario asks for, or whose seed is below one that is there, and that are not there."""
+        runs = [self.run(name) for name in self.run_names if name.split("/")[1] == experiment]
+        if len({run.cell.size for run in runs}) != 1:
+            raise EngineError(f"{self.crate.name}: {experiment}: found runs of several sizes, or none; allowed: one")
+        for cell in self._cells[experiment, runs[0].cell.size].values():
+            last = max([*cell.seeds, *(run.seed for run in runs if run.cell.name == cell.name)])
+            names = (f"{cell.study}/{experiment}/{cell.name}/seed-{seed}" for seed in range(1, last + 1))
+            yield from (name for name in names if name not in have)
+
+    def run(self, name: str) -> ArchivedRun:
+        """Read an archived run.
+
+        Raises:
+            EngineError: its files are damaged, or its scenario means something else in this version.
+        """
+        folder = RUNS / name
+        description = self.crate.read(folder / "run.json")
+        summary = self.crate.read(folder / "summary.json")
+        study, experiment, cell_name, _ = name.split("/")
+        seed, size = description.get("seed"), description.get("size")
+        digests = summary.get("digests")
+        if not (isinstance(digests, dict) and all(isinstance(one, str) for one in digests.values())):
+            raise EngineError(f"{name}: summary.json: digests: found none; allowed: a SHA-256 for each file")
+        if not isinstance(seed, int) or name.rpartition("/")[2] != f"seed-{seed}" or size not in SIZES:
+            raise EngineError(f"{name}: run.json: found seed {seed!r}, size {size!r}; allowed: those of its folder")
+        if description.get("backend") != "virtual":
+            backend = description.get("backend")
+            raise EngineError(f"{name}: carried out on the backend {backend}; only virtual runs repeat to the byte")
+        cell = self._cells_of(experiment, size).get(cell_name)
+        if cell is None or cell.study != study:
+            raise EngineError(f"{self.crate.name}: {name}: no archived scenario has this cell")
+        today = resolve(cell, seed)
+        changed = [key for key in today if today[key] != description.get(key)]
+        changed += [key for key in description if key not in today and key not in _OF_THE_ENGINE]
+        if changed:
+            raise EngineError(f"{name}: its scenario means something else in this version: {', '.join(changed)}")
+        return ArchivedRun(name, self.crate.folder / folder, cell, seed, description, summary)
+
+    def _cells_of(self, experiment: str, size: str) -> dict[str, Cell]:
+        if (experiment, size) not in self._cells:
+            scenario = self.planned[experiment]["scenario"] if experiment in self.planned else None
+            try:
+                cells = expand(Path(scenario), size) if scenario else []
+            except ScenarioError as error:
+                raise EngineError(f"{self.crate.name}: {self.told(error)}") from None
+            self._cells[experiment, size] = {cell.name: cell for cell in cells}
+        return self._cells[experiment, size]
+
+    def told(self, error: Exception) -> str:
+        """Return what an error says, without the folder to which the archive was unpacked."""
+        return str(error).replace(f"{self.crate.folder}/", "")

@@ -1,0 +1,104 @@
+"""What of results is missing, so that an archive never drops an experiment silently."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from analysis.claims.plan import Planned, plan
+from analysis.documents import read_json
+from analysis.errors import BadInputError
+from engine.errors import EngineError
+from engine.images import PROJECT
+from testbed.archive.crate import EXPERIMENTS, OF_RUN, RUNS, STUDIES, listed
+
+FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
+"""Of an experiment."""
+_MARKER = ".made-for-"  # the report names what it was made for: everything, a study or an experiment
+_EVERYTHING = "all"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured experiment: its claims and its scenario below the project's root.
+
+    `needs` are the experiments whose runs it uses, `runs` its own runs as it names them, STUDY/EXPERIMENT/CELL/seed-N.
+    """
+
+    claims: Path
+    scenario: Path
+    needs: list[str]
+    runs: list[str]
+
+
+def measured(folder: Path) -> Measured:
+    """Read what an experiment was measured from.
+
+    Raises:
+        EngineError: its verdicts are damaged, or the project no longer has its claims.
+    """
+    try:
+        verdicts = read_json(folder / "verdicts.json")
+        experiment = verdicts.child("experiment")
+        claims = Path(experiment.get("claims_file", str))
+        study, runs_of = verdicts.get("study", str), experiment.get("runs_of", str)
+        runs = [
+            f"{study}/{runs_of}/{one.get('cell', str)}/seed-{one.get('seed', int)}" for one in verdicts.children("runs")
+        ]
+        planned = _plan(claims.parent).get(folder.name)
+    except BadInputError as error:
+        raise EngineError(str(error)) from None
+    if planned is None:
+        raise EngineError(f"{folder}: {claims.parent} has no such experiment any more; remove the folder")
+    return Measured(claims, Path(experiment.get("scenario", str)), planned["needs"], runs)
+
+
+def runs(results: Path, experiment: str) -> list[Path]:
+    """List the finished runs of an experiment."""
+    found = sorted(results.glob(f"{RUNS}/*/{experiment}/*/seed-*"))
+    return [run for run in found if (run / "summary.json").exists()]
+
+
+def check(results: Path) -> None:
+    """Refuse results that lack something.
+
+    Raises:
+        EngineError: nothing has been measured, or what was run or reported lacks results; the sentence names all of it.
+    """
+    folders = {folder.name: folder for folder in (results / EXPERIMENTS).glob("*") if folder.is_dir()}
+    if not folders:
+        raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/verdicts.json)")
+    whole = {name: folder for name, folder in folders.items() if (folder / "verdicts.json").exists()}
+    experiments = {name: measured(folder) for name, folder in whole.items()}
+    used = {needed for one in experiments.values() for needed in one.needs}
+    ran = {run.parts[-3] for run in results.glob(f"{RUNS}/*/*/*/seed-*")}
+    lacking = {name: ["verdicts.json"] for name in {*_reported(results), *folders, *(ran - used)} - whole.keys()}
+    lacking |= {name: gone for name, one in experiments.items() if (gone := list(_gone(results, folders[name], one)))}
+    if lacking:
+        told = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
+        raise EngineError(f"{results}: {told}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
+
+
+def _gone(results: Path, folder: Path, one: Measured) -> Iterator[str]:
+    """Name the files that are missing of a measured experiment and its runs."""
+    yield from (file for file in FILES if not (folder / file).exists())
+    files = (RUNS / run / file for run in one.runs for file in OF_RUN)
+    yield from (str(file) for file in files if not (results / file).exists())
+
+
+def _reported(results: Path) -> Iterator[str]:
+    """Yield the experiments that the report was made for."""
+    config: dict[str, Any] = yaml.safe_load((PROJECT / "workflows/config.yaml").read_text())
+    for marker in (results / "report").glob(f"{_MARKER}*"):
+        target = marker.name.removeprefix(_MARKER)
+        for name, planned in _plan(*(STUDIES / study for study in config["studies"])).items():
+            if target in (_EVERYTHING, planned["study"], name):
+                yield name
+
+
+@cache
+def _plan(*studies: Path) -> dict[str, Planned]:
+    return {one["experiment"]: one for one in plan([PROJECT / study for study in studies])}

@@ -1,0 +1,179 @@
+"""Computes metrics and verdicts of an archived experiment anew and compares them with the archived ones.
+
+The code that measures is this checkout's; scenarios, claims and studies are the archive's. Numbers are compared to nine
+digits, since processors with other vector units add in another order.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.capture.columns import write_columns
+from analysis.claims import registry
+from analysis.claims.syntax import is_about_means
+from analysis.errors import BadInputError
+from analysis.measure import METRICS_HEADER, measure
+from analysis.watchdog import ended_after
+from engine.errors import EngineError
+from engine.repetition import differences
+from testbed.archive.archived import Archived
+from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
+
+_LIMIT_S = 3600.0
+_OF_THE_HOST = ("host", "provenance")
+_OF_A_REPETITION = ("wall_s", "ended")
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """An experiment of which `repeated` and `read` runs (of archived captures), out of `runs`, were measured again.
+
+    `metrics` and `verdicts` are how many were computed, and how many there are.
+    """
+
+    experiment: str
+    runs: int
+    repeated: int
+    read: int
+    metrics: tuple[int, int]
+    verdicts: tuple[int, int]
+    different: list[str]
+
+    def __str__(self) -> str:
+        """Describe it in a line."""
+        captures = f", {self.read} read from archived captures" if self.read else ""
+        runs = f"{self.experiment}: {self.repeated} of {self.runs} runs repeated{captures}"
+        if self.different:
+            return f"{runs}: DIFFERS in {listed(self.different)}"
+        (some, metrics), (judged, verdicts) = self.metrics, self.verdicts
+        computed, others = _counted(some, judged), _counted(metrics - some, verdicts - judged)
+        said = f"; computed again and identical: {computed}" if computed else ""
+        return f"{runs}{said}" + (f"; not checked: {others}" if others else "")
+
+
+def _counted(metrics: int, verdicts: int) -> str:
+    numbers = {"metric": metrics, "verdict": verdicts}
+    return ", ".join(f"{number} {what}{'s' * (number > 1)}" for what, number in numbers.items() if number)
+
+
+def write_tables(run: Path, archived: Archived) -> None:
+    """Turn the captures and traces of a run folder into tables.
+
+    Raises:
+        EngineError: a capture or a trace cannot be read.
+    """
+    try:
+        with ended_after(_LIMIT_S, f"{run}: reading its captures"):
+            write_columns(run)
+    except BadInputError as error:
+        raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
+
+
+def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
+    """Measure an experiment from the run folders below `runs`, with their tables, and compare.
+
+    With some of its runs only, the metrics of their cells and seeds are compared, but no verdict.
+
+    Raises:
+        EngineError: the archived results are damaged, or its claims cannot be evaluated.
+    """
+    needed = set(archived.runs_of(experiment))
+    complete = needed <= repeated | read and not archived.failed(experiment)
+    folder = _measured(archived, experiment, runs)
+    place = archived.crate.folder / EXPERIMENTS / experiment
+    before, after = (_rows(file / "metrics.csv", f"{archived.crate.name}: {experiment}") for file in (place, folder))
+    unsure = set() if complete else _about_all_seeds(registry.load(archived.claims(experiment)))
+    kept = [row for row in after if (row[3] or row[4]) not in unsure]
+    different = [f"metrics.csv: {row}" for row in _other_rows(before, kept, complete)]
+    archived_verdicts = archived.crate.read(EXPERIMENTS / experiment / "verdicts.json")
+    verdicts = _comparable(archived_verdicts, archived.crate.name / EXPERIMENTS / experiment)
+    judged = 0
+    if complete:
+        text = (folder / "verdicts.json").read_text().replace(f"{archived.crate.folder}/", "")
+        computed = _comparable(json.loads(text), folder)
+        different += [f"verdicts.json: {name}" for name in differences(verdicts, computed)]
+        judged = sum(name in computed for name in computed["claims"])
+    return Recomputation(
+        experiment=experiment,
+        runs=len(needed),
+        repeated=len(needed & repeated),
+        read=len(needed & read - repeated),
+        metrics=(len(kept), len(before)),
+        verdicts=(judged, len(verdicts["claims"])),
+        different=different,
+    )
+
+
+def _measured(archived: Archived, experiment: str, runs: Path) -> Path:
+    """Measure an experiment as `python -m analysis measure` does; return the folder with metrics and verdicts."""
+    kunit = archived.crate.folder / KUNIT
+    if kunit.exists():
+        archived.crate.read(KUNIT)  # it is what reading it here allows
+    try:
+        with ended_after(_LIMIT_S, f"{experiment}: its claims"):
+            return measure(archived.claims(experiment), runs, runs.parent / EXPERIMENTS, kunit)
+    except BadInputError as error:
+        raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
+
+
+def _about_all_seeds(experiment: registry.Experiment) -> set[str]:
+    """Return the claims, and the metrics without one, that some of the seeds do not decide."""
+
+    def about_means(*texts: str | None) -> bool:
+        return any(is_about_means(text, experiment.words) for text in texts if text)
+
+    claims = {one.id for one in experiment.claims if one.same_as or about_means(one.measure, one.holds)}
+    return claims | {one.metric for one in experiment.also_measured if about_means(one.measure)}
+
+
+def _rows(file: Path, name: str) -> list[Row]:
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            header, *rows = csv.reader(stream)
+    except (OSError, ValueError, csv.Error) as error:
+        raise EngineError(f"{name}/metrics.csv: cannot be read ({error})") from None
+    if tuple(header) != METRICS_HEADER or any(len(row) != len(METRICS_HEADER) for row in rows):
+        raise EngineError(f"{name}/metrics.csv: found other columns; allowed: {', '.join(METRICS_HEADER)}")
+    return [(*row[:5], _rounded_text(row[5]), row[6]) for row in rows]
+
+
+def _rounded_text(value: str) -> str:
+    try:
+        return f"{float(value):.9g}"
+    except ValueError:
+        return value  # never, true or false
+
+
+def _other_rows(before: list[Row], after: list[Row], complete: bool) -> Iterator[str]:
+    """Name the rows that are not in both; with some runs only, those that the archive lacks."""
+    here, there = Counter(after), Counter(before)
+    wrong = (here - there) + ((there - here) if complete else Counter())
+    yield from sorted({", ".join(word for word in (row[1], f"seed {row[2]}", *row[3:5]) if word) for row in wrong})
+
+
+def _comparable(verdicts: dict[str, Any], place: Path) -> dict[str, Any]:
+    """Return what of verdicts.json a repetition must give: each claim by its id, without those that KUnit decides."""
+    parts = {name: value for name, value in verdicts.items() if name not in _OF_THE_HOST}
+    try:
+        parts["runs"] = [
+            {name: value for name, value in run.items() if name not in _OF_A_REPETITION} for run in verdicts["runs"]
+        ]
+        parts["claims"] = [str(claim["id"]) for claim in verdicts["claims"]]
+        parts |= {claim["id"]: claim for claim in verdicts["claims"] if not claim.get("kunit")}
+    except (KeyError, TypeError, AttributeError):
+        raise EngineError(f"{place}: verdicts.json: found no list of runs and claims; allowed: both") from None
+    return {name: _rounded(value) for name, value in parts.items()}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return {name: _rounded(one) for name, one in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,41 @@
+"""Carries archived runs out again and compares what they give, byte by byte."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.repetition import Repetition, differences
+from engine.run import execute, run_folder
+from testbed.archive.archived import ArchivedRun
+
+_OF_THIS_REPETITION = ("wall_s", "digests")
+"""What summary.json has that differs by design, or is compared file by file."""
+
+
+def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
+    """Carry out a run again, below the folder `runs`, and compare captures, traces and what it reported.
+
+    Raises:
+        EngineError: it failed.
+    """
+    execute(archived.cell, archived.seed, runs)
+    folder = run_folder(runs, archived.cell, archived.seed)
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    description: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    reported = differences(*(_without_times(one) for one in (archived.summary, summary)))
+    return Repetition(
+        name=archived.name,
+        files=len(summary["digests"]),
+        different=[*differences(archived.digests, summary["digests"]), *(f"summary.json: {one}" for one in reported)],
+        made_with_another=[*_made_with(archived.description, description)],
+    )
+
+
+def _without_times(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if name not in _OF_THIS_REPETITION}
+
+
+def _made_with(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Name the parts of the provenance that differ, and what else the engine decided in another way."""
+    provenance = [one.pop("provenance", {}) for one in (before, after)]
+    return [*differences(*(one if isinstance(one, dict) else {} for one in provenance)), *differences(before, after)]
