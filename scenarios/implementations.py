@@ -10,6 +10,7 @@ from typing import Any
 from scenarios import load, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import Document
+from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
 
 IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
@@ -69,6 +70,10 @@ def folder_of(name: str) -> str:
 
 def _documents(folder: Path | None) -> dict[str, Document]:
     files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
+    for file in files:
+        name, kind = file.parent.name, KINDS["implementation"]
+        if not kind.allows(name):
+            raise ScenarioError([Problem(file, 1, "the folder's name", f"found {name!r}", kind.meaning)])
     return {file.parent.name: load.read(file) for file in files}
 
 

@@ -26,11 +26,13 @@ class Kind:
         """The expression for JSON Schema, which searches; `$` would let a line feed follow."""
         return rf"\A(?:{self.expression})\Z"
 
+    def allows(self, name: object) -> bool:
+        """Tell whether it is a name of this kind."""
+        return isinstance(name, str) and re.search(self.pattern, name) is not None
+
     def refusal(self, name: object) -> str | None:
         """Say what was found and what is allowed; None for a name of this kind."""
-        if isinstance(name, str) and re.search(self.pattern, name):
-            return None
-        return f"found {name!r}; allowed: {self.meaning}"
+        return None if self.allows(name) else f"found {name!r}; allowed: {self.meaning}"
 
 
 KINDS = {

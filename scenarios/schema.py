@@ -130,7 +130,7 @@ def _check_unique(_validator: Any, wanted: bool, value: object, _schema: Schema)
 
 
 def _check_name(_validator: Any, kind: str, value: object, _schema: Schema) -> Iterator[ValidationError]:
-    if isinstance(value, str) and KINDS[kind].refusal(value):  # `type` reports the others
+    if isinstance(value, str) and not KINDS[kind].allows(value):  # `type` reports the others
         yield ValidationError(f"found {value!r}")
 
 

@@ -107,6 +107,14 @@ def test_an_implementation_names_what_it_needs_and_nothing_else(fields: dict[str
         implementations.known(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["--prune", "a b", "$(id)", "a@1", ".x"])
+def test_a_folder_of_an_implementation_has_a_plain_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "implementation.yaml").write_text(yaml.safe_dump(DESCRIBED))
+    with pytest.raises(ScenarioError, match=r"the folder's name: found .*; allowed: letters, digits"):
+        implementations.known(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("changed", "allowed"),
     [
