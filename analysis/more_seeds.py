@@ -13,8 +13,8 @@ from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.report.results import Result, collect
 from analysis.verdicts.seeds import BUDGET, Asked, Batch, Cell, more_seeds
+from scenarios.cells import plan
 from scenarios.errors import ScenarioError
-from scenarios.plan import plan
 
 HOUR_S: Final = 3600
 

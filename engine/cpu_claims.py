@@ -26,7 +26,7 @@ from pathlib import Path
 
 from engine import quota
 from engine.errors import EngineError, printable
-from engine.sizes import MEMORY_MIB
+from scenarios.plan.sizes import MEMORY_MIB
 
 _NAMES = "ledbat-testbed"
 _SHARE_MIB = MEMORY_MIB  # most guests take one share of a limited memory, large ones several

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from engine import cgroup, quota
 from engine.sandbox import TRIAL, UNCONFINED
-from engine.sizes import MEMORY_MIB
 from images.cache import default_root
 from images.debian import mirrors
 from images.errors import ImageError
 from images.paths import refused_cache, refused_checkout
+from scenarios.plan.sizes import MEMORY_MIB
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "images" / "host-packages.txt"

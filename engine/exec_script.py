@@ -24,8 +24,8 @@ from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import Stage, sign_of_life
 from engine.sandbox import STAGE, Limits
-from engine.sizes import MEMORY_MIB
 from images.cache import tree_digest
+from scenarios.plan.sizes import MEMORY_MIB
 
 PROGRAM = "engine.guest.exec_script"
 SUMMARY = "exec.json"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from engine import backends
-from engine.run import describe, run_folder
-from scenarios.resolve import Cell
+from engine.run import run_folder
+from scenarios.resolve import Cell, resolve
 
 _CHANGES = ("origin_ns",)
 _OF_PROVENANCE = ("commit", "host")
@@ -28,7 +28,7 @@ def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | N
         return False
     if since is not None and ended_ns <= since.stat().st_mtime_ns:
         return False
-    run = describe(cell, seed, backend)
+    run = resolve(cell, seed, backend)
     run["provenance"] = backends.prepare(run).provenance
     return _made_of(made) == _made_of(json.loads(json.dumps(run)))
 

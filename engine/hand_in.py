@@ -26,14 +26,14 @@ from jsonschema.exceptions import ValidationError, best_match
 from engine import exec_script, provenance
 from engine.errors import EngineError
 from engine.exec_script import Order
-from engine.guest.timeline import BOOT_NS
 from engine.repetition import Repetition, differences
-from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from images.cache import digest_of, file_digest, tree_digest
 from scenarios import archives
 from scenarios.archives import ArchiveError
 from scenarios.errors import field_name
 from scenarios.names import KINDS
+from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
+from topologies.timeline import BOOT_NS
 
 ORDER = "order.json"
 _INPUT, _RESULTS, _STDIN = "input", "results", "stdin"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine import sandbox
-from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
 from engine.sandbox import Limits
-from engine.sizes import MEMORY_MIB
+from scenarios.plan.sizes import MEMORY_MIB
+from topologies.timeline import BOOT_NS
 
 
 def boot_arguments(

@@ -1,7 +1,6 @@
 """Carries out one run: writes run.json, boots a guest, and leaves a complete run folder or a sentence why not."""
 
 import contextlib
-import copy
 import errno
 import json
 import os
@@ -12,15 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import backends, extremes, handover, outcome
+from engine import backends, handover, outcome
 from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
-from engine.hosts import hosts
-from engine.lead import lead
 from engine.sandbox import STAGE, Limits
-from engine.sizes import sizes
 from images.cache import file_digest
-from scenarios import implementations
+from scenarios.plan import extremes
 from scenarios.resolve import Cell, resolve
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
@@ -49,7 +45,7 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
     folder = run_folder(into, cell, seed)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     failed = folder.with_name(f"failed-{folder.name}")
-    run = describe(cell, seed, backend)
+    run = resolve(cell, seed, backend)
     try:
         _make_folders(partial, failed)
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
@@ -71,15 +67,6 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
         raise
     finally:
         handover.remove(partial)
-
-
-def describe(cell: Cell, seed: int, backend: str) -> dict[str, Any]:
-    """Return run.json as it is before the run has its images and its clock."""
-    run = resolve(cell, seed) | {"backend": backend}
-    used = sorted(implementations.used_by(run["flows"]))
-    run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
-    run |= {"lead": lead(run), "sizes": sizes(run)}
-    return run | {"hosts": hosts(run)}
 
 
 def _note_failure(partial: Path, why: str) -> None:

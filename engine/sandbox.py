@@ -18,7 +18,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import Images, Program, guest_code
-from engine.sizes import MEMORY_MIB
+from scenarios.plan.sizes import MEMORY_MIB
 
 UNCONFINED = "TESTBED_UNCONFINED"
 """Environment variable: set to 1, guests run without namespaces on hosts that forbid them."""

@@ -6,16 +6,15 @@ from dataclasses import replace
 from engine import handover, images, launch, watch
 from engine.backends import virtual
 from engine.cpu_claims import free_cpu
-from engine.run import describe
 from engine.sandbox import Limits
-from scenarios.resolve import Cell
+from scenarios.resolve import Cell, resolve
 
 
 def shell(cell: Cell) -> int:
     """Boot the network of `cell` without flows and hand over the terminal; return the guest's exit status."""
     boot = images.load()
     # without clocks, which no flow would show
-    run = describe(replace(cell, settings=cell.settings | {"clocks": []}), 1, "virtual")
+    run = resolve(replace(cell, settings=cell.settings | {"clocks": []}), 1, "virtual")
     run["agent"] = virtual.agent(run)
     memory_mib = run["sizes"]["memory_mib"]
     arguments = launch.boot_arguments(boot, 1, "engine.guest.shell", real_time=True, memory_mib=memory_mib)

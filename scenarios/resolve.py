@@ -18,6 +18,9 @@ from scenarios import checks, enough, implementations, load, rate_traces, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
+from scenarios.plan.hosts import hosts
+from scenarios.plan.lead import lead
+from scenarios.plan.sizes import TooLargeError, sizes
 from scenarios.units import parse
 from topologies import by_name
 from topologies.queues import QUEUES
@@ -111,8 +114,14 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     return cells
 
 
-def resolve(cell: Cell, seed: int) -> dict[str, Any]:
-    """Return the run.json of one run; the engine adds provenance, origin and sizes."""
+def resolve(cell: Cell, seed: int, backend: str = "virtual") -> dict[str, Any]:
+    """Return the run.json of one run.
+
+    The engine adds what only images and the host's clock tell: `provenance`, `agent`, `origin_ns` and, for programs in
+    a root of their own, the `environment` of that.
+
+    Raises ScenarioError for a run that no guest can hold.
+    """
     run = copy.deepcopy(cell.settings)
     for flow in run["flows"]:
         flow["start_ns"] += int(_random(cell, seed, flow["name"]).random() * cell.start_jitter_ns[flow["name"]])
@@ -130,7 +139,14 @@ def resolve(cell: Cell, seed: int) -> dict[str, Any]:
     run["events"].sort(key=lambda event: event["at_ns"])
     _place(run)
     head = {"format": FORMAT, "study": cell.study, "experiment": cell.experiment, "cell": cell.name, "size": cell.size}
-    return {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run}
+    run = {**head, "cell_values": run.pop("cell_values"), "seed": seed, **run, "backend": backend}
+    used = sorted(implementations.used_by(run["flows"]))
+    run["implementations"] = copy.deepcopy({name: cell.known[name] for name in used})
+    try:
+        run |= {"lead": lead(run), "sizes": sizes(run)}
+    except TooLargeError as error:
+        raise ScenarioError([Problem(cell.scenario, 1, "(whole file)", error.found, error.allowed)]) from None
+    return run | {"hosts": hosts(run)}
 
 
 def _place(run: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine import exec_missing, exec_packages, exec_script, hand_in
 from engine.errors import EngineError, printable
-from engine.sizes import MEMORY_MIB, MOST_MEMORY_MIB
+from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from scenarios.plan import plan
+from scenarios.cells import plan
 from scenarios.resolve import SIZES
 
 

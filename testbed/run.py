@@ -9,6 +9,7 @@ from engine import backends
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
+from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES
 from testbed.arguments import cells
 
@@ -38,7 +39,7 @@ def main(options: argparse.Namespace) -> int:
                 continue
             try:
                 summary = execute(cell, seed, options.into, options.backend)
-            except EngineError as error:
+            except (EngineError, ScenarioError) as error:
                 print(printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
                 worst = 1
                 continue

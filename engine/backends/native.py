@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 from engine import backends, images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
-from engine.guest.timeline import SECOND_NS
 from engine.images import Images
 from engine.sandbox import Limits
+from topologies.timeline import SECOND_NS
 
 _BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile
 _SIGN_NS = 10 * SECOND_NS  # far less than the silence after which the watch ends a run

@@ -22,10 +22,10 @@ from engine import backends, images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
-from engine.guest.timeline import BOOT_NS
 from engine.images import Program
-from engine.lead import BUILD_NS
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
+from scenarios.plan.lead import BUILD_NS
+from topologies.timeline import BOOT_NS
 
 EMULATOR = "qemu-system-x86_64"
 _MEMORY_MIB = 1536

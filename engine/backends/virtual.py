@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from engine import backends, images, launch, provenance, watch
 from engine.backends import AGENT
-from engine.guest.timeline import BOOT_NS
 from engine.images import Images, Program
-from engine.lead import BUILD_NS
 from engine.progress import Stage
 from engine.sandbox import Limits
+from scenarios.plan.lead import BUILD_NS
+from topologies.timeline import BOOT_NS
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.guest import audit, captures, flows, network, probe, programs, queue_trace
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import routed_ns
+from topologies.timeline import routed_ns
 
 RESULTS = "/results"
 HEARTBEATS = 100

@@ -9,7 +9,7 @@ from typing import Any
 from engine.guest import kernel_tcp, programs
 from engine.guest.audit import counted
 from engine.guest.clock import now_ns, wait_for
-from engine.guest.timeline import GRACE_NS
+from topologies.timeline import GRACE_NS
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 _LONGEST_REASON = 500  # characters

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.guest.clock import now_ns, sleep_until
-from engine.guest.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, train_pkts
 from topologies.batch import entered
+from topologies.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, train_pkts
 
 _PORT = 9
 _ENDS = ("source", "destination")

@@ -14,8 +14,8 @@ from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell, expand, resolve
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
 
-_OF_THE_ENGINE = ("backend", "origin_ns", "implementations", "provenance", "agent", "hosts", "lead", "sizes")
-"""What the engine adds to a resolved scenario in run.json."""
+_OTHERWISE = ("backend", "origin_ns", "implementations", "provenance", "agent")
+"""What of run.json the engine adds, and what implementations say of themselves: no part of what a scenario means."""
 _FEW = 5
 
 
@@ -139,8 +139,8 @@ class Archived:
         if cell is None or cell.study != study:
             raise EngineError(f"{self.crate.name}: {name}: no archived scenario has this cell")
         today = resolve(cell, seed)
-        changed = [key for key in today if today[key] != description.get(key)]
-        changed += [key for key in description if key not in today and key not in _OF_THE_ENGINE]
+        changed = [key for key in {**today, **description} if key not in _OTHERWISE]
+        changed = [key for key in changed if today.get(key) != description.get(key)]
         if changed:
             raise EngineError(f"{name}: its scenario means something else in this version: {', '.join(changed)}")
         return ArchivedRun(name, self.crate.folder / folder, cell, seed, description, summary)

@@ -25,7 +25,7 @@ from engine.provenance import commit
 from images.cache import file_digest
 from scenarios import scenario_files
 from scenarios.archives import ArchiveError, members
-from scenarios.plan import plan
+from scenarios.cells import plan
 from testbed.archive import due
 from testbed.archive.crate import KUNIT, OF_RUN, RUNS
 from testbed.archive.sign import sign

@@ -13,8 +13,9 @@ import pytest
 from analysis.capture import pcap
 from engine import crosscheck
 from engine.errors import EngineError
-from engine.run import _check_space, describe, execute, run_folder
-from scenarios.resolve import Cell, expand
+from engine.run import _check_space, execute, run_folder
+from scenarios.errors import ScenarioError
+from scenarios.resolve import Cell, expand, resolve
 from topologies.shaping import LATENESS_NS
 
 Sabotage = Callable[[str, str, str], None]
@@ -120,7 +121,7 @@ def test_a_long_fast_link_is_filled(
 
 def _described(cell: Cell, **changes: Any) -> dict[str, Any]:
     """What run.json says when some of the cell's settings differ."""
-    return describe(replace(cell, settings={**cell.settings, **changes}), 1, "virtual")
+    return resolve(replace(cell, settings={**cell.settings, **changes}), 1)
 
 
 def test_lead_grows_with_pairs_and_round_trip(scenario: Path) -> None:
@@ -151,7 +152,7 @@ def test_sizes_follow_what_can_be_under_way(scenario: Path) -> None:
     event = {"at_ns": 0, "on": "path", "delay": {"forward_ns": 950_000_000}}
     larger = _described(cell, bottleneck=fast, delay=far, events=[event])["sizes"]
     assert larger["memory_mib"] > large["memory_mib"]
-    with pytest.raises(EngineError, match=r"needs a guest of \d+ MiB, the largest has 8192"):
+    with pytest.raises(ScenarioError, match=r"needs a guest of \d+ MiB: .*; allowed: .* a guest of 8192 MiB"):
         _described(cell, bottleneck={"rate_bps": 10**10, "buffer_pkts": 8000}, delay={**far, "forward_ns": 10**9})
 
 

@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from scenarios.plan import plan
+from scenarios.cells import plan
 from scenarios.rate_traces import TraceError, steps
 from tests.trial import trial
 

@@ -8,8 +8,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from scenarios import implementations, load, scenario_files
+from scenarios.cells import plan
 from scenarios.errors import ScenarioError
-from scenarios.plan import plan
 from scenarios.resolve import expand, resolve
 from scenarios.schema import SCHEMAS
 from topologies import by_name

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 TESTBED = """\
 import argparse, itertools, json, os, pathlib, shutil, signal, sys
 from scenarios.errors import ScenarioError
-from scenarios.plan import plan
+from scenarios.cells import plan
 from scenarios.resolve import expand, resolve
 
 def main():

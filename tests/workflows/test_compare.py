@@ -15,9 +15,9 @@ import pytest
 
 from images.cache import default_root
 from scenarios import implementations
+from scenarios.cells import plan
 from scenarios.errors import ScenarioError
 from scenarios.load import read
-from scenarios.plan import plan
 from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.command import filled, panel

@@ -13,8 +13,8 @@ from analysis.claims import vocabulary
 from analysis.run import Run
 from analysis.series import Instants, Series
 from scenarios import scenario_files
+from scenarios.cells import plan
 from scenarios.load import read
-from scenarios.plan import plan
 from scenarios.resolve import expand
 from scenarios.schema import SCHEMAS
 from scenarios.units import QUANTITIES

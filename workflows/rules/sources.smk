@@ -6,7 +6,7 @@ NOTES = Path(config["folders"]["results"]) / "sources"
 
 # What each stage executes, with everything that it imports.
 STAGES = {
-    "plan": "scenarios.plan",
+    "plan": "scenarios.cells",
     "claims": "analysis.claims.plan",
     "kunit": "engine.kunit",
     "columns": "analysis.capture.columns",

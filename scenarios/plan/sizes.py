@@ -7,8 +7,7 @@ keep their bytes.
 import math
 from typing import Any
 
-from engine import extremes
-from engine.errors import EngineError
+from scenarios.plan import extremes
 
 MEMORY_MIB = 512
 """Memory of a standard guest."""
@@ -32,13 +31,21 @@ _BURST_BYTES, _BACKLOG_PKTS = 800 * _PACKET_BYTES, 1_000_000
 _RING_KIB, _RINGS_KIB, _PAGE_BYTES = 16384, 16 * 16384, 4096
 
 
+class TooLargeError(ValueError):
+    """A run needs more memory than any guest has."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found, self.allowed = found, f"a run for which a guest of {MOST_MEMORY_MIB} MiB suffices"
+
+
 def sizes(run: dict[str, Any]) -> dict[str, Any]:
     """Return the `sizes` of run.json: what guest, kernel and captures of a resolved scenario must hold.
 
     `kernel` are sysctls of the whole guest, needed where the kernel's own choice is too small.
 
     Raises:
-        EngineError: no guest is large enough.
+        TooLargeError: no guest is large enough.
     """
     window_bytes = max(_window_bytes(run, direction) for direction in extremes.DIRECTIONS)
     largest_bytes = _OVERSHOOT * window_bytes
@@ -49,8 +56,8 @@ def sizes(run: dict[str, Any]) -> dict[str, Any]:
     needed_bytes += len(run["flows"]) * _FLOW_PROCESSES_BYTES
     memory_mib = MEMORY_MIB + max(0, math.ceil((needed_bytes / _MIB - _SPARE_MIB) / 128) * 128)
     if memory_mib > MOST_MEMORY_MIB:
-        raise EngineError(
-            f"the run needs a guest of {memory_mib} MiB, the largest has {MOST_MEMORY_MIB}: "
+        raise TooLargeError(
+            f"a run needs a guest of {memory_mib} MiB: "
             f"{window_bytes / 1e6:.0f} MB can be under way (rate x round trip + buffer), "
             f"and {captures} interfaces are captured"
         )

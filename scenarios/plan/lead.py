@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from engine import extremes
-from engine.guest.timeline import HELLO_BYTES, RULE_NS, SECOND_NS, packet_ns, train_pkts
+from scenarios.plan import extremes
+from topologies.timeline import HELLO_BYTES, RULE_NS, SECOND_NS, packet_ns, train_pkts
 
 BUILD_NS = 20 * SECOND_NS
 """Between boot and the fidelity probe in virtual time; Open vSwitch needs 12 s before it can be started at all."""
