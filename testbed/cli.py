@@ -71,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ScenarioError, EngineError, BadInputError) as error:
         print(printable(str(error)), file=sys.stderr)
         return 2
+    except OSError as error:
+        into = getattr(options, "into", None)
+        if into is None or not Path(error.filename or "").is_relative_to(into):
+            raise
+        print(f"--into {into}: cannot be written ({error.strerror}); choose another", file=sys.stderr)
+        return 2
     except KeyboardInterrupt as interruption:
         word = "terminated" if isinstance(interruption, interrupt.Terminated) else "interrupted"
         print(f"{word}; {options.kept}", file=sys.stderr)

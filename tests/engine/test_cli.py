@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from testbed.cli import main
 
 STUDY = "workflows/studies/explained"
 
@@ -25,3 +28,24 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(command: list[str]) ->
     finally:
         os.close(write)
     assert (done.stderr, done.returncode) == (b"", 128 + signal.SIGPIPE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run workflows/studies/icccn/fig3-top.yaml --size quick",
+        "compare tcp-reno tcp-cubic",
+        "interop tcp-reno",
+        "conformance tcp-ledbat",
+        "gate --client tcp-ledbat",
+        "kinds",
+        "check tcp-reno",
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / "into"
+    into.symlink_to("nowhere/at/all")
+    assert main([*command.split(), "--into", str(into)]) == 2
+    assert capsys.readouterr().err == f"--into {into}: cannot be written (File exists); choose another\n"
