@@ -56,7 +56,7 @@ lint: env  ## style, types and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/snakefmt --check Snakefile workflows/rules workflows/compare workflows/conformance workflows/gate workflows/interop workflows/kinds
+	$(BIN)/snakefmt --check Snakefile workflows/rules testbed/pipeline.smk
 	$(BIN)/codespell $$(git ls-files)
 	$(BIN)/proselint check --config .proselint.json $$(git ls-files '*.md' '*.py' '*.smk' '*.yaml' '*.yml')
 

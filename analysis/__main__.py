@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
-from analysis.watchdog import ended_after
+from analysis.watchdog import LIMIT_S, ended_after
 from scenarios.output import ends_with_its_reader
-
-LIMIT_S: Final = 3600.0
-"""Of any command but `observe`. The longest, the report of ten thousand runs, takes minutes."""
 
 
 @ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 done, 1 a budget of a gate is broken, 2 bad input, 3 it hung, 141 nobody reads the output."""
+    """Run one command; 0 done, 2 bad input, 3 it hung, 141 nobody reads the output."""
     options = _parser().parse_args(arguments)
     live = options.command == "observe"  # it may follow an interface
     try:
@@ -146,76 +143,6 @@ def _seeds(options: argparse.Namespace) -> None:
     ask(options.results, options.out)
 
 
-def _compare(options: argparse.Namespace) -> None:
-    from analysis.compare.scenario import compare
-
-    compare(options.experiment, options.scenario, options.runs, options.out)
-
-
-def _comparison(options: argparse.Namespace) -> None:
-    from analysis.compare.pages import failures, write_pages
-
-    write_pages(options.results)
-    for scenario, runs in failures(options.results).items():
-        for run in runs:
-            print(f"failed, and left out: {scenario}: {run}")
-
-
-def _interop(options: argparse.Namespace) -> None:
-    from analysis import interop
-
-    if options.page is None:
-        for folder in options.folders:
-            print(f"{interop.write(folder)}\n  {folder / 'index.html'}")
-    else:
-        interop.write_page(options.folders, options.page)
-
-
-def _check(options: argparse.Namespace) -> None:
-    from analysis.check import write
-
-    print(write(options.results))
-
-
-def _gate(options: argparse.Namespace) -> int:
-    import json
-
-    from analysis.gate import budgets, judge
-
-    asked = budgets.load(options.budgets)
-    if options.results is None:
-        print(json.dumps(budgets.plain(asked)))
-        return 0
-    return judge.write(asked, options.results, options.client, options.history)
-
-
-def _versions(options: argparse.Namespace) -> None:
-    from analysis.versions import write
-
-    print(write(options.results))
-
-
-def _conformance(options: argparse.Namespace) -> int:
-    from analysis.conformance import judge
-
-    if options.page is not None:
-        judge.write_page(options.folders, options.page)
-        return 0
-    failed = []
-    for folder in options.folders:
-        print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
-        failed += judge.failures(folder)
-    for sentence in failed:
-        print(sentence, file=sys.stderr)
-    return 1 if failed else 0
-
-
-def _kinds(options: argparse.Namespace) -> None:
-    from analysis.kinds import write
-
-    print(write(options.results, options.truth, options.processes))
-
-
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
     "columns": _columns,
@@ -228,14 +155,6 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "reference": _reference,
     "diff": _diff,
     "seeds": _seeds,
-    "compare": _compare,
-    "comparison": _comparison,
-    "interop": _interop,
-    "check": _check,
-    "gate": _gate,
-    "conformance": _conformance,
-    "versions": _versions,
-    "kinds": _kinds,
 }
 
 
@@ -300,39 +219,6 @@ def _parser() -> argparse.ArgumentParser:
     seeds.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     wanted = "file of the seeds that cells need, which the next pass reads; without it, only what they cost is printed"
     seeds.add_argument("--out", type=Path, help=wanted)
-
-    compare = commands.add_parser("compare", help="numbers, tests and pictures of one scenario of a comparison")
-    compare.add_argument("experiment", metavar="EXPERIMENT_ID")
-    compare.add_argument("--scenario", type=Path, required=True, help="its file, with what is compared in its matrix")
-    _runs_and_out(compare)
-
-    gate = commands.add_parser("gate", help="runs against budgets: JSON, JUnit's XML, Markdown; 1 when one is broken")
-    gate.add_argument("budgets", metavar="BUDGETS", type=Path, help="the file; without --results it is only read")
-    gate.add_argument("--results", type=Path, help="the folder of a `testbed gate`")
-    gate.add_argument("--client", help="the implementation that was run")
-    gate.add_argument("--history", type=Path, help="a file that a line of JSON is appended to")
-
-    conformance = commands.add_parser("conformance", help="runs against what documents say: JSON, and a page each")
-    conformance.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="results of `testbed conformance`")
-    conformance.add_argument("--page", type=Path, help="write only the tables of this page, of what has been judged")
-
-    versions = commands.add_parser("versions", help="what a gate measured in each version, as a page of pictures")
-    versions.add_argument("--results", type=Path, required=True, help="the folder of a `testbed versions`")
-
-    interop = commands.add_parser("interop", help="which implementations understand each other, as a matrix")
-    interop.add_argument("folders", metavar="FOLDER", nargs="+", type=Path, help="results of `testbed interop`")
-    interop.add_argument("--page", type=Path, help="write only the tables of this page, of what has been judged")
-
-    check = commands.add_parser("check", help="whether an implementation keeps its contract, as a page")
-    check.add_argument("--results", type=Path, required=True, help="the folder of a `testbed check`")
-
-    kinds = commands.add_parser("kinds", help="how often the observer tells a controller's kind, as a matrix")
-    kinds.add_argument("--results", type=Path, required=True, help="the folder of a `testbed kinds`")
-    kinds.add_argument("--truth", type=Path, required=True, help="what each implementation is")
-    kinds.add_argument("--processes", type=int, default=1, help="how many judge at a time")
-
-    comparison = commands.add_parser("comparison", help="the pages of a comparison")
-    comparison.add_argument("--results", type=Path, required=True, help="the comparison's folder")
     return parser
 
 

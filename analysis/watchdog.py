@@ -9,8 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-HUNG = 3
+LIMIT_S: Final = 3600.0
+"""Of any command that ends by itself. The longest, the report of ten thousand runs, takes minutes."""
+HUNG: Final = 3
 """Exit status of a process that was ended."""
 
 

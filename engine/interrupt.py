@@ -11,12 +11,16 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Raise Terminated in the block when SIGTERM comes, so that all that cleans up does its work."""
+    """Raise Terminated in the block when SIGTERM comes, so that all that cleans up does its work.
+
+    SIGINT ends what the block waits for, whatever handler an imported library has set.
+    """
 
     def terminate(_signal: int, _frame: object) -> None:
         signal.signal(signal.SIGTERM, lambda *_: None)  # cleaning up is not interrupted
         raise Terminated
 
+    signal.siginterrupt(signal.SIGINT, True)  # Polars sets a handler after which the kernel goes on with a wait
     before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield

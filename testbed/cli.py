@@ -29,9 +29,8 @@ COMMANDS: Final = {
     "interop": ("testbed.interop.command", "every two implementations in every case, as a matrix"),
     "conformance": ("testbed.conformance.command", "what packets show of RFC 6817, LEDBAT++ and BEP 29"),
     "gate": ("testbed.gate.command", "whether an implementation stays within budgets, for CI"),
-    "versions": ("testbed.gate.versions", "a gate's numbers over an implementation's versions, as pictures"),
-    "bisect": ("testbed.gate.bisect", "the version with which a number changed"),
-    "kinds": ("testbed.kinds", "how often `observe` tells a controller's kind, of all that are here"),
+    "gate versions": ("testbed.gate.versions", "a gate's numbers over an implementation's versions, as pictures"),
+    "gate bisect": ("testbed.gate.bisect", "the version with which a number changed"),
     "check": ("testbed.check.command", "whether an implementation keeps its contract"),
     "doctor": ("engine.doctor", "what this host lacks and how to get it"),
     "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),
@@ -48,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns 0 done, 1 a run failed, 2 bad input, 130 interrupted (Ctrl-C), 141 nobody reads the output, 143 terminated
     (SIGTERM).
     """
-    words = sys.argv[1:] if arguments is None else arguments
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if " ".join(words[:2]) in COMMANDS:
+        words[:2] = [" ".join(words[:2])]
     if words[:1] == [OBSERVE]:
         return analyse(words)
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():

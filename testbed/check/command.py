@@ -4,8 +4,6 @@ import argparse
 import copy
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,14 +15,13 @@ from engine.guest.programs import PAYLOAD
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from testbed import arguments
+from testbed.check import page
+from testbed.check.page import FILE, FORMAT
 
 TRANSFER_BYTES = 1_000_000
 ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 s
 LATE_NS = 30_000_000_000
 NOT_SUPPORTED = 127
-FILE = "check.json"
-FORMAT = 1
-_ANALYSIS = [sys.executable, "-P", "-m", "analysis", "check", "--results"]
 _SEED = 1
 _SCENARIO = """\
 experiment: check
@@ -78,8 +75,7 @@ def main(options: argparse.Namespace) -> int:
         complete = True
     finally:
         _keep(folder, name, found, complete)
-        told = subprocess.run([*_ANALYSIS, str(folder)], capture_output=True, text=True, check=False)
-        print(f"page   {told.stdout}" if told.returncode == 0 else told.stderr, end="", flush=True)
+        print(f"page   {page.write(folder)}", flush=True)
     return int(any(finding.wrong for finding in found))
 
 

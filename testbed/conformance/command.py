@@ -1,18 +1,18 @@
-"""Carries out `testbed conformance`: runs implementations in the cases of workflows/conformance, and judges them."""
+"""Carries out `testbed conformance`: runs implementations in the cases of cases.yaml, and judges them."""
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
+from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
-from testbed.compare.command import filled
-from testbed.own_study import ROOT
+from testbed.compare.panel import filled
+from testbed.conformance import judge
+from testbed.conformance.judge import STUDY
 
-STUDY = "conformance"
-SNAKEFILE = ROOT / "workflows" / "conformance" / "Snakefile"
-CASES = ROOT / "workflows" / "conformance" / "cases.yaml"
+CASES: Final = Path(__file__).with_name("cases.yaml")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +37,17 @@ def main(options: argparse.Namespace) -> int:
             raise EngineError(f"{name} answers to nothing; allowed: implementations over TCP or uTP")
     folders = [own_study.folder_of(options.into, name) for name in names]
     for name, folder in zip(names, folders, strict=True):
-        study = ROOT / folder / "studies" / STUDY
-        own_study.write(study, {study / CASES.name: filled(CASES, [name], 1)})
-        if own_study.carry_out(SNAKEFILE, STUDY, folder):
+        own_study.write(folder, STUDY, {CASES.name: filled(CASES, [name], 1)})
+        if own_study.carry_out(folder):
             return 2
-    command = [sys.executable, "-P", "-m", "analysis", "conformance", *(str(ROOT / folder) for folder in folders)]
-    return subprocess.run(command, check=False).returncode
+    with ended_after(LIMIT_S, "testbed conformance: the judgement"):
+        return max(_judge(folder) for folder in folders)
+
+
+def _judge(folder: Path) -> int:
+    """Judge the runs of an implementation and print what became of them; return 1 when some failed, else 0."""
+    print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
+    failures = judge.failures(folder)
+    for sentence in failures:
+        print(sentence, file=sys.stderr)
+    return int(bool(failures))

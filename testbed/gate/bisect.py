@@ -1,21 +1,16 @@
-"""Carries out `testbed bisect`: the version of an implementation with which a number changed."""
+"""Carries out `testbed gate bisect`: the version of an implementation with which a number changed."""
 
 import argparse
-import json
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
-
 from engine.errors import EngineError
 from testbed import own_study
+from testbed.gate import budgets
 from testbed.gate import command as gate
+from testbed.gate.budgets import Budgets
 from testbed.gate.versions import place_of, versions_of
-from testbed.own_study import ROOT
-
-BUDGETS = "budgets.yaml"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,15 +39,15 @@ def main(options: argparse.Namespace) -> int:
     best, worst = place_of(names, good, "--good", 0), place_of(names, bad, "--bad", 0)
     if best == worst:
         raise EngineError(f"--bad: found {bad}, the good one; allowed: another of {', '.join(names)}")
-    if not expression.strip():
-        raise EngineError(
-            "--measure: found nothing; allowed: an expression in the words of docs/claims.md and docs/gate.md"
-        )
-    file = _budgets(ROOT / own_study.folder_of(options.into, name), options.scenario, options.cell, expression)
+    try:
+        asked = budgets.unbroken(expression, options.scenario, options.cell)
+    except ValueError as error:
+        raise EngineError(f"--measure: {error}; allowed: {budgets.WORDS}") from None
+    into = own_study.folder_of(options.into, name)
     measured: dict[int, float] = {}
 
     def measure(place: int) -> float:
-        measured[place] = _measured(file, listed[names[place]])
+        measured[place] = _measured(asked, listed[names[place]], into)
         return measured[place]
 
     at_good, at_bad = measure(best), measure(worst)
@@ -88,42 +83,17 @@ def is_nearer(number: float, one: float, other: float) -> bool:
     return abs(number - one) < abs(number - other)
 
 
-def _budgets(folder: Path, scenario: str, cell: str | None, expression: str) -> Path:
-    """Write a budget that asks for the expression, and bounds it by itself: it cannot be broken."""
-    folder.mkdir(parents=True, exist_ok=True)
-    # a scenario by its path is looked for from the budgets' folder
-    where = str(Path(scenario).absolute()) if Path(scenario).is_file() else scenario
-    budget = {"name": expression, "scenario": where, "holds": f"({expression}) <= ({expression})"}
-    if cell:
-        budget["cell"] = cell
-    file = folder / BUDGETS
-    file.write_text(yaml.safe_dump({"budgets": [budget]}))
-    return file
-
-
-def _measured(budgets: Path, name: str) -> float:
-    """Carry out the gate for one version; the number that it measured.
+def _measured(asked: Budgets, client: str, into: Path) -> float:
+    """Carry out the gate for one version; return the number that it measured, infinite for what never happens.
 
     Raises:
         EngineError: it measured none, or several.
     """
-    try:
-        failed = gate.gate(budgets, name, budgets.parent, None)
-    except EngineError as error:
-        raise EngineError(_of_option(str(error), budgets)) from None
-    if failed:
-        raise EngineError(f"{name} cannot be judged, for the reason above")
-    outcomes = json.loads((budgets.parent / name / "gate.json").read_text())["outcomes"]
-    if len(outcomes) > 1:
-        raise EngineError(f"--cell: missing; allowed: one of {', '.join(one['cell'] for one in outcomes)}")
-    measured = outcomes[0]["measured"]
-    return math.inf if measured is None else float(measured)
-
-
-def _of_option(said: str, budgets: Path) -> str:
-    """Say of an option what a gate says of the field that was made of it."""
-    found = re.fullmatch(rf"{re.escape(str(budgets))}(?::\d+)?: (?:budgets\[0\]\.)?(holds|cell|scenario): (.*)", said)
-    if not found:
-        return said
-    option = {"holds": "measure"}.get(found[1], found[1])
-    return f"--{option}: {found[2].removesuffix(', one of < <= > >=, and a bound')}"
+    judgement = gate.carry_out(asked, client, gate.prepare(asked, client, into, Path(), "--"))
+    if judgement is None or judgement.status == gate.UNKNOWN:
+        raise EngineError(f"{client} cannot be judged, for the reason above")
+    if len(judgement.outcomes) > 1:
+        cells = ", ".join(outcome.cell for outcome in judgement.outcomes)
+        raise EngineError(f"--cell: missing; allowed: one of {cells}")
+    number = judgement.outcomes[0].measured
+    return math.inf if number is None else number

@@ -1,27 +1,25 @@
-"""Carries out `testbed gate`: runs an implementation in the scenarios that its budgets name, and has them judged."""
+"""Carries out `testbed gate`: runs an implementation in the scenarios that its budgets name, and judges it."""
 
 import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Final
 
+from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
-from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.compare.command import filled, panel, points
-from testbed.own_study import ROOT
+from testbed.compare.panel import check_point, filled, find
+from testbed.gate import budgets, judge
+from testbed.gate.budgets import Budgets
+from testbed.gate.judge import STUDY, Judgement
 
-STUDY = "gate"
-SNAKEFILE = ROOT / "workflows" / "gate" / "Snakefile"
-DEFAULT = ROOT / "workflows" / "gate" / "budgets.yaml"
-UNKNOWN = 2
+DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
+UNKNOWN: Final = 2
+"""Exit status where something could not be judged."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("budgets", type=Path, nargs="?", default=DEFAULT, help="default: workflows/gate's")
+    parser.add_argument("budgets", type=Path, nargs="?", default=DEFAULT, help="default: the project's own")
     parser.add_argument("--client", help="the implementation; default: the one that the budgets name")
     parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
     parser.add_argument("--history", type=Path, metavar="FILE", help="append a line of JSON with what was measured")
@@ -29,38 +27,57 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged."""
-    return gate(options.budgets, options.client, options.into, options.history)
-
-
-def gate(file: Path, client: str | None, into: Path, history: Path | None) -> int:
     """Return 0 when all budgets hold, 1 when one is broken, 2 when one cannot be judged.
 
-    Everything is kept in the folder `into`/<the client>; runs that nothing has changed for are not repeated.
+    Everything is kept in the folder --into/<the client>; runs that nothing has changed for are not repeated.
 
     Raises:
-        EngineError, ScenarioError: something is wrong with the order, before anything runs.
+        BadInputError, EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
-    asked = _asked(file)
-    name = client or asked["client"]
-    if not name:
+    file, history = options.budgets, options.history
+    asked = budgets.load(file)
+    client = options.client or asked.client
+    if not client:
         raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
-    folder = own_study.folder_of(into, name)
-    study = ROOT / folder / "studies" / STUDY
-    found = {scenario: _find(scenario, file) for scenario in asked["scenarios"]}
-    files = {found[scenario]: [name, *others] for scenario, others in asked["scenarios"].items()}
-    arguments.senders([other for names in files.values() for other in names])
-    for one in asked["cells"]:
-        if one["cell"] not in (there := points(found[one["scenario"]])):
-            raise EngineError(f"{file}: cell: found {one['cell']!r}; allowed: {choices(there, one['cell'])}")
+    folder = prepare(asked, client, options.into, file.parent, f"{file}: ")
     if history:
         _check_writable(history)
-    own_study.write(study, {study / one.name: filled(one, names, asked["seeds"]) for one, names in files.items()})
-    if own_study.carry_out(SNAKEFILE, "gate", folder):
+    judgement = carry_out(asked, client, folder)
+    if judgement is None:
         return UNKNOWN
-    words = [str(file), "--results", str(ROOT / folder), "--client", name]
-    words += ["--history", str(history)] if history else []
-    return subprocess.run([*_ANALYSIS, *words], check=False).returncode
+    if history:
+        judge.remember(judgement, history)
+    return judgement.status
+
+
+def prepare(asked: Budgets, client: str, into: Path, beside: Path, prefix: str) -> Path:
+    """Write the scenarios that budgets ask for into the folder `into`/`client`, and return it.
+
+    The budgets name scenarios of the panel, or files by their paths from the folder `beside`.
+
+    Raises:
+        EngineError, ScenarioError: something is wrong with them. The message names a field after `prefix`.
+    """
+    others = asked.others()
+    files = {scenario: find(scenario, beside, f"{prefix}scenario") for scenario in others}
+    names = {files[scenario]: [client, *of_scenario] for scenario, of_scenario in others.items()}
+    arguments.senders([name for of_file in names.values() for name in of_file])
+    for budget in asked.budgets:
+        if budget.cell is not None:
+            check_point(files[budget.scenario], budget.cell, f"{prefix}cell")
+    folder = own_study.folder_of(into, client)
+    own_study.write(folder, STUDY, {file.name: filled(file, names[file], asked.seeds) for file in names})
+    return folder
+
+
+def carry_out(asked: Budgets, client: str, folder: Path) -> Judgement | None:
+    """Run a client in the scenarios of a prepared folder, and judge it there; None if the pipeline failed."""
+    if own_study.carry_out(folder):
+        return None
+    with ended_after(LIMIT_S, "testbed gate: the judgement"):
+        judgement = judge.judge(asked, folder, client)
+        judge.write(judgement, folder)
+    return judgement
 
 
 def _check_writable(history: Path) -> None:
@@ -69,33 +86,3 @@ def _check_writable(history: Path) -> None:
         history.open("a").close()
     except OSError as error:
         raise EngineError(f"--history: {history} cannot be written: {error.strerror}") from None
-
-
-_ANALYSIS = [sys.executable, "-P", "-m", "analysis", "gate"]
-
-
-def _asked(file: Path) -> dict[str, Any]:
-    """What the budgets need to be run, as the analysis reads them.
-
-    Raises:
-        EngineError: it refuses them, for the reasons that it gives.
-    """
-    done = subprocess.run([*_ANALYSIS, str(file)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EngineError(done.stderr.strip().removeprefix("analysis: "))
-    asked: dict[str, Any] = json.loads(done.stdout)
-    return asked
-
-
-def _find(scenario: str, budgets: Path) -> Path:
-    """Find a scenario of the panel by its name, any other by its path from the budgets' folder.
-
-    Raises:
-        EngineError: there is none.
-    """
-    known = {file.stem: file for file in panel()}
-    found = known.get(scenario, budgets.parent / scenario)
-    if not found.is_file():
-        allowed = f"{choices(sorted(known), scenario)}, or a file"
-        raise EngineError(f"{budgets}: scenario: found {scenario!r}, no file; allowed: {allowed}")
-    return found

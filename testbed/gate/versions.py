@@ -1,23 +1,20 @@
-"""Carries out `testbed versions`: what a gate measures, over the versions of an implementation."""
+"""Carries out `testbed gate versions`: what a gate measures, over the versions of an implementation."""
 
 import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 from engine.errors import EngineError
 from scenarios import implementations
 from scenarios.errors import choices
 from testbed import own_study
+from testbed.gate import budgets, page
 from testbed.gate import command as gate
-from testbed.own_study import ROOT
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", help="one that lists versions")
-    parser.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: workflows/gate's")
+    parser.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: the project's own")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
     parser.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")
@@ -31,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
     could not be judged.
 
     Raises:
-        EngineError, ScenarioError: something is wrong with the order, before anything runs.
+        BadInputError, EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
     name, first, last = options.implementation, options.first, options.last
     listed = versions_of(name)
@@ -40,13 +37,13 @@ def main(options: argparse.Namespace) -> int:
     if begin > end:
         raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
     chosen = {version: listed[version] for version in names[begin : end + 1]}
-    folder = own_study.folder_of(options.into, name)
-    found = [gate.gate(options.budgets, one, ROOT / folder, None) for one in chosen.values()]
-    order = {"implementation": name, "versions": chosen}
-    (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
-    command = [sys.executable, "-P", "-m", "analysis", "versions", "--results", str(ROOT / folder)]
-    drawn = subprocess.run(command, check=False).returncode
-    return drawn or (gate.UNKNOWN if gate.UNKNOWN in found else 0)
+    asked, into = budgets.load(options.budgets), own_study.folder_of(options.into, name)
+    beside, prefix = options.budgets.parent, f"{options.budgets}: "
+    folders = {client: gate.prepare(asked, client, into, beside, prefix) for client in chosen.values()}
+    judgements = {version: gate.carry_out(asked, client, folders[client]) for version, client in chosen.items()}
+    print(page.write(into, name, judgements))
+    statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
+    return gate.UNKNOWN if gate.UNKNOWN in statuses else 0
 
 
 def versions_of(name: str) -> dict[str, str]:

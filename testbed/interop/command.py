@@ -1,38 +1,39 @@
 """Carries out `testbed interop`: a scenario for every two implementations, and of each with scripted peers."""
 
 import argparse
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final
 
 import yaml
 
+from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import implementations, load, utp_script
 from scenarios.errors import choices
 from scenarios.utp_script import Script, ScriptError
 from testbed import arguments, own_study
-from testbed.own_study import ROOT
+from testbed.interop import judge
+from testbed.interop.judge import PEER, STUDY
 
-SNAKEFILE = ROOT / "workflows" / "interop" / "Snakefile"
-CASES = ROOT / "workflows" / "interop" / "cases.yaml"
-SCRIPTS = ROOT / "workflows" / "interop" / "scripts"
-PEER = "utp-script"
-STUDY = "interop"
+CASES: Final = Path(__file__).with_name("cases.yaml")
+SCRIPTS: Final = Path(__file__).with_name("scripts")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
-    parser.add_argument("--case", action="append", default=[], help="one of workflows/interop; may be repeated")
+    parser.add_argument(
+        "--case", action="append", default=[], help="a case or script of docs/interop.md; may be repeated"
+    )
     parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
     parser.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
+    parser.set_defaults(kept="finished runs are kept")
 
 
-def main(options: argparse.Namespace) -> NoReturn:
-    """Let every implementation send to every other and to itself, and meet scripted peers.
+def main(options: argparse.Namespace) -> int:
+    """Let every implementation send to every other and to itself, and meet scripted peers; return 1 when one failed.
 
     The chosen cases and scripts are carried out; all that there are, if none is chosen. Everything is kept in the
     folder --into/<the names>; a second call continues there.
@@ -55,12 +56,15 @@ def main(options: argparse.Namespace) -> NoReturn:
         cases["cases"] = {name: case for name, case in cases["cases"].items() if name in chosen}
         scripts = {name: one for name, one in scripts.items() if name in chosen} | read_scripts(options.script)
     folder = own_study.folder_of(options.into, "-".join(names))
-    study = ROOT / folder / "studies" / STUDY
     order = order_of(names, cases, scripts, known)
     texts = filled(cases, order) + scripted(cases, scripts, order)
-    own_study.write(study, {study / f"{one['experiment']}.yaml": text for one, text in texts})
-    (ROOT / folder / "order.json").write_text(json.dumps(order, indent=1) + "\n")
-    own_study.become_pipeline(SNAKEFILE, "interop", folder)
+    own_study.write(folder, STUDY, {f"{meeting['experiment']}.yaml": text for meeting, text in texts})
+    if own_study.carry_out(folder):
+        return 1
+    with ended_after(LIMIT_S, "testbed interop: the matrix"):
+        counts = judge.write(folder, order)
+    print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
+    return int(counts[judge.FAILED] > 0)
 
 
 def read_scripts(files: Iterable[Path]) -> dict[str, tuple[str, Script]]:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.capture.columns import write_columns
-from analysis.compare.differences import largest_believed, rank_test, smallest_p
-from analysis.compare.scenario import compare
+from testbed.compare.differences import largest_believed, rank_test, smallest_p
+from testbed.compare.judge import compare
 from tests.analysis.synthetic import plain, write
 
 NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)
@@ -67,13 +67,13 @@ def test_many_tests_at_once() -> None:
 
 def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -> None:
     scenario = tmp_path / "race.yaml"
-    scenario.write_text("title: A race\nmatrix: {client: [one, other]}\n")
+    scenario.write_text("experiment: made-by-hand\ntitle: A race\nmatrix: {client: [one, other]}\n")
     for client in ("one", "other"):
         made = plain()
         made.flows, made.cell = ("client", "tcp"), f"client={client}"
         provenance = {"kernel": "k", f"program:{client}": "p", "boot_arguments": "seed=1"}
         made.changes = {"cell_values": {"client": client}, "provenance": provenance}
         write_columns(write(tmp_path / "runs", made))
-    folder = compare("made-by-hand", scenario, tmp_path / "runs", tmp_path)
-    found = json.loads((folder / "comparison.json").read_text())["provenance"]
+    compare(tmp_path, scenario)
+    found = json.loads((tmp_path / "experiments/made-by-hand/comparison.json").read_text())["provenance"]
     assert found == {"kernel": ["k"], "program:one": ["p"], "program:other": ["p"]}

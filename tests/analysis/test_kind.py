@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analysis.capture.columns import write_columns
-from analysis.kinds import Told, summary, write
 from analysis.observer import kind, limits
 from analysis.observer.flight import Flight
 from analysis.observer.kind import Kind
@@ -18,6 +17,7 @@ from engine.run import execute, run_folder
 from scenarios.resolve import expand
 from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
+from tests.tools.kinds.judge import Told, summary, write
 
 LOSSES = tuple(range(400, 9000, 700))
 AT_FIRST = (*range(100, 900, 60), *range(1500, 60000, 650))
@@ -186,8 +186,8 @@ def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
         folder = tmp_path / "runs" / "kinds" / experiment / "case=busy" / "failed-seed-1"
         folder.mkdir(parents=True)
         (folder / "summary.json").write_text('{"status": "failed", "error": "out of luck"}')
-    (tmp_path / "truth.yaml").write_text("{}\n")
-    said = write(tmp_path, tmp_path / "truth.yaml", 1).splitlines()
+    (tmp_path / "truth.yaml").write_text("families: {}\nimplementations: {}\n")
+    said = write(tmp_path, tmp_path / "truth.yaml").splitlines()
     assert said == [
         f"failed, and left out: {experiment}, case=busy: out of luck"
         for experiment in ("kinds-derived", "kinds-judged")

@@ -1,4 +1,4 @@
-"""`testbed versions` and `testbed bisect` of two real versions of a client."""
+"""`testbed gate versions` and `testbed gate bisect` of two real versions of a client."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ def test_two_real_versions(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run("versions", "transmission", budgets, "--from", old, "--to", new)
+    run("gate", "versions", "transmission", budgets, "--from", old, "--to", new)
     data = json.loads((tmp_path / "out/transmission/versions.json").read_text())
     assert list(data["versions"]) == [old, new]
     [budget] = data["budgets"]
@@ -41,6 +41,6 @@ def test_two_real_versions(tmp_path: Path) -> None:
     [summary] = (tmp_path / "out/transmission/transmission-4/runs").rglob("summary.json")
     written_ns = summary.stat().st_mtime_ns
     search = ["--good", old, "--bad", new, "--measure", 'alone("throughput")', "--scenario", tmp_path / "begins.yaml"]
-    said = run("bisect", "transmission", *search)
+    said = run("gate", "bisect", "transmission", *search)
     assert f"{measured[old]:.6g} with transmission 3.00, {measured[new]:.6g} with 4.1.0-beta2, its neighbour" in said
     assert summary.stat().st_mtime_ns == written_ns

@@ -23,7 +23,8 @@ from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios import implementations, load, scenario_files
 from scenarios.resolve import Cell, expand
-from testbed.interop.command import CASES, PEER, SCRIPTS, order_of, read_scripts, scripted
+from testbed.interop.command import CASES, SCRIPTS, order_of, read_scripts, scripted
+from testbed.interop.judge import PEER
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1

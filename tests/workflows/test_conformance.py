@@ -12,11 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from analysis.__main__ import main as analyse
 from analysis.capture.columns import write_columns
-from analysis.conformance import judge
-from analysis.conformance.measures import MEASURES, settled
-from analysis.conformance.requirements import FILE, load
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
@@ -24,8 +20,11 @@ from engine.run import execute
 from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
-from testbed.compare.command import filled
+from testbed.compare.panel import filled
+from testbed.conformance import judge
 from testbed.conformance.command import CASES
+from testbed.conformance.measures import MEASURES, settled
+from testbed.conformance.requirements import FILE, load
 from tests.analysis.utp_model import Model
 
 PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
@@ -119,12 +118,14 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     assert "\nold\n" not in page.read_text()
 
 
-def test_a_run_that_failed_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
     failed = tmp_path / "mine/runs/conformance/conformance/case=alone,client=mine/failed-seed-1"
     failed.mkdir(parents=True)
     (failed / "summary.json").write_text(json.dumps({"status": "failed", "error": "what boots has not been built"}))
-    assert analyse(["conformance", str(tmp_path / "mine")]) == 1
-    assert capsys.readouterr().err == "case=alone,client=mine: the run failed: what boots has not been built\n"
+    judge.write(tmp_path / "mine")
+    assert judge.failures(tmp_path / "mine") == [
+        "case=alone,client=mine: the run failed: what boots has not been built"
+    ]
     document = json.loads((tmp_path / "mine/conformance.json").read_text())
     assert {row["result"] for row in document["rows"]} == {"not observable"}
 

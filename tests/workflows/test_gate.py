@@ -16,15 +16,15 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from analysis.__main__ import main as analyse
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
-from analysis.gate import budgets
+from scenarios.load import read
 from testbed.cli import main
-from testbed.compare.command import panel
-from testbed.gate import command as gate
+from testbed.compare.panel import panel
+from testbed.gate import budgets, judge
+from testbed.gate.command import DEFAULT
 from tests.analysis.synthetic import plain, write
-from tests.workflows.test_documentation import table
+from tests.workflows.test_documentation import rows
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
@@ -56,14 +56,15 @@ def put(folder: Path, *wanted: dict[str, str]) -> Path:
 
 
 def test_every_field_is_on_the_page() -> None:
+    schema = read(budgets.SCHEMA).data
     head = "| field | value | default | meaning |\n|---|---|---|---|\n"
-    assert f"<!-- fields of budgets -->\n{head}{table('budgets')}\n<!-- end" in PAGE
+    assert f"<!-- fields of budgets -->\n{head}{chr(10).join(rows(schema, schema))}\n<!-- end" in PAGE
 
 
 def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     shown = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "budgets.yaml").write_text(shown[0])
-    for file in (tmp_path / "budgets.yaml", gate.DEFAULT):
+    for file in (tmp_path / "budgets.yaml", DEFAULT):
         asked = budgets.load(file)
         assert {one.scenario for one in asked.budgets} <= {scenario.stem for scenario in panel()}
     (tmp_path / "budgets.yaml").write_text(shown[1])
@@ -148,12 +149,16 @@ def test_how_runs_are_judged(
     results: Path, tmp_path: Path, holds: str, result: str | None, measured: Any, status: int
 ) -> None:
     file = put(tmp_path, budget("it", holds))
-    history = tmp_path / "kept" / "history.jsonl"
-    words = ["gate", str(file), "--results", str(results), "--client", "tcp-ledbat", "--history", str(history)]
-    assert [analyse(words), analyse(words)] == [status, status]
+    history = tmp_path / "history.jsonl"
     if result is None:
-        assert not (results / "gate.json").exists()
+        with pytest.raises(BadInputError, match="nobody"):
+            judge.judge(budgets.load(file), results, "tcp-ledbat")
         return
+    for _ in range(2):
+        judgement = judge.judge(budgets.load(file), results, "tcp-ledbat")
+        judge.remember(judgement, history)
+    judge.write(judgement, results)
+    assert judgement.status == status
     [outcome] = json.loads((results / "gate.json").read_text())["outcomes"]
     assert (outcome["result"], outcome["measured"], outcome["cell"]) == (result, measured, "single")
     suite = ElementTree.parse(results / "junit.xml").getroot()  # noqa: S314 (written here)
@@ -179,10 +184,11 @@ def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: 
     (study / "race.yaml").write_text(SCENARIO)
     file = put(tmp_path, {"name": "as before", "scenario": "race.yaml", "no_worse_than": other})
     file.write_text("seeds: 4\n" + file.read_text())
-    assert analyse(["gate", str(file), "--results", str(tmp_path / "results"), "--client", client]) == status
-    [outcome] = json.loads((tmp_path / "results" / "gate.json").read_text())["outcomes"]
+    judgement = judge.judge(budgets.load(file), tmp_path / "results", client)
+    assert judgement.status == status
+    [outcome] = judgement.outcomes
     worse = "share, shared: 80 instead of 66.6 % (p = 0.029)"
-    assert (worse in outcome["says"]) is bool(status)
+    assert (worse in outcome.says) is bool(status)
 
 
 def test_a_real_gate(tmp_path: Path) -> None:

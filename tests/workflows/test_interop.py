@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from analysis import interop as judge
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
+from testbed.interop import judge
 from testbed.interop.command import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
@@ -107,7 +107,6 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
     pairs[1]["unsupported"] = ""  # a to b
     cases = {"transfer": "first", "loss": "second", "reordering": "third", "wrap": "fourth"}
     order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs, "scripts": {}, "alone": []}
-    (tmp_path / "order.json").write_text(json.dumps(order))
     put(tmp_path, "case=transfer/seed-1", ended | {"completed_ns": None})
     put(tmp_path, "case=loss/seed-1", ended | {"received_bytes": 900, "completed_ns": None})
     put(
@@ -116,7 +115,7 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
         ended | {"receiver_exit": 1},
         "flow pair: receiver exited with 1: wrong",
     )
-    assert judge.write(tmp_path) == "1 passed, 4 failed, 15 unsupported"
+    assert judge.write(tmp_path, order) == {"passed": 1, "failed": 4, "unsupported": 15}
     results = json.loads((tmp_path / "interop.json").read_text())["results"]
     said = {one["case"]: (one["result"], one["why"]) for one in results if one["result"] != "unsupported"}
     assert said == {
@@ -173,7 +172,6 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
     scripts = {"passes": "A title", "ends-otherwise": "A title", "fails": "A title", "missing": "A title"}
     alone = [{"implementation": "a", "experiment": "a-by-script", "unsupported": None}]
     order = {"implementations": ["a"], "cases": {}, "pairs": [], "scripts": scripts, "alone": alone}
-    (tmp_path / "order.json").write_text(json.dumps(order))
     deviation = "flow pair: sender exited with 1: line 3"
     for name, error, exits in (
         ("passes/seed-1", None, (0, 0)),
@@ -186,7 +184,7 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
         (folder / "summary.json").write_text(json.dumps({"error": error, "flows": {"pair": flow}}))
         flows = [{"name": "pair", "implementation": "utp-script", "receiver_implementation": "a"}]
         (folder / "run.json").write_text(json.dumps({"flows": flows}))
-    assert judge.write(tmp_path) == "2 passed, 2 failed, 0 unsupported"
+    assert judge.write(tmp_path, order) == {"passed": 2, "failed": 2}
     found = {one["script"]: one["why"] for one in json.loads((tmp_path / "interop.json").read_text())["scripted"]}
     assert found == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}
     assert deviation in (tmp_path / "index.html").read_text()

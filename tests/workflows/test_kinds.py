@@ -1,22 +1,22 @@
-"""`testbed kinds`: what its scenarios send is known, and the rules have not seen what they are judged by."""
+"""What the observer is judged by: every sender is known, and the rules have not seen the networks."""
 
 import yaml
 
-from analysis.kinds import DERIVED, _by_name
 from analysis.observer.kind import Kind
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
-from testbed.kinds import SCENARIOS, SNAKEFILE
+from tests.tools.kinds.__main__ import CASES
+from tests.tools.kinds.judge import DERIVED, TRUTH, by_name
 
-FOLDER = SNAKEFILE.parent
+SCENARIOS = sorted(file.name for file in CASES.glob("*.yaml"))
 
 
 def cells(name: str) -> list[Cell]:
-    return expand(FOLDER / name, "full")
+    return expand(CASES / name, "full")
 
 
 def test_the_truth_says_what_every_sender_is() -> None:
-    families, named = (_by_name(part) for part in yaml.safe_load((FOLDER / "truth.yaml").read_text()).values())
+    families, named = (by_name(part) for part in yaml.safe_load(TRUTH.read_text()).values())
     assert {kind for kind, _ in (*families.values(), *named.values())} == {kind.value for kind in Kind}
     known = implementations.known()
     assert named.keys() <= known.keys()

@@ -314,7 +314,7 @@ def test_runs_with_more_packets_or_flows_take_longer(small: Any, change: tuple[s
 def test_style_of_the_rules() -> None:
     files = [
         ROOT / "Snakefile",
-        ROOT / "workflows/compare/Snakefile",
+        ROOT / "testbed/pipeline.smk",
         *sorted((ROOT / "workflows/rules").glob("*.smk")),
     ]
     subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], check=True)

@@ -30,7 +30,7 @@ EDITS = [
     (["analysis/run.py"], MEASURED | REPORT),
     (["workflows/studies/toy/one.claims.yaml"], {"measurements toy-one"} | REPORT),
     (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], REPORT),
-    (["analysis/compare/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
+    (["testbed/compare/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
 ]
 
 
@@ -86,7 +86,7 @@ def test_what_a_stage_is_made_of_is_what_it_imports() -> None:
 
 def test_measuring_does_not_depend_on_how_figures_and_pages_look() -> None:
     covered = {file.parent.relative_to(ROOT).as_posix() for file in sources.sources(["analysis.measure"])}
-    assert not covered & {"analysis/report", "analysis/report/templates", "analysis/compare"}
+    assert not covered & {"analysis/report", "analysis/report/templates"}
     names = {file.name for file in sources.sources(["analysis.measure"])}
     assert not names & {"draw.py", "time_series.py", "page.py"}
 

@@ -1,4 +1,4 @@
-"""`testbed versions` and `testbed bisect`: wrong orders, the search, and the page."""
+"""`testbed gate versions` and `testbed gate bisect`: wrong orders, the search, and the page."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.versions import write
 from scenarios import implementations
 from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
-from testbed.compare.command import filled, panel
-from testbed.gate import command as gate
+from testbed.compare.panel import filled, panel
+from testbed.gate import page
 from testbed.gate.bisect import is_nearer, search
+from testbed.gate.judge import Judgement, Outcome
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
+BISECT = ["gate", "bisect", "libtorrent"]
 PAGE = (ROOT / "docs" / "versions.md").read_text()
 
 
 def test_the_page_speaks_of_versions_that_are_listed() -> None:
     listed = implementations.versions()
     assert set(re.findall(r"^\| `([\w.-]+)` \|", PAGE, re.MULTILINE)) == listed.keys()
-    commands = [shlex.split(line) for line in re.findall(r"^testbed (.*)$", PAGE, re.MULTILINE)]
+    commands = [shlex.split(line) for line in re.findall(r"^testbed gate (.*)$", PAGE, re.MULTILINE)]
     assert {words[0] for words in commands} == {"versions", "bisect"}
     for _, name, *options in commands:
         named = {value for option, value in pairwise(options) if option in ("--from", "--to", "--good", "--bad")}
@@ -42,12 +43,11 @@ def test_the_page_speaks_of_versions_that_are_listed() -> None:
 
 def test_a_version_stands_wherever_an_implementation_does(tmp_path: Path) -> None:
     """In the matrix of a scenario, and in the pipeline, which knows folders by its name."""
-    study = tmp_path / "studies" / "gate"
-    file = study / panel()[0].name
-    own_study.write(study, {file: filled(panel()[0], ["libtorrent@2.0.9"], 1)})
-    assert expand(file, "full")[0].name == "client=libtorrent@2.0.9"
-    order = f"gate= {json.dumps(str(tmp_path), ensure_ascii=False)} "
-    command = [sys.executable, "-m", "snakemake", "--snakefile", gate.SNAKEFILE, "--dry-run", "--config", order]
+    name = panel()[0].name
+    own_study.write(tmp_path, "gate", {name: filled(panel()[0], ["libtorrent@2.0.9"], 1)})
+    assert expand(tmp_path / "studies" / "gate" / name, "full")[0].name == "client=libtorrent@2.0.9"
+    order = f"folder= {json.dumps(str(tmp_path), ensure_ascii=False)} "
+    command = [sys.executable, "-m", "snakemake", "--snakefile", own_study.PIPELINE, "--dry-run", "--config", order]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -55,15 +55,27 @@ def test_a_version_stands_wherever_an_implementation_does(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["versions", "libutp"], "libutp lists no versions; allowed: libtorrent, transmission"),
-        (["versions", "libtorent"], "unknown implementation 'libtorent'; allowed: libtorrent"),
-        (["versions", "libtorrent", "--from", "2.0.4"], "--from: found '2.0.4'; allowed: 2.0.5"),
+        (["gate", "versions", "libutp"], "libutp lists no versions; allowed: libtorrent, transmission"),
+        (["gate", "versions", "libtorent"], "unknown implementation 'libtorent'; allowed: libtorrent"),
+        (["gate", "versions", "libtorrent", "--from", "2.0.4"], "--from: found '2.0.4'; allowed: 2.0.5"),
         (
-            ["versions", "libtorrent", "--from", "2.0.7", "--to", "2.0.5"],
+            ["gate", "versions", "libtorrent", "--from", "2.0.7", "--to", "2.0.5"],
             "--from: found 2.0.7, which comes after 2.0.5",
         ),
         (
-            ["bisect", "libtorrent", "--good", "2.0.7", "--bad", "2.0.7", "--measure", "jain()", "--scenario", "alone"],
+            [
+                "gate",
+                "bisect",
+                "libtorrent",
+                "--good",
+                "2.0.7",
+                "--bad",
+                "2.0.7",
+                "--measure",
+                "jain()",
+                "--scenario",
+                "alone",
+            ],
             "--bad: found 2.0.7, the good one",
         ),
     ],
@@ -91,8 +103,8 @@ def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: 
     ],
 )
 def test_bisect_names_the_option_that_is_wrong(options: list[str], message: str, tmp_path: Path, capsys: Any) -> None:
-    words = ["bisect", "libtorrent", "--good", "2.1.1", "--bad", "2.0.5", *options, "--into", str(tmp_path / "out")]
-    assert main(words) == 2
+    into = ["--into", str(tmp_path / "out")]
+    assert main([*BISECT, "--good", "2.1.1", "--bad", "2.0.5", *options, *into]) == 2
     assert capsys.readouterr().err.startswith(message)
 
 
@@ -122,24 +134,18 @@ def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad
     assert is_nearer(number, good, bad) is nearer
 
 
-def outcome(measured: float | None, result: str) -> dict[str, Any]:
+def judgement(version: str, measured: float | None, result: str) -> Judgement:
     says = f"share = {measured}, budget < 20"
-    return {"name": "leaves", "scenario": "race", "cell": "single", "measured": measured, "bound": 20.0} | {
-        "result": result,
-        "says": says,
-    }
+    outcome = Outcome("leaves", "race", "single", result, measured, 20.0, says, "", 1.0)
+    return Judgement(f"mine@{version}", version, 1, [outcome])
 
 
 def test_the_page_shows_every_version(tmp_path: Path) -> None:
     """Also one whose runs failed, and one in which it never happened."""
-    for version, one in {"1.0": outcome(12.5, "passed"), "1.1": outcome(None, "broken")}.items():
-        (tmp_path / f"mine@{version}").mkdir()
-        (tmp_path / f"mine@{version}" / "gate.json").write_text(json.dumps({"outcomes": [one]}))
-    names = {version: f"mine@{version}" for version in ("1.0", "1.1", "1.2")}
-    (tmp_path / "order.json").write_text(json.dumps({"implementation": "mine", "versions": names}))
-    page = write(tmp_path).read_text()
+    judgements = {"1.0": judgement("1.0", 12.5, "passed"), "1.1": judgement("1.1", None, "broken"), "1.2": None}
+    shown = page.write(tmp_path, "mine", judgements).read_text()
     for text in ("mine from 1.0 to 1.2", "<td>1.0</td><td>✓</td><td>share = 12.5", "<td>1.1</td><td>✗</td>"):
-        assert text in page
-    assert "<td>1.2</td><td>?</td><td>its runs failed</td>" in page
+        assert text in shown
+    assert "<td>1.2</td><td>?</td><td>its runs failed</td>" in shown
     data = json.loads((tmp_path / "versions.json").read_text())
     assert data["budgets"][0]["by_version"].keys() == {"1.0", "1.1"}

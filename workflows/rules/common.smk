@@ -89,11 +89,6 @@ def runs_to_measure(wildcards):
     return [run for needed in claims()[wildcards.experiment]["needs"] for run in runs_of(wildcards.results, needed)]
 
 
-def runs_to_compare(wildcards):
-    """Return the markers of all runs of an experiment in a comparison."""
-    return runs_of(wildcards.results, wildcards.experiment)
-
-
 def module_tests_of(wildcards):
     """Return the outcomes of the module's tests, if an experiment's claims need them.
 

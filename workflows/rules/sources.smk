@@ -14,10 +14,6 @@ STAGES = {
     "figures": "analysis.figures",
     "report": "analysis.report",
     "site": "analysis.site",
-    "compare": "analysis.compare.scenario",
-    "comparison": "analysis.compare.pages",
-    "interop": "analysis.interop",
-    "kinds": "analysis.kinds",
 }
 
 

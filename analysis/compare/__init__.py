@@ -1,1 +1,0 @@
-"""Implementations side by side in the same scenarios; see docs/compare.md."""

@@ -1,1 +1,0 @@
-"""Budgets: bounds on what runs of an implementation show, for continuous integration."""

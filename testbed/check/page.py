@@ -1,0 +1,69 @@
+"""Whether an implementation keeps its contract: what `testbed check` found, as a page."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import Fields, read_json
+from analysis.report import TEMPLATES, pages, render, write_shared
+
+FILE: Final = "check.json"
+FORMAT: Final = 1
+FLOW: Final = "checked"
+OWN: Final = Path(__file__).parent
+# links stand beside the sentence, and stay right where the folder is moved
+_PLACE: Final = re.compile(r" \(logs in .*\)$")
+
+
+def write(results: Path) -> Path:
+    """Write the page of a `testbed check` into its folder; returns it.
+
+    Raises:
+        BadInputError: the folder has no check.json, or one of another format.
+    """
+    asked = read_json(results / FILE)
+    if asked.get("format", int) != FORMAT:
+        raise asked.error("format", asked.data["format"], str(FORMAT))
+    demands = [_demand(one, results) for one in asked.children("findings")]
+    versions = {name: version for one in demands for name, version in one["versions"].items()}
+    write_shared(results)
+    values = {
+        "implementation": asked.get("implementation", str),
+        "demands": demands,
+        "wrong": sum(one["wrong"] is not None for one in demands),
+        "complete": asked.get("complete", bool),
+        "versions": versions,
+        "provenance": next((one["provenance"] for one in demands if one["provenance"]), {}),
+    }
+    render(pages(OWN, TEMPLATES), "check.html", results / "index.html", values)
+    return results / "index.html"
+
+
+def _demand(finding: Fields, results: Path) -> dict[str, Any]:
+    """Give what the page says of a demand: how it was met, and what its run left, relative to the results."""
+    wrong = finding.maybe("wrong", str)
+    folder = next((results / finding.get("runs", str)).glob("*/*/*/*seed-*"), None)
+    summary = _read(folder, "summary.json")
+    ends = (summary.get("flows") or {}).get(FLOW, {})
+    return {
+        "demand": finding.get("demand", str),
+        "wrong": wrong and _PLACE.sub("", wrong),
+        "received_bytes": ends.get("received_bytes"),
+        "completed_ns": ends.get("completed_ns"),
+        "exits": {side: ends.get(f"{side}_exit") for side in ("sender", "receiver")},
+        "versions": summary.get("versions") or {},
+        "provenance": _read(folder, "run.json").get("provenance", {}),
+        "captures": _files(folder, "pcap/*.pcap", results),
+        "logs": _files(folder, "logs/**/*", results),
+        "run": _files(folder, "run.json", results) + _files(folder, "summary.json", results),
+    }
+
+
+def _read(folder: Path | None, name: str) -> dict[str, Any]:
+    """Give what a run left in a file; nothing where it failed before it wrote it."""
+    return read_json(folder / name).data if folder and (folder / name).exists() else {}
+
+
+def _files(folder: Path | None, pattern: str, results: Path) -> list[Path]:
+    found = folder.glob(pattern) if folder else []
+    return [one.relative_to(results) for one in sorted(found) if one.is_file() and one.stat().st_size]

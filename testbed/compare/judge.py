@@ -1,0 +1,145 @@
+"""The scenarios of a comparison: the numbers of each implementation, tests, and pictures, into comparison.json."""
+
+import json
+import math
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims.question import Question
+from analysis.documents import Fields, read_yaml
+from analysis.figures import roles, style, svg
+from analysis.figures.kinds.time_series import TimeSeries
+from analysis.files import write_text
+from analysis.provenance import distinct
+from analysis.run import Run
+from analysis.runs import Runs
+from testbed.compare import distributions
+from testbed.compare.metrics import METRICS
+from testbed.compare.panel import CLIENT
+from testbed.compare.standings import measured
+
+FORMAT: Final = 3
+FILE: Final = "comparison.json"
+PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
+SIDE_BY_SIDE: Final = 3
+WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}
+Cells = dict[str, str]  # by implementation: its cell
+
+
+def write(results: Path, scenarios: Sequence[Path]) -> None:
+    """Compare the runs of each scenario, several scenarios at a time; one without a finished run has no comparison."""
+    # a fork would copy the libraries without their threads
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        list(pool.map(partial(compare, results), scenarios))
+
+
+def compare(results: Path, scenario: Path) -> None:
+    """Measure, test and draw all runs of a scenario, into experiments/<its experiment>.
+
+    The implementations, and which of them the others are tested against (the first), are those of the scenario's matrix
+    under `client`; all other values of the matrix make a point, at which they meet the same network.
+    """
+    document = read_yaml(scenario)
+    experiment = document.get("experiment", str)
+    clients = [str(name) for name in document.child("matrix").get(CLIENT, list)]
+    ask = Question(Runs(results / "runs"), experiment, {})
+    by_cell: dict[str, list[Run]] = {}
+    for (cell, _), run in ask.runs.by_cell_and_seed(experiment).items():
+        by_cell.setdefault(cell, []).append(run)
+    folder = results / "experiments" / experiment
+    points: dict[str, tuple[dict[str, Any], Cells]] = {}
+    for cell, values in ask.cells().items():
+        rest = {name: value for name, value in values.items() if name != CLIENT}
+        name = ",".join(f"{one}={value}" for one, value in rest.items())
+        points.setdefault(name, (rest, {}))[1][str(values[CLIENT])] = cell
+    if not points:
+        (folder / FILE).unlink(missing_ok=True)
+        return
+    order = _order(document, list(points))
+    result = {
+        "format": FORMAT,
+        "experiment": experiment,
+        "title": document.get("title", str),
+        "scenario": scenario.name,
+        "clients": clients,
+        "points": [
+            _point(folder, f"point-{number}", clients, *points[name], by_cell, ask) for number, name in enumerate(order)
+        ],
+        "runs": [
+            {
+                "cell": cell,
+                "seed": run.settings.seed,
+                "wall_s": run.summary.get("wall_s", float),
+                "folder": str(run.folder.relative_to(results)),
+                "captures": run.settings.keep_captures,
+            }
+            for cell, of_cell in by_cell.items()
+            for run in of_cell
+        ],
+        "versions": _versions(by_cell),
+        "provenance": _provenance(by_cell),
+    }
+    write_text(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:
+    """Give the version that each implementation told when it was asked in a run."""
+    told = [run.summary.maybe("versions", dict) or {} for runs in by_cell.values() for run in runs]
+    return {name: version for versions in told for name, version in sorted(versions.items())}
+
+
+def _provenance(by_cell: dict[str, list[Run]]) -> dict[str, list[Any]]:
+    """Collect what all runs were made from; the arguments of a boot, which name the seed, stand in each run.json."""
+    found = distinct(run.settings.provenance for runs in by_cell.values() for run in runs)
+    return {name: values for name, values in found.items() if name != "boot_arguments"}
+
+
+def _order(document: Fields, points: list[str]) -> list[str]:
+    """Sort points as the scenario lists the values of its matrix and its cases."""
+    matrix = document.maybe("matrix", dict) or {}
+    listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
+
+    def place(point: str) -> list[int]:
+        values = dict(part.split("=", 1) for part in point.split(",") if part)
+        return [[str(value) for value in listed[name]].index(value) for name, value in values.items()]
+
+    return sorted(points, key=place)
+
+
+def _point(
+    folder: Path,
+    name: str,
+    clients: list[str],
+    values: dict[str, Any],
+    cells: Cells,
+    by_cell: dict[str, list[Run]],
+    ask: Question,
+) -> dict[str, Any]:
+    runs = {client: by_cell.get(cells.get(client, ""), []) for client in clients}
+    ended_well = [{"cell": cells[client], "title": client} for client in clients if runs[client]]
+    pictures: dict[str, list[str]] = {}
+    captions = []
+    for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
+        shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
+        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": shown}), ask, [], roles.by_flow)
+        pictures[f"{name}-{part}"] = [one["title"] for one in shown]
+        captions.append(figure.caption())
+        for suffix, width in WIDTHS.items():
+            drawn = svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
+            write_text(folder / f"{name}-{part}{suffix}.svg", drawn)
+    there = {client: of_client for client, of_client in runs.items() if of_client}
+    for suffix, width in WIDTHS.items():
+        drawn = svg.both_grounds(svg.plain(distributions.specify(there, width)))
+        write_text(folder / f"{name}-distributions{suffix}.svg", drawn)
+    numbers = [measured(metric, clients, runs) for metric in METRICS]
+    return {
+        "values": values,
+        "metrics": [one for one in numbers if one["clients"]],
+        "pictures": pictures,
+        "distributions": f"{name}-distributions",
+        "caption": max(captions, key=len, default=""),  # the one that names most levels
+    }

@@ -1,0 +1,116 @@
+"""The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import read_json, read_yaml
+from analysis.errors import BadInputError
+from analysis.provenance import distinct
+from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.runs import Runs
+from testbed.compare import distributions
+from testbed.compare.differences import LEVEL, largest_believed, smallest_p
+from testbed.compare.judge import FILE, FORMAT
+from testbed.compare.metrics import PHASES
+from testbed.compare.panel import RIVAL
+from testbed.compare.standings import tell_standing
+
+OWN: Final = Path(__file__).with_name("templates")
+# how a client stands beside the first one, in a number: a sign, and what it says
+STANDINGS: Final = {
+    "better": ("▲", "better"),
+    "worse": ("▼", "worse"),
+    "more": ("↑", "more, which is neither good nor bad in itself"),
+    "less": ("↓", "less, which is neither good nor bad in itself"),
+    "alike": ("=", "no difference shown"),
+    "open": ("○", "these numbers cannot show a difference"),
+}
+
+
+def write_pages(results: Path) -> Path:
+    """Write index.html and a page for each scenario into the comparison's folder; returns the index."""
+    files = {experiment: results / "experiments" / experiment / FILE for experiment in _wanted(results)}
+    scenarios = [_read(file) for file in files.values() if file.exists()]
+    if not scenarios:
+        raise BadInputError(f"{results}: nothing has been measured there yet (no experiments/*/{FILE})")
+    p_values = [
+        entry["p"]
+        for scenario in scenarios
+        for point in scenario["points"]
+        for metric in point["metrics"]
+        for entry in metric["clients"].values()
+        if entry["p"] is not None
+    ]
+    believed = largest_believed(p_values)
+    for scenario in scenarios:
+        for point in scenario["points"]:
+            for metric in point["metrics"]:
+                tell_standing(metric, scenario["clients"][0], believed)
+    measured_in = {metric["phase"] for one in scenarios for point in one["points"] for metric in point["metrics"]}
+    seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
+    values = {
+        "clients": scenarios[0]["clients"],
+        "scenarios": scenarios,
+        "failed": failures(results),
+        "missing": missing(results),
+        "believed": believed,
+        "standings": STANDINGS,
+        "phases": [phase for phase in PHASES if phase in measured_in],
+        "distributions": distributions.CAPTION,
+        "versions": {name: version for one in scenarios for name, version in one["versions"].items()},
+        "provenance": distinct(
+            {name: value} for one in scenarios for name, values in one["provenance"].items() for value in values
+        ),
+        "tests": len(p_values),
+        "level": LEVEL,
+        "seeds": seeds,
+        "smallest_p": smallest_p(seeds, seeds),
+        "pairs": [_pairs(one) for one in scenarios if any(RIVAL in point["values"] for point in one["points"])],
+    }
+    write_shared(results)
+    environment = pages(OWN, TEMPLATES)
+    for scenario in scenarios:
+        render(
+            environment, "scenario.html", results / f"{scenario['experiment']}.html", {**values, "scenario": scenario}
+        )
+    render(environment, "comparison.html", results / "index.html", values)
+    return results / "index.html"
+
+
+def failures(results: Path) -> dict[str, list[str]]:
+    """Say of each run that failed why, by scenario; none is known of what was interrupted."""
+    runs = Runs(results / "runs")
+    found = {
+        file: [f"{failure.cell}, seed-{failure.seed}: {failure.why}" for failure in runs.failed(experiment)]
+        for experiment, file in _wanted(results).items()
+    }
+    return {file: runs for file, runs in found.items() if runs}
+
+
+def missing(results: Path) -> list[str]:
+    """List the files of scenarios of which no run ended well."""
+    wanted = _wanted(results).items()
+    return [file for experiment, file in wanted if not (results / "experiments" / experiment / FILE).exists()]
+
+
+def _wanted(results: Path) -> dict[str, str]:
+    """Give the file of each experiment of the comparison."""
+    return {read_yaml(path).get("experiment", str): path.name for path in sorted(results.glob("studies/*/*.yaml"))}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    document = read_json(path)
+    if document.get("format", int) != FORMAT:
+        raise document.error("format", document.data["format"], str(FORMAT))
+    return document.data
+
+
+def _pairs(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Give the share of each client (row) against each rival (column)."""
+    shares: dict[str, dict[str, Any]] = {client: {} for client in scenario["clients"]}
+    for point in scenario["points"]:
+        for metric in point["metrics"]:
+            if metric["name"] == "share":
+                for client, entry in metric["clients"].items():
+                    shares[client][point["values"][RIVAL]] = entry
+    return {"title": scenario["title"], "experiment": scenario["experiment"], "shares": shares}

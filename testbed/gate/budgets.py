@@ -1,0 +1,140 @@
+"""A file of budgets, checked before anything runs."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims import expressions
+from analysis.errors import BadInputError
+from scenarios import load as yaml_file
+from scenarios import schema
+from scenarios.errors import Problem, ScenarioError
+from testbed.compare.differences import LEVEL, smallest_p
+from testbed.compare.metrics import METRICS, PHASES
+
+OPERATORS: Final[dict[type[ast.cmpop], tuple[str, Callable[[float, float], bool]]]] = {
+    ast.Lt: ("<", lambda measured, bound: measured < bound),
+    ast.LtE: ("<=", lambda measured, bound: measured <= bound),
+    ast.Gt: (">", lambda measured, bound: measured > bound),
+    ast.GtE: (">=", lambda measured, bound: measured >= bound),
+}
+SCHEMA: Final = Path(__file__).with_name("schema.yaml")
+WORDS: Final = "an expression in the words of docs/claims.md and docs/gate.md"
+NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`measured` and `bound` are expressions; `cell` is None where every point of the scenario counts."""
+
+    name: str
+    scenario: str
+    cell: str | None
+    measured: str
+    sign: str
+    bound: str
+    holds: Callable[[float, float], bool]
+
+    @property
+    def most(self) -> bool:
+        """Whether it bounds a number from above, so that the largest is the worst."""
+        return self.sign.startswith("<")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A budget that another implementation sets: no number of the client may be worse. `cell` is as in Budget."""
+
+    name: str
+    scenario: str
+    cell: str | None
+    other: str
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """A whole file."""
+
+    client: str | None
+    seeds: int
+    budgets: list[Budget | Comparison]
+
+    def others(self) -> dict[str, list[str]]:
+        """Return the scenarios, each with the implementations to run in it beside the client."""
+        others: dict[str, list[str]] = {budget.scenario: [] for budget in self.budgets}
+        for budget in self.budgets:
+            if isinstance(budget, Comparison) and budget.other not in others[budget.scenario]:
+                others[budget.scenario].append(budget.other)
+        return others
+
+
+def load(path: Path) -> Budgets:
+    """Read and check a file. Raises BadInputError that names line and field of everything that is wrong."""
+    try:
+        rules = yaml_file.read(SCHEMA).data
+        document = yaml_file.read(path)
+        if wrong := schema.problems(document, rules):
+            raise ScenarioError(wrong)
+        data = schema.with_defaults(document.data, rules)
+        found: list[Budget | Comparison] = []
+        problems: list[Problem] = []
+        for index, one in enumerate(data["budgets"]):
+            if one["name"] in [budget.name for budget in found]:
+                path_of_name = ("budgets", index, "name")
+                problems.append(document.problem(path_of_name, f"found {one['name']!r} again", "another name"))
+            if "no_worse_than" in one:
+                if smallest_p(data["seeds"], data["seeds"]) > LEVEL:
+                    allowed = "4 or more, so that a test can show a difference (no_worse_than)"
+                    problems.append(document.problem(("seeds",), f"found {data['seeds']}", allowed))
+                found.append(Comparison(one["name"], one["scenario"], one.get("cell"), one["no_worse_than"]))
+                continue
+            try:
+                found.append(_budget(one))
+            except ValueError as error:
+                allowed = f"{WORDS}, one of < <= > >=, and a bound"
+                problems.append(document.problem(("budgets", index, "holds"), str(error), allowed))
+        if problems:
+            raise ScenarioError(problems)
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+    return Budgets(data.get("client"), data["seeds"], found)
+
+
+def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
+    """Return a budget that measures an expression and bounds it by itself.
+
+    Raises:
+        ValueError: it is no expression, or has unknown words; the message says what was found.
+    """
+    _check_words(expression)
+    sign, holds = OPERATORS[ast.LtE]
+    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, sign, expression, holds)])
+
+
+def _budget(one: dict[str, Any]) -> Budget:
+    text = one["holds"]
+    _check_words(text)
+    whole = ast.parse(text.strip(), mode="eval").body
+    if not isinstance(whole, ast.Compare) or len(whole.ops) != 1 or type(whole.ops[0]) not in OPERATORS:
+        raise ValueError(f"found {text!r}, which compares nothing")
+    sign, holds = OPERATORS[type(whole.ops[0])]
+    measured, bound = ast.unparse(whole.left), ast.unparse(whole.comparators[0])
+    return Budget(one["name"], one["scenario"], one.get("cell"), measured, sign, bound, holds)
+
+
+def _check_words(expression: str) -> None:
+    if not expression.strip():
+        raise ValueError("found nothing")
+    if wrong := expressions.problem(expression, NUMBERS.keys()):
+        raise ValueError(wrong)
+    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
+            _check_number(node.func.id, node.args)
+
+
+def _check_number(phase: str, arguments: list[ast.expr]) -> None:
+    names = NUMBERS[phase]
+    if len(arguments) != 1 or not isinstance(arguments[0], ast.Constant) or arguments[0].value not in names:
+        raise ValueError(f"found {phase}({', '.join(map(ast.unparse, arguments))}), not one of {', '.join(names)}")

@@ -1,0 +1,224 @@
+"""Runs against budgets: gate.json, gate.md for a pull request, junit.xml, and a line of history."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from analysis.claims.of_run import number
+from analysis.documents import read_yaml
+from analysis.errors import BadInputError
+from analysis.files import write_text
+from analysis.run import Run
+from analysis.runs import Runs
+from analysis.series import NotMeasuredError
+from testbed.compare.differences import largest_believed
+from testbed.compare.metrics import METRICS, PHASES
+from testbed.compare.panel import point
+from testbed.compare.standings import measured, tell_standing
+from testbed.gate.budgets import Budget, Budgets, Comparison
+
+FORMAT: Final = 1
+STUDY: Final = "gate"
+PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"
+SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A budget in one cell: its worst seed, or the reason why one of them tells nothing."""
+
+    name: str
+    scenario: str
+    cell: str
+    result: str
+    measured: float | None  # None: never, or not known
+    bound: float | None
+    says: str
+    run: str
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of all budgets of a client."""
+
+    client: str
+    version: str | None
+    seeds: int
+    outcomes: list[Outcome]
+
+    @property
+    def status(self) -> int:
+        """0 when all hold, 1 when one is broken, 2 when one cannot be judged."""
+        results = {outcome.result for outcome in self.outcomes}
+        return 1 if BROKEN in results else 2 if UNKNOWN in results else 0
+
+
+def judge(asked: Budgets, results: Path, client: str) -> Judgement:
+    """Judge all budgets by the runs below a folder.
+
+    Raises:
+        BadInputError: a budget speaks of a cell that no run has.
+    """
+    runs = Runs(results / "runs")
+    outcomes: list[Outcome] = []
+    versions: dict[str, str] = {}
+    for budget in asked.budgets:
+        scenario = results / "studies" / STUDY / f"{Path(budget.scenario).stem}.yaml"
+        experiment = read_yaml(scenario).get("experiment", str)
+        outcomes += _outcomes(budget, experiment, runs, results, client)
+        for run in runs.by_cell_and_seed(experiment).values():
+            versions |= run.summary.maybe("versions", dict) or {}
+    return Judgement(client, versions.get(client), asked.seeds, outcomes)
+
+
+def write(judgement: Judgement, results: Path) -> None:
+    """Print the outcomes; write gate.json, gate.md and junit.xml."""
+    document = {"format": FORMAT, **asdict(judgement)}
+    write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(results / "gate.md", _markdown(judgement))
+    write_text(results / "junit.xml", _junit(judgement))
+    for outcome in judgement.outcomes:
+        print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
+
+
+def remember(judgement: Judgement, history: Path) -> None:
+    """Append a line to a file: when, which version, and each number."""
+    line = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "client": judgement.client,
+        "version": judgement.version,
+        "broken": [outcome.name for outcome in judgement.outcomes if outcome.result == BROKEN],
+        "measured": {f"{outcome.name}, {_where(outcome)}": outcome.measured for outcome in judgement.outcomes},
+    }
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results: Path, client: str) -> list[Outcome]:
+    """One for each cell of the client that the budget speaks of."""
+    by_cell: dict[str, list[Run]] = {}
+    for (cell, _), run in runs.by_cell_and_seed(experiment).items():
+        by_cell.setdefault(cell, []).append(run)
+    failures = {failure.cell: failure.why for failure in runs.failed(experiment)}
+    cells = {cell: point(cell) for cell in sorted(by_cell.keys() | failures) if f"client={client}" in cell.split(",")}
+    chosen = [cell for cell, name in cells.items() if budget.cell in (None, name)]
+    if not chosen:
+        raise BadInputError(
+            f"budget {budget.name!r}: cell: found {budget.cell!r}, allowed is one of {', '.join(cells.values())}"
+        )
+    if isinstance(budget, Budget):
+        return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
+    found = []
+    for cell in chosen:
+        beside = ",".join(f"client={budget.other}" if part == f"client={client}" else part for part in cell.split(","))
+        sides = {budget.other: by_cell.get(beside, []), client: by_cell.get(cell, [])}
+        found.append(_compared(budget, point(cell), sides, failures.get(cell, failures.get(beside)), results))
+    return found
+
+
+def _compared(
+    budget: Comparison, point: str, sides: dict[str, list[Run]], failure: str | None, results: Path
+) -> Outcome:
+    """Judge by the test of a comparison; `sides` are the runs of the other one, then those of the client."""
+    other, client = sides
+    wall_s = sum(run.summary.maybe("wall_s", float) or 0.0 for of_side in sides.values() for run in of_side)
+    if failure is not None or not all(sides.values()):
+        says = f"a run failed: {failure}" if failure else "there is no finished run of both"
+        return Outcome(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
+    numbers = [one for metric in METRICS if client in (one := measured(metric, list(sides), sides))["clients"]]
+    believed = largest_believed([p for one in numbers if (p := one["clients"][client]["p"]) is not None])
+    worse = []
+    for one in numbers:
+        tell_standing(one, other, believed)
+        own = one["clients"][client]
+        if own.get("standing") == "worse":
+            means = " instead of ".join(_mean(one["clients"][name]["mean"]) for name in (client, other))
+            worse.append(
+                f"{one['name']}, {one['phase']}: {means} {one['unit']} (p = {own['p']:.2g})".replace("  ", " ")
+            )
+    says = "; ".join(worse) or f"none of {len(numbers)} numbers is worse than that of {other}"
+    run = str(sides[client][0].folder.relative_to(results))
+    return Outcome(budget.name, budget.scenario, point, BROKEN if worse else PASSED, None, None, says, run, wall_s)
+
+
+def _mean(value: float | None) -> str:
+    return "never" if value is None else f"{value:.3g}"
+
+
+def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:
+    def made(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> Outcome:
+        folder = "" if run is None else str(run.folder.relative_to(results))
+        wall_s = sum(one.summary.maybe("wall_s", float) or 0.0 for one in of_cell)
+        return Outcome(budget.name, budget.scenario, point(cell), result, measured, bound, says, folder, wall_s)
+
+    if failure is not None:
+        return made(UNKNOWN, None, None, f"a run failed: {failure}", None)
+    worst: tuple[float, float, Run] | None = None
+    for run in of_cell:
+        try:
+            measured, bound = (_number(expression, run) for expression in (budget.measured, budget.bound))
+        except NotMeasuredError as error:
+            return made(UNKNOWN, None, None, str(error), run)
+        if worst is None or (measured - bound > worst[0] - worst[1]) == budget.most:
+            worst = measured, bound, run
+    assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
+    measured, bound, run = worst
+    result = PASSED if budget.holds(measured, bound) else BROKEN
+    shown = "never" if math.isinf(measured) else f"{measured:.6g}"
+    says = f"{budget.measured} = {shown}, budget {budget.sign} {bound:.6g}"
+    finite = None if math.isinf(measured) else measured
+    return made(result, finite, bound if math.isfinite(bound) else None, says, run)
+
+
+def _number(expression: str, run: Run) -> float:
+    return number(expression, run, {phase: _metrics(phase, run) for phase in PHASES})
+
+
+def _metrics(phase: str, run: Run) -> Callable[[str], float]:
+    named = {metric.name: metric.measure for metric in METRICS if metric.phase == phase}
+    return lambda name: named[name](run)
+
+
+def _where(one: Outcome) -> str:
+    return one.scenario if one.cell == "single" else f"{one.scenario}, {one.cell}"
+
+
+def _markdown(judgement: Judgement) -> str:
+    """A table for a pull request: what is broken comes first."""
+    outcomes = judgement.outcomes
+    version = f" ({judgement.version})" if judgement.version else ""
+    counts = ", ".join(
+        f"{sum(one.result == result for one in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
+    )
+    lines = [
+        f"### Gate of {judgement.client}{version}: {counts}",
+        "",
+        "| | budget | where | measured |",
+        "|---|---|---|---|",
+    ]
+    order = (BROKEN, UNKNOWN, PASSED)
+    for one in sorted(outcomes, key=lambda one: order.index(one.result)):
+        cells = (SIGNS[one.result], one.name, _where(one), one.says)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    lines += ["", "Runs in virtual time repeat byte for byte: the same client gives the same numbers again."]
+    return "\n".join(lines) + "\n"
+
+
+def _junit(judgement: Judgement) -> str:
+    counts = {"tests": len(judgement.outcomes), "failures": 0, "errors": 0}
+    suite = ElementTree.Element("testsuite", name=f"testbed gate {judgement.client}")
+    for one in judgement.outcomes:
+        case = ElementTree.SubElement(suite, "testcase", name=one.name, classname=_where(one), time=f"{one.wall_s:.3f}")
+        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(one.result)
+        if kind:
+            counts[f"{kind}s"] += 1
+            ElementTree.SubElement(case, kind, message=one.says).text = one.run
+    suite.attrib |= {name: str(count) for name, count in counts.items()}
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,39 @@
+# The runs of a product: scenarios that a command has written -> run folders with columns. The command then judges them.
+#
+#   testbed compare A B      writes results/compare/A-B/studies/compare, calls this, and judges
+#   snakemake --snakefile testbed/pipeline.smk --cores all --config folder=results/compare/A-B
+#                            carries out the runs that are left, as on a cluster; the command, given again, judges them
+import os
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version, validate
+
+min_version("9.10")
+
+
+configfile: "workflows/config.yaml"
+
+
+FOLDER = config.pop("folder", "")
+if not os.path.isdir(f"{FOLDER}/studies"):
+    raise WorkflowError(f"--config folder: found {FOLDER!r}; allowed: a folder that a command of `testbed` has written")
+config["studies"] = sorted(os.listdir(f"{FOLDER}/studies"))
+config["folders"] = {"studies": f"{FOLDER}/studies", "results": FOLDER}
+validate(config, "../workflows/schemas/config.schema.yaml")
+
+
+include: "../workflows/rules/common.smk"
+include: "../workflows/rules/sources.smk"
+include: "../workflows/rules/plan.smk"
+
+
+rule product:
+    default_target: True
+    input:
+        [run for experiment in plan("full") for run in runs_of(FOLDER, experiment)],
+
+
+include: "../workflows/rules/images.smk"
+include: "../workflows/rules/lost.smk"
+include: "../workflows/rules/runs.smk"
+include: "../workflows/rules/progress.smk"

@@ -1,0 +1,33 @@
+"""How often `observe` tells a controller's kind right: `python -m tests.tools.kinds [--into FOLDER] [--judge FOLDER]`.
+
+It carries out runs of all known controllers, lets the observer judge each, and prints a confusion matrix.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from testbed import own_study
+from tests.tools.kinds.judge import write
+
+STUDY = "kinds"
+CASES = Path(__file__).with_name("cases")
+
+
+def main() -> int:
+    """Return 0, or 1 when the runs could not be carried out; a second call continues in the same folder."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.kinds")
+    parser.add_argument("--into", type=Path, default=Path("results/kinds"), help="default: %(default)s")
+    parser.add_argument("--judge", type=Path, metavar="FOLDER", help="only judge the runs there, as of a comparison")
+    options = parser.parse_args()
+    folder = options.judge or own_study.folder_of(options.into, "")
+    if not options.judge:
+        own_study.write(folder, STUDY, {file.name: file.read_text() for file in sorted(CASES.glob("*.yaml"))})
+        if own_study.carry_out(folder):
+            return 1
+    print(f"{write(folder)}\nPage: {folder / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
