@@ -11,9 +11,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import tempfile
 from pathlib import Path
-
-_FOLDER = "stamps"
 
 
 def of(entry: Path) -> str:
@@ -32,20 +31,23 @@ def of(entry: Path) -> str:
 
 def noted(root: Path, entry: Path) -> str:
     """Return the stamp that an entry of the store at `root` had when it was whole; empty if there is none."""
+    file = _file(root, entry)
     try:
-        return _file(root, entry).read_text()
+        # nobody else vouches for it
+        return file.read_text() if file.stat().st_uid in (os.geteuid(), entry.stat().st_uid) else ""
     except OSError:
         return ""
 
 
 def note(root: Path, entry: Path, stamp: str) -> None:
-    """Keep the stamp of an entry that is whole. A store that cannot be written has none: each process compares anew."""
+    """Keep the stamp of an entry that is whole."""
     file = _file(root, entry)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(exist_ok=True)
-        draft.write_text(stamp)
-        draft.rename(file)
+    with contextlib.suppress(OSError):  # then the next process compares anew
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        if file.parent.lstat().st_uid == os.geteuid():  # no link of another user's is followed
+            draft.write_text(stamp)
+            draft.rename(file)
 
 
 def forget(root: Path, entry: Path) -> None:
@@ -54,4 +56,7 @@ def forget(root: Path, entry: Path) -> None:
 
 
 def _file(root: Path, entry: Path) -> Path:
-    return root / _FOLDER / f"{entry.parent.name}-{entry.name}"
+    """Return where the stamp is kept: in the store, or, if that is read-only as in a container, in an own folder."""
+    own = Path(tempfile.gettempdir(), f"testbed-stamps-{os.geteuid()}")
+    folder = root / "stamps" if os.access(root, os.W_OK) else own
+    return folder / f"{entry.parent.name}-{entry.name}"
