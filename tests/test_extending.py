@@ -51,6 +51,10 @@ def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> N
             [sys.executable, *call, *words], cwd=project, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        last = done.stdout
+    assert re.fullmatch(
+        r"client=tcp-cubic: [1-9]\d* packets dropped\nclient=tcp-ledbat-mine: \d+ packets dropped\n", last
+    )
     run = json.loads((project / "runs/trial/extended/single/seed-1/run.json").read_text())
     assert (run["backend"], run["topology"]["name"]) == ("again", "spread")
     probe = json.loads((project / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
