@@ -65,12 +65,19 @@ def test_apt_takes_no_name_for_a_pattern(store: Store) -> None:
 @pytest.mark.parametrize("name", ["--index-url=file:/x", "-r/etc/passwd", "one @ file:/x", "./one", "one==1 --hash=x"])
 def test_a_hand_in_names_packages_and_nothing_else(pip: bool, name: str, tmp_path: Path) -> None:
     field, kind = ("pip", "a Python package with its version") if pip else ("deb", "the name of a Debian package")
-    order = {"words": ["true"], "beside": ".", "seed": 1, "keep_all": False, "together": False, "exit_status": 0}
-    order |= {"provenance": {}, "digests": {}, "deb": [], "pip": []} | {field: [name]}
+    order = {
+        "words": ["python3", "x.py"],
+        "beside": ".",
+        "seed": 1,
+        "keep_all": False,
+        "together": False,
+        "exit_status": 0,
+    }
+    order |= {"limit_s": 1, "memory_mib": 512, "provenance": {}, "digests": {}, "deb": [], "pip": []} | {field: [name]}
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:
         archive.writestr("order.json", json.dumps(order))
     with pytest.raises(EngineError) as caught:
-        hand_in.verify(tmp_path / "it.zip")
+        list(hand_in.verify(tmp_path / "it.zip"))
     assert f"order.json: {field}" in str(caught.value)
     assert f"found {name!r}; allowed: {kind}" in str(caught.value)
 
