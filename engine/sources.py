@@ -1,7 +1,7 @@
 """Computes digests of this checkout's sources, so that nothing made from older ones passes for up to date.
 
-``python -m engine.sources BACKEND STAGE=MODULE ...`` prints JSON: `code`, a digest for `runs` and for each stage, and
-`images`, where the cache lists what these sources boot (`images.index`), by name.
+``python -m engine.sources BACKEND STAGE=MODULE,... ...`` prints JSON: `code`, a digest for `runs` and for each stage,
+and `images`, where the cache lists what these sources boot (`images.index`), by name.
 """
 
 import ast
@@ -91,11 +91,11 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def main(backend: str, *stages: str) -> int:
-    """Print what this module's description says; a stage is given as NAME=MODULE."""
+    """Print what this module's description says; a stage is given as NAME=MODULE,..."""
     code = {"runs": runs(backend)}
     for stage in stages:
-        name, _, module = stage.partition("=")
-        code[name] = digest([module])
+        name, _, modules = stage.partition("=")
+        code[name] = digest(modules.split(","))
     print(json.dumps({"code": code, "images": index.names(PROJECT)}))
     return 0
 

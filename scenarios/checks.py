@@ -16,8 +16,8 @@ from scenarios.rate_traces import TraceError
 from scenarios.units import parse
 from topologies import by_name
 from topologies.description import Network, TopologyError
-from topologies.queues import DUALPI2_PKTS, QUEUES
-from topologies.shaping import Bottleneck
+from topologies.links.base import Bottleneck
+from topologies.links.queues import QUEUES, QueueKind
 
 MOST_RATE_ERROR = 0.0001
 _LEAST_BUFFER_US = 5
@@ -79,15 +79,15 @@ def _queue_problems(document: Document, filled: dict[str, Any]) -> Iterator[Prob
     """Find parameters that a queueing discipline does not have, or not these values."""
     for path, link in _links(filled):
         queue, params = link.get("queue", "fifo"), link.get("params", {})
-        parameters = QUEUES[queue].parameters if queue in QUEUES else {}
-        known = {name.rpartition("_")[0] or name: one.default for name, one in parameters.items()}
+        kind = QUEUES.get(queue, QueueKind(queue, 0))
+        known = {name.rpartition("_")[0] or name: parameter.default for name, parameter in kind.parameters.items()}
         for name in sorted(params.keys() - known.keys()):
             yield document.problem((*path, "params", name), f"no parameter of {queue}", choices(list(known), name))
         for name in [name for name, default in known.items() if default is None and name not in params]:
             yield document.problem((*path, "params", name), "missing", f"a value, which {queue} needs")
-        if queue == "dualpi2" and parse(link["buffer"], "packets") != DUALPI2_PKTS:
+        if kind.only_pkts not in (None, parse(link["buffer"], "packets")):
             found = f"found {link['buffer']!r}"
-            yield document.problem((*path, "buffer"), found, f"{DUALPI2_PKTS}p, to which the kernel sets dualpi2")
+            yield document.problem((*path, "buffer"), found, f"{kind.only_pkts}p, to which the kernel sets {queue}")
         if {"min", "max"} <= params.keys() & known.keys():
             low, high, most = (parse(value, "packets") for value in (params["min"], params["max"], link["buffer"]))
             if not low < high < most:
@@ -263,7 +263,7 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
             yield document.problem((*path, field), f"no field of {event['on']}", choices(fields))
         if event["on"] == "path":
             missing = [direction for direction, places in network.delays.items() if not places]
+            allowed = " or ".join(network.delays.keys() - missing)
             for field, direction in itertools.product(sorted(changed & set(fields)), missing):
                 if direction in event[field]:
-                    allowed = "forward, towards the peer, in topology swarm"
                     yield document.problem((*path, field, direction), "no direction of its paths", allowed)

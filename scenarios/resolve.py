@@ -23,7 +23,7 @@ from scenarios.plan.lead import lead
 from scenarios.plan.sizes import TooLargeError, sizes
 from scenarios.units import parse
 from topologies import by_name
-from topologies.queues import QUEUES
+from topologies.links.queues import QUEUES
 
 MOST_VALUES = 1_000_000
 """In all cells of a scenario together; checking so many takes about a minute."""

@@ -34,6 +34,19 @@ def project(tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.mark.parametrize(
+    "section", ["A topology", "A queueing discipline", "A kind of event", "A metric", "A kind of figure"]
+)
+def test_an_addition_takes_three_files(section: str) -> None:
+    """Files that the section makes or changes, and the page of documentation that its row names."""
+    text = re.split(r"^## ", PAGE, flags=re.MULTILINE)
+    [own] = [part for part in text if part.startswith(f"{section}\n")]
+    changed = {*re.findall(r"^`([\w/.-]+)`:\n", own, re.MULTILINE), *re.findall(r"^\+\+\+ b/(.*)", own, re.MULTILINE)}
+    [row] = [line for line in text[0].splitlines() if line.startswith(f"| {section.lower()} |")]
+    assert 1 <= len(changed) < 3
+    assert len(changed | set(re.findall(r"docs/[\w.]+", row))) <= 3
+
+
 def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -56,7 +69,7 @@ def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> N
         r"client=tcp-cubic: [1-9]\d* packets dropped\nclient=tcp-ledbat-mine: \d+ packets dropped\n", last
     )
     run = json.loads((project / "runs/trial/extended/single/seed-1/run.json").read_text())
-    assert (run["backend"], run["topology"]["name"]) == ("again", "spread")
+    assert (run["backend"], run["topology"]["name"], run["bottleneck"]["queue"]) == ("again", "spread", "sfq")
     probe = json.loads((project / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
     assert probe["s2-d2"]["forward_ns"] == pytest.approx(20_000_000, abs=10_000)
     [verdict] = json.loads((project / "out/extended/verdicts.json").read_text())["claims"]

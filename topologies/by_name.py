@@ -2,13 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from topologies import dumbbell, parking_lot, swarm, two_path
-from topologies.description import Network, Path, TopologyError
-from topologies.shaping import Bottleneck, tightest
+from topologies import description, named
+from topologies.description import Network, TopologyError
+from topologies.links import tightest
+from topologies.links.base import Bottleneck
 
-_MODULES: dict[str, Any] = {"dumbbell": dumbbell, "two-path": two_path, "parking-lot": parking_lot, "swarm": swarm}
+_MODULES: dict[str, Any] = {
+    file.stem.replace("_", "-"): import_module(f"{named.__name__}.{file.stem}")
+    for file in sorted(Path(named.__file__).parent.glob("[a-z]*.py"))
+}
 
 
 def describe(scenario: Mapping[str, Any]) -> Network:
@@ -34,7 +40,7 @@ def describe(scenario: Mapping[str, Any]) -> Network:
     return network
 
 
-def _limited_by_cards(path: Path, network: Network) -> Path:
+def _limited_by_cards(path: description.Path, network: Network) -> description.Path:
     """Return a path with the limits that the network cards of its hosts add."""
     if not network.cards.keys() & {path.source, path.destination}:
         return path

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from topologies.shaping import Bottleneck, Propagation, Shaping
+from topologies.links import CHANGEABLE_OF_PATHS, Shaping
+from topologies.links.base import Bottleneck
 
 Plain = dict[str, Any]
 """JSON data."""
@@ -172,7 +173,7 @@ class Network:
         if self.routes:
             return {**found, "route": ("path",)}
         without = {"duplicate", "mtu"} if any(queue.departures for queue in self.queues.values()) else set()
-        return {**found, "path": tuple(what for what in (*Propagation.CHANGEABLE, "mtu") if what not in without)}
+        return {**found, "path": tuple(what for what in (*CHANGEABLE_OF_PATHS, "mtu") if what not in without)}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
         """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""
@@ -188,7 +189,7 @@ class Network:
         for direction, places in self.delays.items():
             values = {
                 name.replace(direction, what): value
-                for what in Propagation.CHANGEABLE
+                for what in CHANGEABLE_OF_PATHS
                 for name, value in event.get(what, {}).items()
                 if name.startswith(direction)
             }

@@ -22,7 +22,8 @@ from mininet.topo import Topo
 from mininet.util import errRun
 
 from topologies.batch import Batch, entered
-from topologies.shaping import Bottleneck, Parts, Shaping, changed, read, set_rate, shaping
+from topologies.links import Shaping, changed, shaping, tc
+from topologies.links.base import Bottleneck, Parts
 
 _SIOCETHTOOL = 0x8946
 # ethtool's set commands for segmentation and receive offloads (include/uapi/linux/ethtool.h)
@@ -189,7 +190,7 @@ class BatchIntf(Intf):  # type: ignore[misc]
         What is `traced` changes so often that no process is started where a rate alone is new.
         """
         if traced and isinstance(egress, Bottleneck) and egress.queue_words() == self.egress.queue_words():
-            set_rate(self.node.namespace, self.name, egress)
+            tc.set_rate(self.node.namespace, self.name, egress.htb_rate_bps, egress.bucket_bytes)
             self.egress = egress
             return
         batch = Batch()
@@ -200,7 +201,8 @@ class BatchIntf(Intf):  # type: ignore[misc]
 
     def read_shaping(self) -> Parts:
         """Ask the kernel for the shaping in force."""
-        return read(self.node.namespace, self.name, self.egress.ASKED)
+        told: Parts = self.egress.read(self.node.namespace, self.name)
+        return told
 
 
 class BatchLink(Link):  # type: ignore[misc]
@@ -364,12 +366,6 @@ class BatchMininet(Mininet):  # type: ignore[misc]
         super().start()
         for switch in self.switches:
             switch.add_rules(switch.rules)
-
-    def prepare(self, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Load the code that `apply` will need, which would take time then."""
-        for change in changes:
-            if "set" in change:
-                changed(self[change["node"]].nameToIntf[change["interface"]].egress, change["set"])
 
     def apply(self, changes: Sequence[Mapping[str, Any]]) -> list[BatchIntf]:
         """Change shaping, rules or MTUs of running nodes, now: what `topologies.description.Network.changes` lists.

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from topologies.description import End, Network, Node, Place, Relay, Tap
-from topologies.shaping import Bottleneck, Propagation, bottleneck
+from topologies.links import bottleneck
+from topologies.links.base import Bottleneck
+from topologies.links.netem import Propagation
 
 HOST_ADDRESS, HOST_MASK = 0x0A000001, 0xFFFE00FF
 """An IPv4 address is a host's if its bits in the mask are those of `HOST_ADDRESS`."""

@@ -43,8 +43,6 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     net = network.build(run)
     relays = network.Relays(net, run)
     audit.check_qdiscs(audit.shaped(net), "before the probe")
-    for event in run["events"]:
-        net.prepare(event["changes"])
     unexpected = audit.Strangers(net, run["network"]["entrances"])
 
     _begin("the fidelity probe", origin_ns - lead["probe_ns"])

@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 from engine.guest.clock import now_ns
-from topologies.shaping import QUEUE_HANDLE
+from topologies.links.base import QUEUE_HANDLE
 
 
 class SamplerError(Exception):

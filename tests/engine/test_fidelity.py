@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.run import _check_space, execute, run_folder
 from scenarios.errors import ScenarioError
 from scenarios.resolve import Cell, expand, resolve
-from topologies.shaping import LATENESS_NS
+from topologies.links.base import LATENESS_NS
 
 Sabotage = Callable[[str, str, str], None]
 
@@ -174,17 +174,17 @@ def test_what_begins_late_fails_the_run(cell: Cell, tmp_path: Path, sabotage: Sa
 
 
 @pytest.mark.parametrize(
-    ("words", "others", "told"),
+    ("file", "words", "others", "told"),
     [
-        ("pfifo limit {self.buffer_pkts}", "pfifo limit {self.buffer_pkts - 1}", "buffer_pkts of r1-r2 is 39"),
-        ("{self._LIMIT_PKTS} delay", "{self._LIMIT_PKTS} loss 0.0005% delay", r"loss_ppm of r[12]-\w+ is 5"),
-        ("netem limit {self._LIMIT_PKTS}", "netem limit 1000", r"limit_pkts of r[12]-\w+ is 1000"),
+        ("base", "pfifo limit {self.buffer_pkts}", "pfifo limit {self.buffer_pkts - 1}", "buffer_pkts of r1-r2 is 39"),
+        ("netem", "{self._LIMIT_PKTS} delay", "{self._LIMIT_PKTS} loss 0.0005% delay", r"loss_ppm of r[12]-\w+ is 5"),
+        ("netem", "netem limit {self._LIMIT_PKTS}", "netem limit 1000", r"limit_pkts of r[12]-\w+ is 1000"),
     ],
 )
 def test_the_kernels_own_account_is_compared(
-    cell: Cell, tmp_path: Path, sabotage: Sabotage, words: str, others: str, told: str
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, file: str, words: str, others: str, told: str
 ) -> None:
-    sabotage("topologies/shaping.py", words, others)
+    sabotage(f"topologies/links/{file}.py", words, others)
     with pytest.raises(EngineError, match=rf"audit: before the probe: {told}, the scenario says"):
         execute(cell, 1, tmp_path)
 

@@ -204,13 +204,14 @@ def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
 
 
 def test_the_probe_notices_a_path_that_is_not_the_scenarios(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("topologies/shaping.py", "else Propagation(**values)", 'else Propagation(values["delay_ns"] + 50_000)')
+    longer = 'else Propagation(values["delay_ns"] + 50_000)'
+    sabotage("topologies/links/__init__.py", "else Propagation(**values)", longer)
     with pytest.raises(EngineError, match=r"fidelity probe: forward delay from s1 to d1 is 2505.* says 25000000"):
         execute(cell, 1, tmp_path)
 
 
 def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    sabotage("topologies/shaping.py", 'return Bottleneck(values["rate_bps"],', "return Bottleneck(9_900_000,")
+    sabotage("topologies/links/__init__.py", 'return Bottleneck(values["rate_bps"],', "return Bottleneck(9_900_000,")
     with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
         execute(cell, 1, tmp_path)
 

@@ -64,6 +64,9 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
     [cell] = expand(scenario(), "full")
     run = resolve(cell, 3)
     assert run.pop("network") == by_name.describe(run).plain()
+    planned = [run.pop(name) for name in ("backend", "implementations", "lead", "sizes", "hosts")]
+    assert planned[0] == "virtual"
+    assert all(planned)
     assert run == {
         "format": 2,
         "study": "study",
@@ -715,6 +718,7 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "scenario": str(file),
             "implementations": ["tcp-ledbat", "tcp-reno"],
             "programs": [],
+            "speeds": {},
             "traces": [],
         }
     ]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from topologies.impairments import ImpairedLink
-from topologies.queues import QUEUES, ManagedBottleneck
-from topologies.shaping import Bottleneck, Propagation
+from topologies.links.base import Bottleneck
+from topologies.links.netem import ImpairedLink, Propagation
+from topologies.links.queues import QUEUES, ManagedBottleneck
 
 
 def test_a_bottleneck_counts_ip_bytes_and_waiting_packets() -> None:

@@ -19,7 +19,7 @@ REPORT = {"report all"}
 EVERYTHING = RUNS | MEASURED | REPORT
 # what is edited at a time, and what is due then
 EDITS = [
-    (["engine/guest/flows.py", "topologies/dumbbell.py"], EVERYTHING),
+    (["engine/guest/flows.py", "topologies/named/dumbbell.py"], EVERYTHING),
     (["images/tcp_ledbat/variants.c"], EVERYTHING | {"images"}),
     (
         ["images/implementations/libutp/endpoint.cpp"],

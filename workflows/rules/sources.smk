@@ -4,9 +4,9 @@
 # The notes lie beside the results whose age they are compared with; several processes of one pipeline read them.
 NOTES = Path(config["folders"]["results"]) / "sources"
 
-# What each stage executes, with everything that it imports.
+# What each stage executes, with everything that it imports; several modules have commas between them.
 STAGES = {
-    "plan": "scenarios.cells",
+    "plan": "scenarios.cells,topologies",
     "claims": "analysis.claims.plan",
     "kunit": "engine.kunit",
     "columns": "analysis.capture.columns",

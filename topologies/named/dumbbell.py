@@ -15,8 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from topologies.description import End, Network, Path, Queue, Tap
+from topologies.links import bottleneck
+from topologies.links.base import Bottleneck
+from topologies.links.netem import Propagation
 from topologies.pairs import DESTINATIONS, SOURCES, Drawing, router_ends
-from topologies.shaping import Bottleneck, Propagation, bottleneck
 
 FIELDS = ("backward_bottleneck",)
 """The fields of a scenario that this topology has and not every other."""

@@ -8,8 +8,12 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
-from topologies.impairments import ImpairedLink
-from topologies.shaping import FILTER, QDISC, Parts, attributes_of, bucket_ticks
+from topologies.links.base import Parts
+from topologies.links.netem import ImpairedLink
+from topologies.links.tc import FILTER, QDISC, Answer, attributes_of, bucket_ticks
+
+CHANGEABLE = ("black_hole", "policed", "policed_burst")
+"""Fields that an event may change in place, without their units."""
 
 ETHERNET_HEADER_BYTES = 14
 ANY_LENGTH_BYTES = 1500
@@ -44,20 +48,23 @@ class FilteredLink(ImpairedLink):
         return [*super().change(interface), *place, *filters]
 
     def values(self) -> Parts:
-        """Return what the kernel must answer to `ASKED` when this is in force."""
+        """Return what `read` must find when this is in force."""
         burst = bucket_ticks(self.policed_burst_bytes, self.policed_bps) if self.policed_bps else 0
         policer = {"policed_bps": self.policed_bps // 8 * 8, "policed_burst_ticks": burst}
         return {**super().values(), "black_hole_bytes": self.black_hole_bytes, **policer}
 
-
-def read(priority: int, options: bytes) -> Parts:
-    """Return the fields of `FilteredLink` that a filter's attributes tell."""
-    [action] = attributes_of(attributes_of(options)[_MATCHALL_ACTIONS]).values()
-    police = attributes_of(attributes_of(action)[_ACTION_OPTIONS])
-    _, _, _, burst, frame_bytes, _, bytes_ps = struct.unpack_from("=IiIII8sI", police[_POLICE])
-    if priority == _BLACK_HOLE:
-        return {"black_hole_bytes": frame_bytes - ETHERNET_HEADER_BYTES}
-    return {"policed_bps": 8 * bytes_ps, "policed_burst_ticks": burst}
+    def parts(self, answer: Answer) -> Parts:
+        """Return what an answer to `ASKED` tells, and `refused_pkts`, the packets that the filters have dropped."""
+        if answer.kind == "clsact":
+            return {"refused_pkts": answer.dropped_pkts}
+        if answer.kind != "matchall":
+            return super().parts(answer)
+        [action] = attributes_of(attributes_of(answer.options)[_MATCHALL_ACTIONS]).values()
+        police = attributes_of(attributes_of(action)[_ACTION_OPTIONS])
+        _, _, _, burst, frame_bytes, _, bytes_ps = struct.unpack_from("=IiIII8sI", police[_POLICE])
+        if answer.handle == _BLACK_HOLE:
+            return {"black_hole_bytes": frame_bytes - ETHERNET_HEADER_BYTES}
+        return {"policed_bps": 8 * bytes_ps, "policed_burst_ticks": burst}
 
 
 def _filter(interface: str, priority: int, limit: str) -> str:

@@ -15,11 +15,13 @@ from itertools import combinations
 from typing import Any
 
 from topologies.description import Network, Path, Queue, Tap, TopologyError
+from topologies.links import bottleneck, tightest
+from topologies.links.base import Bottleneck
+from topologies.links.netem import Propagation
 from topologies.pairs import SOURCES, Drawing, router_ends
-from topologies.shaping import Bottleneck, Propagation, bottleneck, tightest
 
 FIELDS = ("backward_bottleneck", "peers")
-"""See `topologies.dumbbell.FIELDS`."""
+"""See `topologies.named.dumbbell.FIELDS`."""
 COUNTED = "peers"
 """The field of `topology` that says how many there are."""
 

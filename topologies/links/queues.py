@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from topologies.shaping import Bottleneck, attributes_of
+from topologies.links.base import Bottleneck
+from topologies.links.tc import Answer, attributes_of
 
 _PACKET_BYTES = 1500
 _MEMORY_BYTES = 4096  # for a packet in CAKE's account: more than any takes
@@ -39,7 +40,7 @@ class QueueKind:
     """A queueing discipline whose settings are netlink attributes of 32 bits each.
 
     `limit` is the attribute of its limit in packets, `marked` and `overflowed` the places of these counters in the
-    statistics of its own, in words of 32 bits (None: not there).
+    statistics of its own, in words of 32 bits (None: not there). `only_pkts` is the one buffer that it can have.
     """
 
     kernel_name: str
@@ -47,6 +48,7 @@ class QueueKind:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     marked: int | None = None
     overflowed: tuple[int, ...] = ()
+    only_pkts: int | None = None
 
     def words(self, link: ManagedBottleneck) -> str:
         """Return the words for ``tc qdisc``."""
@@ -135,7 +137,7 @@ class _Cake(QueueKind):
 
 
 class _DualPi2(QueueKind):
-    """DualPI2 as the kernel makes it. The guest's ``tc`` knows none of its parameters: `buffer` is `DUALPI2_PKTS`."""
+    """DualPI2 as the kernel makes it: the guest's ``tc`` knows none of its parameters, and `buffer` is the kernel's."""
 
     def words(self, _link: ManagedBottleneck) -> str:
         return self.kernel_name
@@ -174,8 +176,6 @@ def _pie(target: int, tupdate: int, ecn: int) -> dict[str, Parameter]:
     }
 
 
-DUALPI2_PKTS = 10_000
-"""The limit of a DualPI2 queue that is given none."""
 RED_PARAMETERS = {
     "min_pkts": Parameter("min", 1, None),
     "max_pkts": Parameter("max", 1, None),
@@ -191,7 +191,7 @@ QUEUES: dict[str, QueueKind] = {
     "pie": QueueKind("pie", 2, _pie(1, 3, 6), marked=9, overflowed=(7,)),
     "fq_pie": QueueKind("fq_pie", 1, _pie(3, 4, 11), marked=4, overflowed=(2, 3)),
     "cake": _Cake("cake", 0, {"interval_ns": Parameter("rtt", 7, 100_000_000, _us)}),
-    "dualpi2": _DualPi2("dualpi2", 1, marked=6),
+    "dualpi2": _DualPi2("dualpi2", 1, marked=6, only_pkts=10_000),
     "fq": QueueKind("fq", 1, {"flow_limit_pkts": Parameter("flow_limit", 2, 100)}),
 }
 
@@ -211,24 +211,23 @@ class ManagedBottleneck(Bottleneck):
     room, as opposed to those that were dropped early."""
 
     def values(self) -> dict[str, int]:
-        """Return what the kernel must answer to `ASKED` when this is in force."""
+        """Return what `read` must find when this is in force."""
         return {"rate_bps": self.htb_rate_bps, **QUEUES[self.queue].values(self)}
 
     def queue_words(self) -> str:
         """Return what ``tc`` calls the queueing discipline, with its settings."""
         return QUEUES[self.queue].words(self)
 
+    def queue_parts(self, answer: Answer) -> dict[str, int]:
+        """Return settings and counts of the queueing discipline from the kernel's answer.
 
-def read(kernel_name: str, statistics: Mapping[int, bytes], options: bytes) -> dict[str, int]:
-    """Return settings and counts of a queueing discipline from the kernel's answer.
-
-    Raises:
-        OSError: it is none of `QUEUES`.
-    """
-    for kind in QUEUES.values():
-        if kind.kernel_name == kernel_name:
-            return kind.read(options, statistics.get(_OWN_STATISTICS, b""), statistics[_STATISTICS])
-    raise OSError(0, f"found a qdisc {kernel_name}, which is not the project's")
+        Raises:
+            OSError: it is another one.
+        """
+        kind, told = QUEUES[self.queue], answer.statistics
+        if answer.kind != kind.kernel_name:
+            raise OSError(0, f"found a qdisc {answer.kind}, which is not this link's {kind.kernel_name}")
+        return kind.read(answer.options, told.get(_OWN_STATISTICS, b""), told[_STATISTICS])
 
 
 def _number(value: bytes) -> int:

@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from topologies.description import Network, Path, Place, Queue, Tap, TopologyError
+from topologies.links import bottleneck, tightest
+from topologies.links.netem import Propagation
 from topologies.pairs import DESTINATIONS, Drawing, router_ends
-from topologies.shaping import Propagation, bottleneck, tightest
 
 FIELDS = ("more_bottlenecks", "spans")
 """See `topologies.dumbbell.FIELDS`."""

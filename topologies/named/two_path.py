@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from topologies import dumbbell
 from topologies.description import End, Network, Node, Path, Plain, TopologyError
-from topologies.shaping import Propagation
+from topologies.links.netem import Propagation
+from topologies.named import dumbbell
 
 FIELDS = (*dumbbell.FIELDS, "delay_b")
 """See `topologies.dumbbell.FIELDS`."""
