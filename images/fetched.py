@@ -94,7 +94,7 @@ def _check(lock: Path) -> None:
         return
     try:
         sources = [one.get("source", _CRATES[0]) for one in tomllib.loads(lock.read_text()).get("package", [])]
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ImageError(f"{lock} is not what cargo writes: {error}") from None
     for source in sources:
         if not str(source).startswith(_CRATES):

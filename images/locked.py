@@ -105,7 +105,7 @@ def read_any(path: Path, name: str) -> Lock:
         return Lock(data["suite"], data["wanted"], data["written"], packages, name)
     except FileNotFoundError:
         raise ImageError(f"{path} does not exist: {remedy}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ImageError(f"{path} is not a lock ({error}): {remedy}") from None
 
 

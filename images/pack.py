@@ -35,6 +35,7 @@ _ROOTS = ("rootfs", "roots")
 _ENTRY = re.compile(r"[a-z]+(-[a-z]+)*/[0-9a-f]{64}")
 _LONGEST_ABOUT_BYTES = 1 << 20
 _COMPRESSION = 6
+_DAMAGES = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
             _extract(archive, members, about.entries, place)
         for entry in about.entries:
             _adopt(store, place / entry, entry)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError, KeyError, TypeError) as error:
+    except (*_DAMAGES, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ImageError(f"{file} is not what `python -m images pack` writes, or is damaged: {error}") from None
     except ImageError as error:
         raise ImageError(f"{file}: {error}") from None

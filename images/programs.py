@@ -163,6 +163,7 @@ def _files(
         for path, file in sources.items():
             (files / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, files / path)
+        without_privileges(files)
         if "build" in sources:
             seen = fetch()
             say(f"{name}: building")
@@ -174,11 +175,10 @@ def _files(
 
 
 def _sources(folder: Path) -> dict[Path, Path]:
-    """Return the files of an implementation's folder. Raises ImageError for a link that leads out of the project."""
+    """Return the files of an implementation's folder. Raises ImageError for a link to a file of the user's."""
     found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     for path in found.values():
-        if not path.resolve().is_relative_to(implementations.IMPLEMENTATIONS.parents[1].resolve()):
-            raise ImageError(f"{path} is a link to {path.resolve()}; allowed: a file of the project")
+        roots.check_link(path)
     about = (DESCRIPTION, ROOT_LOCK, BUILD_LOCK)
     return {name: path for name, path in found.items() if str(name) not in about and "__pycache__" not in path.parts}
 

@@ -20,9 +20,11 @@ from images.errors import ImageError
 from images.locked import Lock
 from images.rootfs.build import EPOCH, install_debian
 from images.run import Say, logged
+from scenarios import implementations
 
 CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
 IMPLEMENTATION, FETCHED = "/opt/implementation", "/opt/fetched"
+SCENARIOS = Path(implementations.__file__).parent
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 
 
@@ -35,9 +37,17 @@ def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Pa
         return None
     for folder in folders:
         if (folder / wanted["archive"]).is_file():
+            check_link(folder / wanted["archive"])
             return Path(folder / wanted["archive"])
     missing = folders[0] / wanted["archive"]
     raise ImageError(f"{name}: there is no archive {missing}; `docker image save --output FILE IMAGE` makes one")
+
+
+def check_link(path: Path) -> None:
+    """Raise ImageError if a file of an implementation's folder is a link to anything but code of the project."""
+    allowed = (implementations.IMPLEMENTATIONS, SCENARIOS)
+    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in allowed):
+        raise ImageError(f"{path} is a link to {path.resolve()}; allowed: a file of an implementation or of scenarios/")
 
 
 def from_image(store: Store, say: Say, name: str, wanted: dict[str, Any], archive: Path | None) -> dict[str, Any]:

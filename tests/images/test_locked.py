@@ -208,7 +208,7 @@ locked.fetch(Store(Path({str(tmp_path / "new")!r})), print, lock, "trial")
     assert len(list((tmp_path / "new" / "downloads" / "packages").glob("*.deb"))) == 5
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"suite": "trixie"}', '{"packages": [{"name": 1}]}'])
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, '{"suite": "trixie"}', '{"packages": [{"name": 1}]}'])
 def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "lock").write_text(text)
     with pytest.raises(ImageError, match=r"lock is not a lock \(.*: `python -m images lock trial` writes it"):

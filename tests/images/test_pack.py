@@ -155,3 +155,11 @@ def test_names_of_entries_are_checked(tmp_path: Path, entries: object) -> None:
     _write(tmp_path / "pack", entries=entries)
     with pytest.raises(ImageError, match="is not what `python -m images pack` writes"):
         pack.unpack(Store(tmp_path / "store", _quiet), _quiet, tmp_path / "pack")
+
+
+def test_a_description_nested_without_end_is_refused(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "pack", "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+        member, content = entry(pack.ABOUT, b"[" * 100_000)
+        archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(ImageError, match="is not what `python -m images pack` writes"):
+        pack.unpack(Store(tmp_path / "store", _quiet), _quiet, tmp_path / "pack")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +91,21 @@ def test_a_build_reaches_no_network(described: Describe) -> None:
         files = described(f'{connect}\ngrep -c : /proc/net/dev >"$OUT/interfaces"')
     assert not (files / "reached").exists()
     assert (files / "interfaces").read_text() == "1\n", "lo alone"
+
+
+def test_a_folder_has_no_file_of_the_users(described: Describe, tmp_path: Path) -> None:
+    """A link to one would be copied into what the guest sees, and from there into results."""
+    (tmp_path / "secret").write_text("secret")
+    link = tmp_path / "implementations" / "trial" / "link"
+    for target in (tmp_path / "secret", "/dev/../etc/passwd"):
+        link.symlink_to(target)
+        with pytest.raises(ImageError, match=r"trial/link is a link to .*; allowed: a file of an implementation"):
+            described("true")
+        link.unlink()
+    (link.parent / "other").touch(mode=0o6755)
+    (link.parent / "other").chmod(0o6755)
+    link.symlink_to("other")
+    assert [stat.S_IMODE((described("true") / name).stat().st_mode) for name in ("link", "other")] == [0o755, 0o755]
 
 
 def test_what_a_build_needs_beyond_compilers_is_locked(described: Describe) -> None:
