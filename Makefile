@@ -82,7 +82,8 @@ identity: host images  ## every implementation and experiment twice: are the byt
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra pipeline --extra dev --generate-hashes --no-header \
-	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+	  --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+	sed --in-place --expression ':again; /\\$$/ { N; s/ *\\\n */ /; b again }' requirements.lock  # a line for each package
 
 clean:  ## remove results, environment and build leftovers; cache/ stays (rm -r cache for that too)
 	rm -rf results .venv build dist *.egg-info .snakemake .pytest_cache .mypy_cache .ruff_cache
