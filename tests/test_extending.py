@@ -16,7 +16,7 @@ from images.cache import default_root
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/extending.md").read_text()
-FOLDERS = ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows")
+FOLDERS = ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies", "workflows")
 
 
 @pytest.fixture

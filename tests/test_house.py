@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"analysis", "engine", "images", "scenarios", "testbed", "tests", "topologies", "workflows"}
+PACKAGES = {"analysis", "engine", "exec", "images", "scenarios", "testbed", "tests", "topologies", "workflows"}
 MAY_KNOW = {
     "topologies": set(),
     "scenarios": {"topologies"},
     "images": {"scenarios"},
     "engine": {"images", "scenarios", "topologies"},
+    "exec": {"engine", "images", "scenarios", "topologies"},
     "analysis": {"scenarios"},
 }
 

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine import hand_in
 from engine.errors import EngineError, printable
 from engine.repetition import Repetition
+from exec import hand_in
 from testbed.archive.verify import Finding, verify
 
 

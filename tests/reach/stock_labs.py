@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from engine import exec_packages, images
+from engine import images
+from exec import packages
 from tests.reach import collection, machine
 from tests.reach.collection import LABS, Expected, Outcome, row
 
@@ -44,8 +45,8 @@ def run(names: Sequence[str], expected: Mapping[str, Expected], place: Path) -> 
     """Run labs one after the other on one machine, with the packages of all."""
     files = [LABS / f"{name}.py" for name in names]
     deb = tuple(sorted({package for name in names for package in expected[name].deb}))
-    pip = tuple(sorted({requirement for file in files for requirement in exec_packages.named_by(file, LABS)}))
-    lab = exec_packages.load(deb, pip)
+    pip = tuple(sorted({requirement for file in files for requirement in packages.named_by(file, LABS)}))
+    lab = packages.load(deb, pip)
     kernel = images.stock()["kernel"]
     release, vmlinuz = kernel["release"], kernel["path"]
     root, disk = place / "root", place / "disk"

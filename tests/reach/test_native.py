@@ -95,7 +95,7 @@ def _disk(stock: dict[str, dict[str, Any]], folder: Path, disk: Path) -> None:
     shutil.copytree(kernel.parents[1] / "usr/lib/modules" / release, modules, symlinks=True)
     (modules / "updates").mkdir()
     shutil.copy(stock["module:tcp_ledbat"]["path"], modules / "updates")
-    for package in ("engine", "images", "scenarios", "topologies", "workflows"):
+    for package in ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Snakefile", root / "project")
     machine.copy_images(root, "/project")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from engine import exec_packages, hand_in
 from engine.errors import EngineError
+from exec import hand_in, packages
 from images import debian, locked
 from images.cache import Store
 from images.errors import ImageError
@@ -85,7 +85,7 @@ def test_a_hand_in_names_packages_and_nothing_else(pip: bool, name: str, tmp_pat
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_command_line_names_debian_packages_and_nothing_else(name: str, store: Store) -> None:
     with pytest.raises(ImageError, match="allowed: the name of a Debian package"):
-        exec_packages.build.with_debian(store, print, [name])
+        packages.build.with_debian(store, print, [name])
 
 
 @pytest.mark.parametrize(

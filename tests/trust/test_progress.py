@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from engine import cpu_claims, exec_script, images, progress, usage, watch
+from engine import cpu_claims, images, progress, usage, watch
 from engine.errors import EngineError
 from engine.run import execute, run_folder
+from exec import script
 from scenarios.resolve import Cell, expand
 from tests.trust.conftest import SHORT, Sabotage
 
@@ -93,8 +94,8 @@ def test_a_script_that_starts_many_programs_goes_on(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(progress, "CREEP", 1e9)
     script = f"import subprocess\nfor _ in range(100): subprocess.run({COMPUTES}, check=True)\n"
     (tmp_path / "many.py").write_text(script)
-    order = exec_script.Order(("python3", "many.py"), tmp_path, tmp_path)
-    assert exec_script.run(order, tmp_path / "results", echo=False)["exit_status"] == 0
+    order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    assert script.run(order, tmp_path / "results", echo=False)["exit_status"] == 0
 
 
 def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +103,9 @@ def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monk
     monkeypatch.setattr(progress, "CREEP", 1e9)
     monkeypatch.setattr(progress, "STARTING_CPU_S", 2.0)
     (tmp_path / "many.py").write_text(f"import subprocess\nwhile True: subprocess.run({COMPUTES})\n")
-    order = exec_script.Order(("python3", "many.py"), tmp_path, tmp_path)
+    order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
     with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3"):
-        exec_script.run(order, tmp_path / "results", echo=False)
+        script.run(order, tmp_path / "results", echo=False)
 
 
 def test_asking_who_runs_disturbs_nothing(

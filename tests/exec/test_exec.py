@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from engine import cpu_claims, hand_in, images
+from engine import cpu_claims, images
 from engine.errors import EngineError
-from engine.hand_in import script_of
+from exec import hand_in
+from exec.hand_in import script_of
 from images import index
 
 TESTBED = str(Path(sys.executable).parent / "testbed")

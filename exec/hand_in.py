@@ -23,10 +23,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from engine import exec_script, provenance
+from engine import provenance
 from engine.errors import EngineError
-from engine.exec_script import Order
 from engine.repetition import Repetition, differences
+from exec.script import Order
+from exec.script import run as run_script
 from images.cache import digest_of, file_digest, tree_digest
 from scenarios import archives
 from scenarios.archives import ArchiveError
@@ -83,7 +84,7 @@ def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
 
     Raises:
         EngineError: `file` exists or is not to be a zip, the script lies outside the working folder, the command runs
-            no file of it, or the folder is too large; and as `exec_script.run`.
+            no file of it, or the folder is too large; and as `exec.script.run`.
     """
     if file.suffix != ".zip" or os.path.lexists(file):
         raise EngineError(f"{file}: exists or does not end with .zip; allowed: a new file NAME.zip")
@@ -96,7 +97,7 @@ def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
         script_of(order.words, copy)
         beside = copy / order.beside.relative_to(order.folder)
         moved = replace(order, folder=copy, beside=beside, limit_s=order.limit_s or _LIMIT_S)
-        summary = exec_script.run(moved, into)
+        summary = run_script(moved, into)
         _pack(moved, copy, into, summary, file)
     return summary
 
@@ -126,7 +127,7 @@ def verify(file: Path) -> Iterator[str | Repetition]:
         )
         yield from _told(file, order, said)
         with _ended_after(_MOST_WALL_S):
-            again = exec_script.run(order, Path(place, "again"), echo=False)
+            again = run_script(order, Path(place, "again"), echo=False)
         before = _below(_RESULTS, said["digests"])
         after = {**again["digests"], "exit status": str(again["exit_status"])}
         before["exit status"] = str(said["exit_status"])

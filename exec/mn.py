@@ -2,7 +2,7 @@
 
 import argparse
 
-from testbed.exec import add_lab_options, in_lab
+from exec.command import add_lab_options, in_lab
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

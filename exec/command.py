@@ -5,8 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from engine import exec_missing, exec_packages, exec_script, hand_in
 from engine.errors import EngineError, printable
+from exec import hand_in, missing, packages
+from exec.script import Order, command_of, run
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 
 
@@ -30,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
         name, *options.arguments = options.module
         return in_lab(options, None, ("python3", "-m", name), name)
     script = Path(options.script)
-    return in_lab(options, script, exec_script.command_of(script, Path.cwd()), script.stem)
+    return in_lab(options, script, command_of(script, Path.cwd()), script.stem)
 
 
 def add_lab_options(parser: argparse.ArgumentParser) -> None:
@@ -59,13 +60,13 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
         raise EngineError(f"--limit is {options.limit}; allowed: seconds of virtual time, from 1 on")
     if not MEMORY_MIB <= options.memory <= MOST_MEMORY_MIB:
         raise EngineError(f"--memory is {options.memory}; allowed: MiB, from {MEMORY_MIB} to {MOST_MEMORY_MIB}")
-    order = exec_script.Order(
+    order = Order(
         words=(*command, *options.arguments),
         folder=folder,
         beside=beside,
         seed=options.seed,
         deb=options.deb,
-        pip=(*exec_packages.named_by(script, beside), *options.pip),
+        pip=(*packages.named_by(script, beside), *options.pip),
         keep_all=options.keep_all,
         limit_s=options.limit,
         memory_mib=options.memory,
@@ -73,11 +74,8 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
         together=os.path.sameopenfile(1, 2),
     )
     into = options.into or Path("results/exec", name)
-    if options.hand_in:
-        summary = hand_in.run(order, into, options.hand_in)
-    else:
-        summary = exec_script.run(order, into, options.real_time)
-    for sentence in (*exec_missing.sentences(summary["missing"]), *exec_missing.elsewhere(summary)):
+    summary = hand_in.run(order, into, options.hand_in) if options.hand_in else run(order, into, options.real_time)
+    for sentence in (*missing.sentences(summary["missing"]), *missing.elsewhere(summary)):
         print(printable(sentence), file=sys.stderr)
     print(f"exit status {summary['exit_status']}; results in {into}", file=sys.stderr)
     return int(summary["exit_status"])

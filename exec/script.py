@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine import exec_missing, exec_packages, handover, interrupt, launch, outcome, provenance, watch
+from engine import handover, interrupt, launch, outcome, provenance, watch
 from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
-from engine.exec_packages import Lab
 from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import Stage, sign_of_life
 from engine.sandbox import STAGE, Limits
+from exec import missing, packages
+from exec.packages import Lab
 from images.cache import tree_digest
 from scenarios.plan.sizes import MEMORY_MIB
 
@@ -96,7 +97,7 @@ def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) ->
     """
     if into.exists() and not (into / SUMMARY).exists():
         raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
-    lab = exec_packages.load(order.deb, order.pip)
+    lab = packages.load(order.deb, order.pip)
     partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
     try:
         (partial / "logs").mkdir(parents=True)
@@ -109,7 +110,7 @@ def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) ->
     finally:
         if partial.exists():
             _give_name(partial, into)
-    summary["missing"] = exec_missing.missing(into, summary["missing"])
+    summary["missing"] = missing.missing(into, summary["missing"])
     summary["digests"] = _digests(into)
     (into / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
     return summary
