@@ -32,7 +32,7 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
     """
     rules = schema.load_schema("implementation")
     documents = _documents(folder)
-    found: dict[str, Implementation] = {}
+    described: dict[str, Implementation] = {}
     for name, document in documents.items():
         versions = document.data.get("versions", {})
         whole = _without_versions(document)
@@ -43,12 +43,12 @@ def known(folder: Path | None = None) -> dict[str, Implementation]:
         wrong = schema.problems(checked, rules) or _unknown_versions(document, documents)
         if wrong:
             raise ScenarioError(wrong)
-        found[name] = schema.with_defaults(whole.data, rules)
+        described[name] = schema.with_defaults(whole.data, rules)
         for version, fields in versions.items():
             if _IS not in fields:
                 title = f"{whole.data['title']}, version {version}"
-                found[f"{name}{VERSION}{version}"] = found[name] | fields | {"title": title}
-    return found
+                described[f"{name}{VERSION}{version}"] = described[name] | fields | {"title": title}
+    return described
 
 
 def versions(folder: Path | None = None) -> dict[str, dict[str, str]]:
@@ -57,7 +57,7 @@ def versions(folder: Path | None = None) -> dict[str, dict[str, str]]:
     Raises ScenarioError for a file that is not YAML.
     """
     return {
-        name: {version: one.get(_IS, f"{name}{VERSION}{version}") for version, one in listed.items()}
+        name: {version: about.get(_IS, f"{name}{VERSION}{version}") for version, about in listed.items()}
         for name, document in _documents(folder).items()
         if (listed := document.data.get("versions"))
     }
@@ -85,7 +85,7 @@ def _without_versions(document: Document) -> Document:
 def _unknown_versions(document: Document, documents: Mapping[str, Document]) -> list[Problem]:
     """List the versions that are said to be implementations and are none."""
     listed = document.data.get("versions", {}).items()
-    named = {version: one[_IS] for version, one in listed if _IS in one}
+    named = {version: about[_IS] for version, about in listed if _IS in about}
     return [
         document.problem(("versions", version, _IS), f"found {name!r}", choices(sorted(documents), name))
         for version, name in named.items()

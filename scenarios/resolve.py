@@ -80,16 +80,16 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     used: set[str] = set()
     for values, node in _points(root, used):
         document = load.document(scenario, node)
-        found = list(_unknown_names(document, (), document.data, [name for name in values if name != "case"]))
-        found = found or schema.problems(document, rules)
-        if not found:
+        of_cell = list(_unknown_names(document, (), document.data, [name for name in values if name != "case"]))
+        of_cell = of_cell or schema.problems(document, rules)
+        if not of_cell:
             document = load.document(scenario, _repeated(node))
             filled = schema.with_defaults(document.data, rules)
             for flow in filled["flows"]:
                 implementations.split_sides(flow)
-            found = checks.problems(document, filled, known)
-        if found:
-            wrong += found
+            of_cell = checks.problems(document, filled, known)
+        if of_cell:
+            wrong += of_cell
         else:
             cells.append(_cell(scenario, filled, values, size, known))
     document = load.document(scenario, root)
@@ -132,9 +132,9 @@ def resolve(cell: Cell, seed: int, backend: str = "virtual") -> dict[str, Any]:
         run["events"] += _drawn(drawn, run["duration_ns"], _random(cell, seed, f"drawn_events[{index}]"))
     for index, trace in enumerate(run.pop("rate_traces", ())):
         source = _random(cell, seed, f"rate_traces[{index}]")
-        found = rate_traces.steps(trace, cell.scenario.parent, run["duration_ns"], source)
+        steps = rate_traces.steps(trace, cell.scenario.parent, run["duration_ns"], source)
         step = {"on": trace["on"], "traced": True}
-        run["events"] += [{"at_ns": at_ns, **step, "rate_bps": rate_bps} for at_ns, rate_bps in found]
+        run["events"] += [{"at_ns": at_ns, **step, "rate_bps": rate_bps} for at_ns, rate_bps in steps]
     run["events"] = _end_suspensions(run["events"], run["duration_ns"])
     run["events"].sort(key=lambda event: event["at_ns"])
     _place(run)
@@ -221,7 +221,7 @@ def _cell(
     others = *data.get("more_bottlenecks", ()), *own, *data.get("cards", ())
     for link in (data["bottleneck"], data["backward_bottleneck"], *others):
         if link and link.get("queue", "fifo") != "fifo":
-            defaults = {name: one.default for name, one in QUEUES[link["queue"]].parameters.items()}
+            defaults = {name: parameter.default for name, parameter in QUEUES[link["queue"]].parameters.items()}
             link["params"] = defaults | link.get("params", {})
     data["tcp"].setdefault("receiver_timestamps", data["tcp"]["timestamps"])
     jitter = {flow["name"]: flow.pop("start_jitter_ns", data["start_jitter_ns"]) for flow in data["flows"]}
@@ -371,8 +371,8 @@ def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[s
 
 def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
     """Return the mapping under `name`, empty if there is none."""
-    found = next((value for key, value in mapping.value if key.value == name), None)
-    return found or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
+    child = next((value for key, value in mapping.value if key.value == name), None)
+    return child or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
 
 
 def _at_quick(root: yaml.MappingNode) -> Any:

@@ -40,8 +40,8 @@ def load_schema(name: str) -> Schema:
 def problems(document: Document, schema: Schema) -> list[Problem]:
     """Return every violation of the schema, in the order of the file's lines."""
     errors = _Validator(schema).iter_errors(document.data)
-    found = [problem for error in errors for problem in _explain(document, error)]
-    return sorted(found, key=lambda problem: problem.line)
+    wrong = [problem for error in errors for problem in _explain(document, error)]
+    return sorted(wrong, key=lambda problem: problem.line)
 
 
 def with_defaults(data: Any, schema: Schema) -> Any:

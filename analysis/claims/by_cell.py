@@ -33,7 +33,7 @@ def one_each(data: dict[str, Any]) -> dict[str, Any]:
     """
     made = dict(data)
     for path, entries in _lists(data):
-        spread = [one for entry in entries for one in _of_each(entry, data.get("cells", {}))]
+        spread = [spread_out for entry in entries for spread_out in _of_each(entry, data.get("cells", {}))]
         if path == ("figure", "values"):
             made["figure"] = {**data["figure"], "values": spread}
         else:
@@ -53,12 +53,12 @@ def _of_each(entry: Any, named: dict[str, str]) -> Iterator[Any]:
         yield entry
         return
     for name in _wanted(entry, named):
-        one = {key: value for key, value in entry.items() if key != "cells"} | {"cell": named[name]}
-        if "metric" in one:
-            one["metric"] = f"{one['metric']}, {name}"
+        own = {key: value for key, value in entry.items() if key != "cells"} | {"cell": named[name]}
+        if "metric" in own:
+            own["metric"] = f"{own['metric']}, {name}"
         else:
-            one["label"] = f"{one['label']}: {name}" if "label" in one else name
-        yield one
+            own["label"] = f"{own['label']}: {name}" if "label" in own else name
+        yield own
 
 
 def _wanted(entry: dict[str, Any], named: dict[str, str]) -> list[Any]:

@@ -33,50 +33,50 @@ def plan(folders: Iterable[Path]) -> list[Planned]:
 
     Raises BadInputError with all problems, one per line.
     """
-    found: list[str] = []
+    wrong: list[str] = []
     studies: list[tuple[Study, list[Experiment]]] = []
     for folder in folders:
         try:
             study = registry.load_study(folder)
         except BadInputError as error:
-            found.append(str(error))
+            wrong.append(str(error))
             continue
         experiments = []
         for file in registry.claims_files(folder):
             try:
                 experiments.append(registry.load(file))
             except BadInputError as error:
-                found.append(str(error))
+                wrong.append(str(error))
         studies.append((study, experiments))
         lonely = [file for file in scenario_files(folder) if not file.with_suffix(CLAIMS).exists()]
-        found += [f"{file}: no claims; {file.with_suffix(CLAIMS)} says what it must show" for file in lonely]
-    if not found:
-        known = {one.id: one for _, experiments in studies for one in experiments}
+        wrong += [f"{file}: no claims; {file.with_suffix(CLAIMS)} says what it must show" for file in lonely]
+    if not wrong:
+        known = {experiment.id: experiment for _, experiments in studies for experiment in experiments}
         for study, experiments in studies:
-            found += map(str, _problems(study, experiments, known))
-    if found:
-        raise BadInputError("\n".join(found))
-    return [_planned(study, one, known) for study, experiments in studies for one in experiments]
+            wrong += map(str, _problems(study, experiments, known))
+    if wrong:
+        raise BadInputError("\n".join(wrong))
+    return [_planned(study, experiment, known) for study, experiments in studies for experiment in experiments]
 
 
 def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment]) -> Planned:
-    originals = [known[one.same_as.partition("/")[0]] for one in experiment.claims if one.same_as]
-    looked_at = {experiment.id: experiment} | {one.id: one for one in originals}
-    needs = {name for one in looked_at.values() for text in one.expressions() for name in syntax.experiments(text)}
+    originals = [known[claim.same_as.partition("/")[0]] for claim in experiment.claims if claim.same_as]
+    looked_at = {experiment.id: experiment} | {original.id: original for original in originals}
+    needs = {name for seen in looked_at.values() for text in seen.expressions() for name in syntax.experiments(text)}
     return {
         "experiment": experiment.id,
         "study": study.name,
-        "reads": [str(file) for file in (*(one.file for one in looked_at.values()), study.file)],
+        "reads": [str(file) for file in (*(seen.file for seen in looked_at.values()), study.file)],
         "scenario": str(experiment.scenario) if experiment.scenario else None,
         "runs_of": experiment.runs_of,
-        "needs": sorted({known[name].runs_of for name in needs} | {one.runs_of for one in looked_at.values()}),
-        "kunit": any(claim.kunit for one in looked_at.values() for claim in one.claims),
+        "needs": sorted({known[name].runs_of for name in needs} | {seen.runs_of for seen in looked_at.values()}),
+        "kunit": any(claim.kunit for seen in looked_at.values() for claim in seen.claims),
     }
 
 
 def _problems(study: Study, experiments: list[Experiment], known: dict[str, Experiment]) -> Iterator[Problem]:
     """Find problems between files."""
-    simulated = [one.id for one in known.values() if one.scenario]
+    simulated = [experiment.id for experiment in known.values() if experiment.scenario]
     for experiment in experiments:
         document = experiment.document
         yield from _wrong_scenario(experiment, simulated)

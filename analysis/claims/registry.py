@@ -101,8 +101,8 @@ class Experiment:
     def expressions(self) -> Iterator[str]:
         """Yield every expression that measuring this experiment evaluates."""
         yield from self.words.values()
-        yield from (one.measure for one in self.also_measured)
-        yield from (one.holds for one in self.asserts)
+        yield from (extra.measure for extra in self.also_measured)
+        yield from (asserted.holds for asserted in self.asserts)
         yield from (text for claim in self.claims for text in (claim.measure, claim.holds) if text)
         yield from _of_figure(self.figure)
 
@@ -126,9 +126,9 @@ def load(file: Path) -> Experiment:
     Raises BadInputError with all problems, one per line.
     """
     document = _read(file, "claims")
-    found = list(_problems(document))
-    if found:
-        raise BadInputError(str(ScenarioError(found)))
+    wrong = list(_problems(document))
+    if wrong:
+        raise BadInputError(str(ScenarioError(wrong)))
     data = by_cell.one_each(document.data)
     scenario = file.with_name(file.name.removesuffix(CLAIMS) + ".yaml")
     return Experiment(
@@ -140,11 +140,12 @@ def load(file: Path) -> Experiment:
         runs_of=data.get("runs_of", data["experiment"]),
         words=data.get("words", {}),
         asserts=tuple(
-            Assertion(one["text"], one["source"], one["holds"], one.get("cell")) for one in data.get("asserts", [])
+            Assertion(said["text"], said["source"], said["holds"], said.get("cell")) for said in data.get("asserts", [])
         ),
         claims=tuple(_claim(entry, data) for entry in data["claims"]),
         also_measured=tuple(
-            Extra(one["metric"], one["unit"], one["measure"], one.get("cell")) for one in data.get("also_measured", [])
+            Extra(extra["metric"], extra["unit"], extra["measure"], extra.get("cell"))
+            for extra in data.get("also_measured", [])
         ),
         figure=data["figure"],
         data={name: value for name, value in data.items() if name != "claims"},
@@ -191,9 +192,9 @@ def _read(file: Path, schema: str) -> Document:
         document = as_document(file, tables.spread(file, read_nodes(file)))
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
-    found = problems(document, load_schema(schema))
-    if found:
-        raise BadInputError(str(ScenarioError(found)))
+    wrong = problems(document, load_schema(schema))
+    if wrong:
+        raise BadInputError(str(ScenarioError(wrong)))
     return document
 
 
@@ -216,7 +217,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     for index, entry in enumerate(data["claims"]):
         cause = entry.get("cause")
         if isinstance(cause, str) and not _has_cause(data["claims"], first.get(cause)):
-            allowed = choices([one["id"] for one in data["claims"] if isinstance(one.get("cause"), dict)], cause)
+            allowed = choices([claim["id"] for claim in data["claims"] if isinstance(claim.get("cause"), dict)], cause)
             yield document.problem(("claims", index, "cause"), f"found {cause!r}", f"a cause, or the id of {allowed}")
 
 
@@ -250,8 +251,8 @@ def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> It
 
 
 def _is_interval(interval: str | list[str]) -> bool:
-    numbers = [number(one) for one in ([interval] if isinstance(interval, str) else interval)]
-    known = [one for one in numbers if one is not None]
+    numbers = [number(end) for end in ([interval] if isinstance(interval, str) else interval)]
+    known = [end for end in numbers if end is not None]
     return len(known) == len(numbers) and known == sorted(known)
 
 
@@ -301,7 +302,7 @@ def _found(value: object) -> str:
 def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
     cause = entry.get("cause")
     if isinstance(cause, str):
-        cause = next(one["cause"] for one in data["claims"] if one["id"] == cause)
+        cause = next(other["cause"] for other in data["claims"] if other["id"] == cause)
     interval = entry.get("interval")
     name = f"{data['experiment']}/{entry['id']}"
     return Claim(

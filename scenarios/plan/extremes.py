@@ -22,15 +22,15 @@ def queues(run: dict[str, Any], direction: str) -> list[Queue]:
     network = run["network"]
     shaped = {end["interface"]: end["egress"] for link in network["links"] for end in link}
     changed = [change for event in run["events"] for change in event["changes"] if "set" in change]
-    found = []
+    passed = []
     for queue in network["queues"].values():
         if queue["direction"] == direction:
             interface = queue["interface"]
-            values = [shaped[interface], *(one["set"] for one in changed if one["interface"] == interface)]
-            rates = [one["rate_bps"] for one in values if "rate_bps" in one]
-            buffers = [one["buffer_pkts"] for one in values if "buffer_pkts" in one]
-            found.append(Queue(max(rates), min(rates), max(buffers)))
-    return found
+            values = [shaped[interface], *(change["set"] for change in changed if change["interface"] == interface)]
+            rates = [value["rate_bps"] for value in values if "rate_bps" in value]
+            buffers = [value["buffer_pkts"] for value in values if "buffer_pkts" in value]
+            passed.append(Queue(max(rates), min(rates), max(buffers)))
+    return passed
 
 
 def busiest_bps(run: dict[str, Any]) -> int:

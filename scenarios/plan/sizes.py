@@ -83,6 +83,7 @@ def _window_bytes(run: dict[str, Any], direction: str) -> int:
     if not queues:
         return 0
     held = [what for what in extremes.HOLDING if what != "jitter"]
-    round_trip_ns = sum(extremes.most_ns(run, what, one) for what in held for one in extremes.DIRECTIONS)
-    fastest_bps, waiting_pkts = max(one.fastest_bps for one in queues), sum(one.buffer_pkts for one in queues)
+    round_trip_ns = sum(extremes.most_ns(run, what, way) for what in held for way in extremes.DIRECTIONS)
+    fastest_bps = max(queue.fastest_bps for queue in queues)
+    waiting_pkts = sum(queue.buffer_pkts for queue in queues)
     return math.ceil(fastest_bps * round_trip_ns / 8e9) + waiting_pkts * _PACKET_BYTES
