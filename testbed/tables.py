@@ -2,24 +2,25 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from testbed.conformance.judge import write_page as conformance
-from testbed.interop.judge import write_page as interop
+from analysis.files import replace_between
+from testbed.conformance.judge import tables as conformance
+from testbed.interop.judge import tables as interop
 
-PRODUCTS: Final[dict[str, Callable[[list[Path], Path], None]]] = {"conformance": conformance, "interop": interop}
+PRODUCTS: Final = {"conformance": conformance, "interop": interop}
+START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Replace what stands between the marks of a page by tables of what has been judged in folders; return 0."""
     parser = argparse.ArgumentParser(prog="python -m testbed.tables")
     parser.add_argument("product", choices=PRODUCTS)
     parser.add_argument("page", type=Path)
     parser.add_argument("folder", type=Path, nargs="+", help="results of the product")
-    options = parser.parse_args()
-    PRODUCTS[options.product](options.folder, options.page)
+    options = parser.parse_args(words)
+    replace_between(options.page, START, END, PRODUCTS[options.product](options.folder))
     return 0
 
 

@@ -64,19 +64,19 @@ def main(options: argparse.Namespace) -> int:
     _is_program(name)  # what is asked for wrongly removes nothing
     folder = options.into / name
     _empty(folder)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     complete = False
     try:
-        _keep(folder, name, found, complete)
+        _keep(folder, name, findings, complete)
         for finding in check(name, folder):
-            found.append(finding)
+            findings.append(finding)
             because = f": {finding.wrong}" * bool(finding.wrong)
             print(f"{'wrong' if because else 'ok':6} {finding.demand}{because}", flush=True)
         complete = True
     finally:
-        _keep(folder, name, found, complete)
+        _keep(folder, name, findings, complete)
         print(f"page   {page.write(folder)}", flush=True)
-    return int(any(finding.wrong for finding in found))
+    return int(any(finding.wrong for finding in findings))
 
 
 def _empty(folder: Path) -> None:
@@ -92,12 +92,12 @@ def _empty(folder: Path) -> None:
     folder.mkdir(parents=True)
 
 
-def _keep(folder: Path, name: str, found: Sequence[Finding], complete: bool) -> None:
+def _keep(folder: Path, name: str, findings: Sequence[Finding], complete: bool) -> None:
     document = {
         "format": FORMAT,
         "implementation": name,
         "complete": complete,
-        "findings": [asdict(finding) for finding in found],
+        "findings": [asdict(finding) for finding in findings],
     }
     (folder / FILE).write_text(json.dumps(document, indent=1) + "\n")
 

@@ -21,19 +21,19 @@ def write(results: Path) -> Path:
     Raises:
         BadInputError: the folder has no check.json, or one of another format.
     """
-    asked = read_json(results / FILE)
-    if asked.get("format", int) != FORMAT:
-        raise asked.error("format", asked.data["format"], str(FORMAT))
-    demands = [_demand(one, results) for one in asked.children("findings")]
-    versions = {name: version for one in demands for name, version in one["versions"].items()}
+    document = read_json(results / FILE)
+    if document.get("format", int) != FORMAT:
+        raise document.error("format", document.data["format"], str(FORMAT))
+    demands = [_demand(demand, results) for demand in document.children("findings")]
+    versions = {name: version for demand in demands for name, version in demand["versions"].items()}
     write_shared(results)
     values = {
-        "implementation": asked.get("implementation", str),
+        "implementation": document.get("implementation", str),
         "demands": demands,
-        "wrong": sum(one["wrong"] is not None for one in demands),
-        "complete": asked.get("complete", bool),
+        "wrong": sum(demand["wrong"] is not None for demand in demands),
+        "complete": document.get("complete", bool),
         "versions": versions,
-        "provenance": next((one["provenance"] for one in demands if one["provenance"]), {}),
+        "provenance": next((demand["provenance"] for demand in demands if demand["provenance"]), {}),
     }
     render(pages(OWN, TEMPLATES), "check.html", results / "index.html", values)
     return results / "index.html"
@@ -65,5 +65,5 @@ def _read(folder: Path | None, name: str) -> dict[str, Any]:
 
 
 def _files(folder: Path | None, pattern: str, results: Path) -> list[Path]:
-    found = folder.glob(pattern) if folder else []
-    return [one.relative_to(results) for one in sorted(found) if one.is_file() and one.stat().st_size]
+    files = folder.glob(pattern) if folder else []
+    return [file.relative_to(results) for file in sorted(files) if file.is_file() and file.stat().st_size]

@@ -88,14 +88,14 @@ def compare(results: Path, scenario: Path) -> None:
 
 def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:
     """Give the version that each implementation told when it was asked in a run."""
-    told = [run.summary.maybe("versions", dict) or {} for runs in by_cell.values() for run in runs]
-    return {name: version for versions in told for name, version in sorted(versions.items())}
+    versions_of_runs = [run.summary.maybe("versions", dict) or {} for runs in by_cell.values() for run in runs]
+    return {name: version for versions in versions_of_runs for name, version in sorted(versions.items())}
 
 
 def _provenance(by_cell: dict[str, list[Run]]) -> dict[str, list[Any]]:
     """Collect what all runs were made from; the arguments of a boot, which name the seed, stand in each run.json."""
-    found = distinct(run.settings.provenance for runs in by_cell.values() for run in runs)
-    return {name: values for name, values in found.items() if name != "boot_arguments"}
+    provenance = distinct(run.settings.provenance for runs in by_cell.values() for run in runs)
+    return {name: values for name, values in provenance.items() if name != "boot_arguments"}
 
 
 def _order(document: Fields, points: list[str]) -> list[str]:
@@ -124,9 +124,9 @@ def _point(
     pictures: dict[str, list[str]] = {}
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
-        shown = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
-        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": shown}), ask, [], roles.by_flow)
-        pictures[f"{name}-{part}"] = [one["title"] for one in shown]
+        in_row = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
+        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": in_row}), ask, [], roles.by_flow)
+        pictures[f"{name}-{part}"] = [entry["title"] for entry in in_row]
         captions.append(figure.caption())
         for suffix, width in WIDTHS.items():
             drawn = svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
@@ -138,7 +138,7 @@ def _point(
     numbers = [measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,
-        "metrics": [one for one in numbers if one["clients"]],
+        "metrics": [entry for entry in numbers if entry["clients"]],
         "pictures": pictures,
         "distributions": f"{name}-distributions",
         "caption": max(captions, key=len, default=""),  # the one that names most levels

@@ -41,31 +41,40 @@ def write_pages(results: Path) -> Path:
         for entry in metric["clients"].values()
         if entry["p"] is not None
     ]
-    believed = largest_believed(p_values)
+    largest_p = largest_believed(p_values)
     for scenario in scenarios:
         for point in scenario["points"]:
             for metric in point["metrics"]:
-                tell_standing(metric, scenario["clients"][0], believed)
-    measured_in = {metric["phase"] for one in scenarios for point in one["points"] for metric in point["metrics"]}
-    seeds = max(entry["seeds"] for one in scenarios for entry in one["points"][0]["metrics"][0]["clients"].values())
+                tell_standing(metric, scenario["clients"][0], largest_p)
+    measured_in = {
+        metric["phase"] for scenario in scenarios for point in scenario["points"] for metric in point["metrics"]
+    }
+    seeds = max(
+        entry["seeds"] for scenario in scenarios for entry in scenario["points"][0]["metrics"][0]["clients"].values()
+    )
     values = {
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
         "failed": failures(results),
         "missing": missing(results),
-        "believed": believed,
+        "believed": largest_p,
         "standings": STANDINGS,
         "phases": [phase for phase in PHASES if phase in measured_in],
         "distributions": distributions.CAPTION,
-        "versions": {name: version for one in scenarios for name, version in one["versions"].items()},
+        "versions": {name: version for scenario in scenarios for name, version in scenario["versions"].items()},
         "provenance": distinct(
-            {name: value} for one in scenarios for name, values in one["provenance"].items() for value in values
+            {name: value}
+            for scenario in scenarios
+            for name, values in scenario["provenance"].items()
+            for value in values
         ),
         "tests": len(p_values),
         "level": LEVEL,
         "seeds": seeds,
         "smallest_p": smallest_p(seeds, seeds),
-        "pairs": [_pairs(one) for one in scenarios if any(RIVAL in point["values"] for point in one["points"])],
+        "pairs": [
+            _pairs(scenario) for scenario in scenarios if any(RIVAL in point["values"] for point in scenario["points"])
+        ],
     }
     write_shared(results)
     environment = pages(OWN, TEMPLATES)
@@ -80,11 +89,11 @@ def write_pages(results: Path) -> Path:
 def failures(results: Path) -> dict[str, list[str]]:
     """Say of each run that failed why, by scenario; none is known of what was interrupted."""
     runs = Runs(results / "runs")
-    found = {
+    failed = {
         file: [f"{failure.cell}, seed-{failure.seed}: {failure.why}" for failure in runs.failed(experiment)]
         for experiment, file in _wanted(results).items()
     }
-    return {file: runs for file, runs in found.items() if runs}
+    return {file: runs for file, runs in failed.items() if runs}
 
 
 def missing(results: Path) -> list[str]:

@@ -29,11 +29,11 @@ def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> 
         if values:
             numbers[client] = values
     first = list(numbers.get(clients[0], {}).values())
-    shown = [of_client[0] for of_client in runs.values() if of_client]
+    examples = [of_client[0] for of_client in runs.values() if of_client]
     return {
         "phase": metric.phase,
         "name": metric.name,
-        "better": metric.better(shown) if numbers else None,
+        "better": metric.better(examples) if numbers else None,
         "unit": metric.unit,
         "says": metric.says,
         "clients": {
@@ -49,7 +49,9 @@ def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> 
 
 def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
     """Say of each other client how it stands beside the first one, by what the test allows to say."""
-    means = {client: math.inf if one["mean"] is None else one["mean"] for client, one in metric["clients"].items()}
+    means = {
+        client: math.inf if entry["mean"] is None else entry["mean"] for client, entry in metric["clients"].items()
+    }
     for client, entry in metric["clients"].items():
         if client == first or first not in means:
             continue

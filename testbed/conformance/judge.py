@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from analysis.claims.of_run import number
 from analysis.documents import read_json
-from analysis.files import replace_between, write_text
+from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.runs import Runs
@@ -26,7 +26,6 @@ PASS, FAIL, HIDDEN = "pass", "fail", "not observable"
 SIGNS: Final = {PASS: "✓", FAIL: "✗", HIDDEN: "?"}
 OWN: Final = Path(__file__).parent
 SEED: Final = 1
-START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,9 @@ class Row:
 
 def write(folder: Path) -> str:
     """Judge the runs of an implementation below `folder`, write its files there; returns what there is to say."""
-    asked = load()
+    requirements = load()
     runs = Runs(folder / "runs")
-    rows = [_row(one, asked, runs, folder) for one in asked.requirements]
+    rows = [_row(requirement, requirements, runs, folder) for requirement in requirements.requirements]
     versions: dict[str, str] = {}
     for run in runs.by_cell_and_seed(STUDY).values():
         versions |= run.summary.maybe("versions", dict) or {}
@@ -56,7 +55,7 @@ def write(folder: Path) -> str:
         "format": FORMAT,
         "client": folder.name,
         "version": versions.get(folder.name),
-        "documents": {name: one.title for name, one in asked.documents.items()},
+        "documents": {name: paper.title for name, paper in requirements.documents.items()},
         "rows": [asdict(row) for row in rows],
     }
     write_text(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
@@ -67,44 +66,43 @@ def write(folder: Path) -> str:
 
 def failures(folder: Path) -> list[str]:
     """Say of each run below `folder` that failed why it did."""
-    return [f"{one.cell}: the run failed: {one.why}" for one in Runs(folder / "runs").failed(STUDY)]
-
-
-def write_page(folders: Sequence[Path], page: Path) -> None:
-    """Replace what stands between the page's two marks by the tables."""
-    replace_between(page, START, END, tables(folders))
+    return [f"{failure.cell}: the run failed: {failure.why}" for failure in Runs(folder / "runs").failed(STUDY)]
 
 
 def tables(folders: Sequence[Path]) -> str:
     """Return for each document, in Markdown, its numbered requirements, and what became of them in `folders`."""
-    asked = load()
+    requirements = load()
     judged = [read_json(folder / "conformance.json") for folder in folders]
-    results = {one.get("client", str): {row["id"]: row["result"] for row in one.get("rows", list)} for one in judged}
+    results = {
+        document.get("client", str): {row["id"]: row["result"] for row in document.get("rows", list)}
+        for document in judged
+    }
     lines: list[str] = []
-    for name, paper in asked.documents.items():
-        rows = [one for one in asked.requirements if one.document == name]
-        clients = [one for one in results if any(results[one][row.id] != HIDDEN for row in rows)]
+    for name, paper in requirements.documents.items():
+        rows = [requirement for requirement in requirements.requirements if requirement.document == name]
+        clients = [client for client in results if any(results[client][row.id] != HIDDEN for row in rows)]
         lines += [f"### {paper.title}", "", "| number | | section | requirement |", "|---|---|---|---|"]
         lines += [f"| {i} | {row.level} | {row.section} | {row.says} |" for i, row in enumerate(rows, 1)]
         numbers = "".join(f" {i} |" for i in range(1, len(rows) + 1))
         lines += ["", f"| implementation |{numbers}", "|---" * (1 + len(rows)) + "|"]
-        lines += [f"| `{one}` |" + "".join(f" {SIGNS[results[one][row.id]]} |" for row in rows) for one in clients]
+        for client in clients:
+            lines.append(f"| `{client}` |" + "".join(f" {SIGNS[results[client][row.id]]} |" for row in rows))
         lines.append("")
     return "\n".join(lines)
 
 
-def _row(one: Requirement, asked: Requirements, runs: Runs, folder: Path) -> Row:
-    made = partial(Row, one.id, one.document, one.section, one.level, one.says)
-    if isinstance(one.shown, str):
-        return made(HIDDEN, one.shown, "", "")
+def _row(requirement: Requirement, requirements: Requirements, runs: Runs, folder: Path) -> Row:
+    row = partial(Row, requirement.id, requirement.document, requirement.section, requirement.level, requirement.says)
+    if isinstance(requirement.shown, str):
+        return row(HIDDEN, requirement.shown, "", "")
     try:
-        run = _run(runs, one.shown.case)
-        named = str(run.folder.relative_to(folder))
-        _check_transport(run, asked.documents[one.document].transport)
-        result, evidence = _judged(one.shown, run)
+        run = _run(runs, requirement.shown.case)
+        run_name = str(run.folder.relative_to(folder))
+        _check_transport(run, requirements.documents[requirement.document].transport)
+        result, evidence = _judged(requirement.shown, run)
     except NotMeasuredError as error:
-        return made(HIDDEN, str(error), one.shown.case, "")
-    return made(result, evidence, one.shown.case, named)
+        return row(HIDDEN, str(error), requirement.shown.case, "")
+    return row(result, evidence, requirement.shown.case, run_name)
 
 
 def _run(runs: Runs, case: str) -> Run:
@@ -130,10 +128,10 @@ def _judged(shown: Shown, run: Run) -> tuple[str, str]:
     value = number(shown.measure, run, functions)
     least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
     inside = (least is None or value >= least) and (most is None or value <= most)
-    said = [f"at least {least:.4g}"] if least is not None else []
-    said += [f"at most {most:.4g}"] if most is not None else []
+    bounds = [f"at least {least:.4g}"] if least is not None else []
+    bounds += [f"at most {most:.4g}"] if most is not None else []
     shown_value = "never" if math.isinf(value) else f"{value:.4g}"
-    return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {', '.join(said)}"
+    return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {', '.join(bounds)}"
 
 
 def _counted(rows: Sequence[Row]) -> str:

@@ -266,7 +266,7 @@ def _slowdowns(run: Run) -> list[_Slowdown]:
     low = packets.values <= SMALL_PKTS
     started = int(np.argmax(packets.values >= STARTED_PKTS)) if (packets.values >= STARTED_PKTS).any() else len(low)
     changes = np.flatnonzero(np.diff(low.astype(int)))
-    found = []
+    slowdowns = []
     for down in changes[(changes >= started) & low[changes + 1]] if len(changes) else []:
         ups = changes[changes > down]
         if not len(ups):
@@ -277,21 +277,21 @@ def _slowdowns(run: Run) -> list[_Slowdown]:
         begins = float(flight.times[np.searchsorted(flight.times, begins_low, side="left") - 1])
         regained = packets.first_time_above(REGAINED * packets.at(begins), ends)
         if math.isfinite(regained):
-            found.append(_Slowdown(begins, ends, regained))
-    return _apart(found)
+            slowdowns.append(_Slowdown(begins, ends, regained))
+    return _apart(slowdowns)
 
 
-def _apart(found: list[_Slowdown]) -> list[_Slowdown]:
+def _apart(slowdowns: list[_Slowdown]) -> list[_Slowdown]:
     """Slowdowns that do not lie in the climb of an earlier one."""
     kept: list[_Slowdown] = []
-    for one in found:
-        if not kept or one.begins >= kept[-1].regained:
-            kept.append(one)
+    for slowdown in slowdowns:
+        if not kept or slowdown.begins >= kept[-1].regained:
+            kept.append(slowdown)
     return kept
 
 
 def _some(run: Run, fewest: int) -> list[_Slowdown]:
-    found = _slowdowns(run)
-    if len(found) < fewest:
-        raise NotMeasuredError(f"there are {len(found)} slowdowns")
-    return found
+    slowdowns = _slowdowns(run)
+    if len(slowdowns) < fewest:
+        raise NotMeasuredError(f"there are {len(slowdowns)} slowdowns")
+    return slowdowns

@@ -61,32 +61,32 @@ def load(path: Path = FILE) -> Requirements:
         if wrong := schema.problems(document, rules):
             raise ScenarioError(wrong)
         documents = {
-            name: Paper(one["title"], one.get("transport")) for name, one in document.data["documents"].items()
+            name: Paper(entry["title"], entry.get("transport")) for name, entry in document.data["documents"].items()
         }
-        found: dict[str, Requirement] = {}
+        requirements: dict[str, Requirement] = {}
         problems: list[Problem] = []
-        for index, one in enumerate(document.data["requirements"]):
+        for index, entry in enumerate(document.data["requirements"]):
             field = ("requirements", index)
-            if one["id"] in found:
-                problems.append(document.problem((*field, "id"), f"found {one['id']!r} again", "another name"))
-            if one["document"] not in documents:
-                allowed = choices(list(documents), one["document"])
-                problems.append(document.problem((*field, "document"), f"found {one['document']!r}", allowed))
+            if entry["id"] in requirements:
+                problems.append(document.problem((*field, "id"), f"found {entry['id']!r} again", "another name"))
+            if entry["document"] not in documents:
+                allowed = choices(list(documents), entry["document"])
+                problems.append(document.problem((*field, "document"), f"found {entry['document']!r}", allowed))
             for name in ("measure", "at_least", "at_most"):
-                if wrong_word := expressions.problem(str(one.get(name, 0)), MEASURES):
+                if wrong_word := expressions.problem(str(entry.get(name, 0)), MEASURES):
                     allowed = "an expression in the words of docs/claims.md and docs/conformance.md"
                     problems.append(document.problem((*field, name), wrong_word, allowed))
-            shown = one.get("hidden") or Shown(
-                one["case"], one["measure"], _text(one, "at_least"), _text(one, "at_most")
+            shown = entry.get("hidden") or Shown(
+                entry["case"], entry["measure"], _text(entry, "at_least"), _text(entry, "at_most")
             )
-            texts = {name: one[name] for name in ("id", "document", "section", "level", "says")}
-            found[one["id"]] = Requirement(**texts, shown=shown)
+            texts = {name: entry[name] for name in ("id", "document", "section", "level", "says")}
+            requirements[entry["id"]] = Requirement(**texts, shown=shown)
         if problems:
             raise ScenarioError(problems)
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
-    return Requirements(documents, list(found.values()))
+    return Requirements(documents, list(requirements.values()))
 
 
-def _text(one: dict[str, Any], field: str) -> str | None:
-    return str(one[field]) if field in one else None
+def _text(entry: dict[str, Any], field: str) -> str | None:
+    return str(entry[field]) if field in entry else None

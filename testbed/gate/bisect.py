@@ -40,20 +40,20 @@ def main(options: argparse.Namespace) -> int:
     if best == worst:
         raise EngineError(f"--bad: found {bad}, the good one; allowed: another of {', '.join(names)}")
     try:
-        asked = budgets.unbroken(expression, options.scenario, options.cell)
+        wanted = budgets.unbroken(expression, options.scenario, options.cell)
     except ValueError as error:
         raise EngineError(f"--measure: {error}; allowed: {budgets.WORDS}") from None
     into = own_study.folder_of(options.into, name)
     measured: dict[int, float] = {}
 
     def measure(place: int) -> float:
-        measured[place] = _measured(asked, listed[names[place]], into)
+        measured[place] = _measured(wanted, listed[names[place]], into)
         return measured[place]
 
     at_good, at_bad = measure(best), measure(worst)
     if at_good == at_bad:
-        found = f"{expression}, {at_good:.6g} with {good} and with {bad}"
-        raise EngineError(f"--measure: found {found}; allowed: what differs between them")
+        same = f"{expression}, {at_good:.6g} with {good} and with {bad}"
+        raise EngineError(f"--measure: found {same}; allowed: what differs between them")
     best, worst = search(best, worst, lambda place: is_nearer(measure(place), at_good, at_bad))
     longest = max(len(names[place]) for place in measured)
     for place, number in sorted(measured.items()):
@@ -76,20 +76,20 @@ def search(good: int, bad: int, is_good: Callable[[int], bool]) -> tuple[int, in
     return good, bad
 
 
-def is_nearer(number: float, one: float, other: float) -> bool:
+def is_nearer(number: float, near: float, far: float) -> bool:
     """Whether a number is nearer to one than to another; what never happens (infinite) is near to itself only."""
-    if math.isinf(one) or math.isinf(other):
-        return math.isinf(number) == math.isinf(one)
-    return abs(number - one) < abs(number - other)
+    if math.isinf(near) or math.isinf(far):
+        return math.isinf(number) == math.isinf(near)
+    return abs(number - near) < abs(number - far)
 
 
-def _measured(asked: Budgets, client: str, into: Path) -> float:
+def _measured(wanted: Budgets, client: str, into: Path) -> float:
     """Carry out the gate for one version; return the number that it measured, infinite for what never happens.
 
     Raises:
         EngineError: it measured none, or several.
     """
-    judgement = gate.carry_out(asked, client, gate.prepare(asked, client, into, Path(), "--"))
+    judgement = gate.carry_out(wanted, client, gate.prepare(wanted, client, into, Path(), "--"))
     if judgement is None or judgement.status == gate.UNKNOWN:
         raise EngineError(f"{client} cannot be judged, for the reason above")
     if len(judgement.outcomes) > 1:

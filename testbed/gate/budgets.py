@@ -78,20 +78,20 @@ def load(path: Path) -> Budgets:
         if wrong := schema.problems(document, rules):
             raise ScenarioError(wrong)
         data = schema.with_defaults(document.data, rules)
-        found: list[Budget | Comparison] = []
+        listed: list[Budget | Comparison] = []
         problems: list[Problem] = []
-        for index, one in enumerate(data["budgets"]):
-            if one["name"] in [budget.name for budget in found]:
+        for index, entry in enumerate(data["budgets"]):
+            if entry["name"] in [budget.name for budget in listed]:
                 path_of_name = ("budgets", index, "name")
-                problems.append(document.problem(path_of_name, f"found {one['name']!r} again", "another name"))
-            if "no_worse_than" in one:
+                problems.append(document.problem(path_of_name, f"found {entry['name']!r} again", "another name"))
+            if "no_worse_than" in entry:
                 if smallest_p(data["seeds"], data["seeds"]) > LEVEL:
                     allowed = "4 or more, so that a test can show a difference (no_worse_than)"
                     problems.append(document.problem(("seeds",), f"found {data['seeds']}", allowed))
-                found.append(Comparison(one["name"], one["scenario"], one.get("cell"), one["no_worse_than"]))
+                listed.append(Comparison(entry["name"], entry["scenario"], entry.get("cell"), entry["no_worse_than"]))
                 continue
             try:
-                found.append(_budget(one))
+                listed.append(_budget(entry))
             except ValueError as error:
                 allowed = f"{WORDS}, one of < <= > >=, and a bound"
                 problems.append(document.problem(("budgets", index, "holds"), str(error), allowed))
@@ -99,7 +99,7 @@ def load(path: Path) -> Budgets:
             raise ScenarioError(problems)
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
-    return Budgets(data.get("client"), data["seeds"], found)
+    return Budgets(data.get("client"), data["seeds"], listed)
 
 
 def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
@@ -113,15 +113,15 @@ def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
     return Budgets(None, 1, [Budget(expression, scenario, cell, expression, sign, expression, holds)])
 
 
-def _budget(one: dict[str, Any]) -> Budget:
-    text = one["holds"]
+def _budget(entry: dict[str, Any]) -> Budget:
+    text = entry["holds"]
     _check_words(text)
     whole = ast.parse(text.strip(), mode="eval").body
     if not isinstance(whole, ast.Compare) or len(whole.ops) != 1 or type(whole.ops[0]) not in OPERATORS:
         raise ValueError(f"found {text!r}, which compares nothing")
     sign, holds = OPERATORS[type(whole.ops[0])]
     measured, bound = ast.unparse(whole.left), ast.unparse(whole.comparators[0])
-    return Budget(one["name"], one["scenario"], one.get("cell"), measured, sign, bound, holds)
+    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, holds)
 
 
 def _check_words(expression: str) -> None:

@@ -35,14 +35,14 @@ def main(options: argparse.Namespace) -> int:
         BadInputError, EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
     file, history = options.budgets, options.history
-    asked = budgets.load(file)
-    client = options.client or asked.client
+    wanted = budgets.load(file)
+    client = options.client or wanted.client
     if not client:
         raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
-    folder = prepare(asked, client, options.into, file.parent, f"{file}: ")
+    folder = prepare(wanted, client, options.into, file.parent, f"{file}: ")
     if history:
         _check_writable(history)
-    judgement = carry_out(asked, client, folder)
+    judgement = carry_out(wanted, client, folder)
     if judgement is None:
         return UNKNOWN
     if history:
@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> int:
     return judgement.status
 
 
-def prepare(asked: Budgets, client: str, into: Path, beside: Path, prefix: str) -> Path:
+def prepare(wanted: Budgets, client: str, into: Path, beside: Path, prefix: str) -> Path:
     """Write the scenarios that budgets ask for into the folder `into`/`client`, and return it.
 
     The budgets name scenarios of the panel, or files by their paths from the folder `beside`.
@@ -58,24 +58,24 @@ def prepare(asked: Budgets, client: str, into: Path, beside: Path, prefix: str) 
     Raises:
         EngineError, ScenarioError: something is wrong with them. The message names a field after `prefix`.
     """
-    others = asked.others()
+    others = wanted.others()
     files = {scenario: find(scenario, beside, f"{prefix}scenario") for scenario in others}
     names = {files[scenario]: [client, *of_scenario] for scenario, of_scenario in others.items()}
     arguments.senders([name for of_file in names.values() for name in of_file])
-    for budget in asked.budgets:
+    for budget in wanted.budgets:
         if budget.cell is not None:
             check_point(files[budget.scenario], budget.cell, f"{prefix}cell")
     folder = own_study.folder_of(into, client)
-    own_study.write(folder, STUDY, {file.name: filled(file, names[file], asked.seeds) for file in names})
+    own_study.write(folder, STUDY, {file.name: filled(file, names[file], wanted.seeds) for file in names})
     return folder
 
 
-def carry_out(asked: Budgets, client: str, folder: Path) -> Judgement | None:
+def carry_out(wanted: Budgets, client: str, folder: Path) -> Judgement | None:
     """Run a client in the scenarios of a prepared folder, and judge it there; None if the pipeline failed."""
     if own_study.carry_out(folder):
         return None
     with ended_after(LIMIT_S, "testbed gate: the judgement"):
-        judgement = judge.judge(asked, folder, client)
+        judgement = judge.judge(wanted, folder, client)
         judge.write(judgement, folder)
     return judgement
 

@@ -59,7 +59,7 @@ class Judgement:
         return 1 if BROKEN in results else 2 if UNKNOWN in results else 0
 
 
-def judge(asked: Budgets, results: Path, client: str) -> Judgement:
+def judge(wanted: Budgets, results: Path, client: str) -> Judgement:
     """Judge all budgets by the runs below a folder.
 
     Raises:
@@ -68,13 +68,13 @@ def judge(asked: Budgets, results: Path, client: str) -> Judgement:
     runs = Runs(results / "runs")
     outcomes: list[Outcome] = []
     versions: dict[str, str] = {}
-    for budget in asked.budgets:
+    for budget in wanted.budgets:
         scenario = results / "studies" / STUDY / f"{Path(budget.scenario).stem}.yaml"
         experiment = read_yaml(scenario).get("experiment", str)
         outcomes += _outcomes(budget, experiment, runs, results, client)
         for run in runs.by_cell_and_seed(experiment).values():
             versions |= run.summary.maybe("versions", dict) or {}
-    return Judgement(client, versions.get(client), asked.seeds, outcomes)
+    return Judgement(client, versions.get(client), wanted.seeds, outcomes)
 
 
 def write(judgement: Judgement, results: Path) -> None:
@@ -114,12 +114,12 @@ def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results:
         )
     if isinstance(budget, Budget):
         return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
-    found = []
+    outcomes = []
     for cell in chosen:
         beside = ",".join(f"client={budget.other}" if part == f"client={client}" else part for part in cell.split(","))
         sides = {budget.other: by_cell.get(beside, []), client: by_cell.get(cell, [])}
-        found.append(_compared(budget, point(cell), sides, failures.get(cell, failures.get(beside)), results))
-    return found
+        outcomes.append(_compared(budget, point(cell), sides, failures.get(cell, failures.get(beside)), results))
+    return outcomes
 
 
 def _compared(
@@ -131,16 +131,16 @@ def _compared(
     if failure is not None or not all(sides.values()):
         says = f"a run failed: {failure}" if failure else "there is no finished run of both"
         return Outcome(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
-    numbers = [one for metric in METRICS if client in (one := measured(metric, list(sides), sides))["clients"]]
-    believed = largest_believed([p for one in numbers if (p := one["clients"][client]["p"]) is not None])
+    numbers = [entry for metric in METRICS if client in (entry := measured(metric, list(sides), sides))["clients"]]
+    largest_p = largest_believed([p for entry in numbers if (p := entry["clients"][client]["p"]) is not None])
     worse = []
-    for one in numbers:
-        tell_standing(one, other, believed)
-        own = one["clients"][client]
+    for entry in numbers:
+        tell_standing(entry, other, largest_p)
+        own = entry["clients"][client]
         if own.get("standing") == "worse":
-            means = " instead of ".join(_mean(one["clients"][name]["mean"]) for name in (client, other))
+            means = " instead of ".join(_mean(entry["clients"][name]["mean"]) for name in (client, other))
             worse.append(
-                f"{one['name']}, {one['phase']}: {means} {one['unit']} (p = {own['p']:.2g})".replace("  ", " ")
+                f"{entry['name']}, {entry['phase']}: {means} {entry['unit']} (p = {own['p']:.2g})".replace("  ", " ")
             )
     says = "; ".join(worse) or f"none of {len(numbers)} numbers is worse than that of {other}"
     run = str(sides[client][0].folder.relative_to(results))
@@ -152,19 +152,19 @@ def _mean(value: float | None) -> str:
 
 
 def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:
-    def made(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> Outcome:
+    def outcome(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> Outcome:
         folder = "" if run is None else str(run.folder.relative_to(results))
-        wall_s = sum(one.summary.maybe("wall_s", float) or 0.0 for one in of_cell)
+        wall_s = sum(run_of_cell.summary.maybe("wall_s", float) or 0.0 for run_of_cell in of_cell)
         return Outcome(budget.name, budget.scenario, point(cell), result, measured, bound, says, folder, wall_s)
 
     if failure is not None:
-        return made(UNKNOWN, None, None, f"a run failed: {failure}", None)
+        return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)
     worst: tuple[float, float, Run] | None = None
     for run in of_cell:
         try:
             measured, bound = (_number(expression, run) for expression in (budget.measured, budget.bound))
         except NotMeasuredError as error:
-            return made(UNKNOWN, None, None, str(error), run)
+            return outcome(UNKNOWN, None, None, str(error), run)
         if worst is None or (measured - bound > worst[0] - worst[1]) == budget.most:
             worst = measured, bound, run
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
@@ -173,7 +173,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     shown = "never" if math.isinf(measured) else f"{measured:.6g}"
     says = f"{budget.measured} = {shown}, budget {budget.sign} {bound:.6g}"
     finite = None if math.isinf(measured) else measured
-    return made(result, finite, bound if math.isfinite(bound) else None, says, run)
+    return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
 
 
 def _number(expression: str, run: Run) -> float:
@@ -185,8 +185,8 @@ def _metrics(phase: str, run: Run) -> Callable[[str], float]:
     return lambda name: named[name](run)
 
 
-def _where(one: Outcome) -> str:
-    return one.scenario if one.cell == "single" else f"{one.scenario}, {one.cell}"
+def _where(outcome: Outcome) -> str:
+    return outcome.scenario if outcome.cell == "single" else f"{outcome.scenario}, {outcome.cell}"
 
 
 def _markdown(judgement: Judgement) -> str:
@@ -194,7 +194,7 @@ def _markdown(judgement: Judgement) -> str:
     outcomes = judgement.outcomes
     version = f" ({judgement.version})" if judgement.version else ""
     counts = ", ".join(
-        f"{sum(one.result == result for one in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
+        f"{sum(outcome.result == result for outcome in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
     )
     lines = [
         f"### Gate of {judgement.client}{version}: {counts}",
@@ -203,8 +203,8 @@ def _markdown(judgement: Judgement) -> str:
         "|---|---|---|---|",
     ]
     order = (BROKEN, UNKNOWN, PASSED)
-    for one in sorted(outcomes, key=lambda one: order.index(one.result)):
-        cells = (SIGNS[one.result], one.name, _where(one), one.says)
+    for outcome in sorted(outcomes, key=lambda outcome: order.index(outcome.result)):
+        cells = (SIGNS[outcome.result], outcome.name, _where(outcome), outcome.says)
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     lines += ["", "Runs in virtual time repeat byte for byte: the same client gives the same numbers again."]
     return "\n".join(lines) + "\n"
@@ -213,12 +213,14 @@ def _markdown(judgement: Judgement) -> str:
 def _junit(judgement: Judgement) -> str:
     counts = {"tests": len(judgement.outcomes), "failures": 0, "errors": 0}
     suite = ElementTree.Element("testsuite", name=f"testbed gate {judgement.client}")
-    for one in judgement.outcomes:
-        case = ElementTree.SubElement(suite, "testcase", name=one.name, classname=_where(one), time=f"{one.wall_s:.3f}")
-        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(one.result)
+    for outcome in judgement.outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", name=outcome.name, classname=_where(outcome), time=f"{outcome.wall_s:.3f}"
+        )
+        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(outcome.result)
         if kind:
             counts[f"{kind}s"] += 1
-            ElementTree.SubElement(case, kind, message=one.says).text = one.run
+            ElementTree.SubElement(case, kind, message=outcome.says).text = outcome.run
     suite.attrib |= {name: str(count) for name, count in counts.items()}
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

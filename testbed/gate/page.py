@@ -39,14 +39,14 @@ def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) 
     return results / "index.html"
 
 
-def picture(versions: list[str], found: dict[str, Outcome]) -> str:
+def picture(versions: list[str], by_version: dict[str, Outcome]) -> str:
     """Draw one budget over all versions, with its bound; what was never reached has no point."""
     points = [
-        {"version": version, "measured": one["measured"], "result": one["result"]}
+        {"version": version, "measured": outcome["measured"], "result": outcome["result"]}
         for version in versions
-        if (one := found.get(version)) and one["measured"] is not None
+        if (outcome := by_version.get(version)) and outcome["measured"] is not None
     ]
-    bounds = {one["bound"] for one in found.values() if one["bound"] is not None}
+    bounds = {outcome["bound"] for outcome in by_version.values() if outcome["bound"] is not None}
     names: dict[str, Any] = {"sort": versions, "scale": {"domain": versions}, "axis": {"labelAngle": 0, "grid": False}}
     across = {"field": "version", "type": "nominal", "title": None} | names
     up = {"field": "measured", "type": "quantitative", "title": None, "scale": {"zero": True}}

@@ -37,10 +37,10 @@ def main(options: argparse.Namespace) -> int:
     if begin > end:
         raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
     chosen = {version: listed[version] for version in names[begin : end + 1]}
-    asked, into = budgets.load(options.budgets), own_study.folder_of(options.into, name)
+    wanted, into = budgets.load(options.budgets), own_study.folder_of(options.into, name)
     beside, prefix = options.budgets.parent, f"{options.budgets}: "
-    folders = {client: gate.prepare(asked, client, into, beside, prefix) for client in chosen.values()}
-    judgements = {version: gate.carry_out(asked, client, folders[client]) for version, client in chosen.items()}
+    folders = {client: gate.prepare(wanted, client, into, beside, prefix) for client in chosen.values()}
+    judgements = {version: gate.carry_out(wanted, client, folders[client]) for version, client in chosen.items()}
     print(page.write(into, name, judgements))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
     return gate.UNKNOWN if gate.UNKNOWN in statuses else 0
@@ -54,8 +54,8 @@ def versions_of(name: str) -> dict[str, str]:
     """
     listed = implementations.versions()
     if name not in listed:
-        found = f"{name} lists no versions" if name in implementations.known() else f"unknown implementation {name!r}"
-        raise EngineError(f"{found}; allowed: {choices(sorted(listed), name)}")
+        problem = f"{name} lists no versions" if name in implementations.known() else f"unknown implementation {name!r}"
+        raise EngineError(f"{problem}; allowed: {choices(sorted(listed), name)}")
     return listed[name]
 
 

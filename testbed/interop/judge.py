@@ -14,7 +14,7 @@ from string import ascii_lowercase
 from typing import Any, Final
 
 from analysis.documents import read_json
-from analysis.files import replace_between, write_text
+from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 
 FORMAT: Final = 1
@@ -26,7 +26,6 @@ CLOSING: Final = "The sender ends by itself once everything has arrived"
 PEER: Final = "utp-script"  # plays the scripts
 NO_RUN: Final = "there is no run"
 OWN: Final = Path(__file__).parent
-START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"
 
 Result = dict[str, Any]
 
@@ -37,7 +36,7 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
     judged = [result for pair in order["pairs"] for result in _of_pair(results, pair, cases)]
     if FIRST in cases:
         cases[CLOSE] = CLOSING
-    scripted = [_by_script(results, one, script) for one in order["alone"] for script in order["scripts"]]
+    scripted = [_by_script(results, meeting, script) for meeting in order["alone"] for script in order["scripts"]]
     document = {
         "format": FORMAT,
         "implementations": order["implementations"],
@@ -48,37 +47,36 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
     }
     write_text(results / "interop.json", json.dumps(document, indent=1) + "\n")
     write_shared(results)
-    table = {(one["sender"], one["receiver"], one["case"]): one for one in judged}
-    table |= {(one["implementation"], one["script"]): one for one in scripted}
+    table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
+    table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
     render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table, "sign": SIGNS})
-    return Counter(one["result"] for one in judged + scripted)
+    return Counter(meeting["result"] for meeting in judged + scripted)
 
 
-def write_page(folders: Sequence[Path], page: Path) -> None:
-    """Replace what stands between the page's two marks by tables of what has been judged in `folders`."""
-    tables = [table for folder in folders for table in _tables(read_json(folder / "interop.json").data)]
-    replace_between(page, START, END, "".join(f"{table}\n" for table in tables))
+def tables(folders: Sequence[Path]) -> str:
+    """Return tables, in Markdown, of what has been judged in `folders`."""
+    return "".join(f"{table}\n" for folder in folders for table in _tables(read_json(folder / "interop.json").data))
 
 
 def _tables(document: Result) -> list[str]:
     """Tables in Markdown: of all pairs, with a letter for each case that failed, and of all scripts."""
     names, tables = document["implementations"], []
     letters = dict(zip(document["cases"], ascii_lowercase, strict=False))
-    found = {(one["sender"], one["receiver"], one["case"]): one for one in document["results"]}
+    results = {(result["sender"], result["receiver"], result["case"]): result for result in document["results"]}
 
     def cases(sender: str, receiver: str) -> str:
-        run = {case: found[sender, receiver, case] for case in letters}
-        run = {case: one["result"] for case, one in run.items() if one["why"] != NO_RUN}
-        said = SIGNS[next(iter(run.values()))] if len(set(run.values())) == 1 else ""
-        said = said or " ".join(letters[case] for case, result in run.items() if result == FAILED)
-        return said if len(run) == len(letters) or said == SIGNS[FAILED] else f"{said} ?"
+        run = {case: results[sender, receiver, case] for case in letters}
+        run = {case: result["result"] for case, result in run.items() if result["why"] != NO_RUN}
+        text = SIGNS[next(iter(run.values()))] if len(set(run.values())) == 1 else ""
+        text = text or " ".join(letters[case] for case, result in run.items() if result == FAILED)
+        return text if len(run) == len(letters) or text == SIGNS[FAILED] else f"{text} ?"
 
     if letters:
-        said = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
+        text = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
         rows = {f"{number} `{name}`": name for number, name in enumerate(names, 1)}
-        tables.append(f"Failed: {said}.\n\n{_table('sender', rows, names, cases)}")
+        tables.append(f"Failed: {text}.\n\n{_table('sender', rows, names, cases)}")
     if document["scripts"]:
-        met = {(one["script"], one["implementation"]): SIGNS[one["result"]] for one in document["scripted"]}
+        met = {(result["script"], result["implementation"]): SIGNS[result["result"]] for result in document["scripted"]}
         rows = {f"`{script}`": script for script in document["scripts"]}
         tables.append(_table("script", rows, names, lambda script, name: met[script, name]))
     return tables
@@ -94,32 +92,32 @@ def _table(corner: str, rows: dict[str, str], columns: Sequence[str], cell: Call
 def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]:
     """Results of all cases of two implementations."""
     ends = {"sender": pair["sender"], "receiver": pair["receiver"]}
-    found = []
+    judged = []
     for case in cases:
         if pair["unsupported"]:
-            found += [
-                {**ends, "case": one, "result": UNSUPPORTED, "why": pair["unsupported"], "captures": []}
-                for one in ((case, CLOSE) if case == FIRST else (case,))
+            judged += [
+                {**ends, "case": of_run, "result": UNSUPPORTED, "why": pair["unsupported"], "captures": []}
+                for of_run in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue
         folder = _folder(results, pair["experiment"], case)
         why, closing = (NO_RUN, None) if folder is None else _judged(folder)
         captures = _captures(results, folder)
-        found.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "captures": captures})
+        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "captures": captures})
         if case == FIRST:
-            said = "the transfer failed" if why else closing
-            close = FAILED if said else PASSED
-            found.append({**ends, "case": CLOSE, "result": close, "why": said, "captures": captures})
-    return found
+            problem = "the transfer failed" if why else closing
+            close = FAILED if problem else PASSED
+            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, "captures": captures})
+    return judged
 
 
-def _by_script(results: Path, one: Result, script: str) -> Result:
+def _by_script(results: Path, meeting: Result, script: str) -> Result:
     """Result of an implementation and a script."""
-    folder = _folder(results, one["experiment"], script)
+    folder = _folder(results, meeting["experiment"], script)
     why = NO_RUN if folder is None else _deviation(folder)
-    result = {"implementation": one["implementation"], "script": script}
-    if one["unsupported"]:
-        return {**result, "result": UNSUPPORTED, "why": one["unsupported"], "captures": []}
+    result = {"implementation": meeting["implementation"], "script": script}
+    if meeting["unsupported"]:
+        return {**result, "result": UNSUPPORTED, "why": meeting["unsupported"], "captures": []}
     return {**result, "result": FAILED if why else PASSED, "why": why, "captures": _captures(results, folder)}
 
 
@@ -136,11 +134,11 @@ def _deviation(folder: Path) -> str | None:
 
 def _folder(results: Path, experiment: str, case: str) -> Path | None:
     cell = results / "runs" / STUDY / experiment / f"case={case}"
-    return next((one for one in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if one.exists()), None)
+    return next((folder for folder in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if folder.exists()), None)
 
 
 def _captures(results: Path, folder: Path | None) -> list[str]:
-    return sorted(str(one.relative_to(results)) for one in folder.glob("pcap/*.pcap")) if folder else []
+    return sorted(str(capture.relative_to(results)) for capture in folder.glob("pcap/*.pcap")) if folder else []
 
 
 def _judged(folder: Path) -> tuple[str | None, str | None]:

@@ -23,8 +23,8 @@ from images.cache import Store, default_root
 from images.errors import ImageError
 from scenarios import implementations, load, scenario_files
 from scenarios.resolve import Cell, expand
-from testbed.interop.command import CASES, SCRIPTS, order_of, read_scripts, scripted
 from testbed.interop.judge import PEER
+from testbed.interop.meetings import CASES, SCRIPTS, order_of, read_scripts, scripted
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1

@@ -19,6 +19,7 @@ from analysis.series import NotMeasuredError, Series
 from engine.run import execute
 from scenarios.load import read
 from scenarios.resolve import expand
+from testbed import tables
 from testbed.cli import main
 from testbed.compare.panel import filled
 from testbed.conformance import judge
@@ -112,9 +113,9 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     assert all((folder / row["run"]).is_dir() for row in document["rows"])
     assert "first_flight() = 2" in (folder / "index.html").read_text()
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{judge.START}\nold\n{judge.END}\nafter\n")
-    judge.write_page([folder], page)
-    assert page.read_text().startswith(f"before\n{judge.START}\n### RFC 6817")
+    page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
+    tables.main(["conformance", str(page), str(folder)])
+    assert page.read_text().startswith(f"before\n{tables.START}\n### RFC 6817")
     assert "\nold\n" not in page.read_text()
 
 

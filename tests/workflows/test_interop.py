@@ -15,9 +15,10 @@ import pytest
 from scenarios import implementations
 from scenarios.load import read
 from scenarios.resolve import expand
+from testbed import tables
 from testbed.cli import main
 from testbed.interop import judge
-from testbed.interop.command import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
@@ -147,11 +148,11 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
     }
     (tmp_path / "interop.json").write_text(json.dumps(document))
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{judge.START}\nold\n{judge.END}\nafter\n")
-    judge.write_page([tmp_path], page)
+    page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
+    tables.main(["interop", str(page), str(tmp_path)])
     assert page.read_text().splitlines() == [
         "before",
-        judge.START,
+        tables.START,
         "Failed: a `transfer`, b `loss`.",
         "",
         "| sender | 1 | 2 |",
@@ -163,7 +164,7 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
         "|---|---|---|",
         "| `gap` | ✓ | ✗ |",
         "",
-        judge.END,
+        tables.END,
         "after",
     ]
 

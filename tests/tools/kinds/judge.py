@@ -63,19 +63,20 @@ def write(results: Path, truth: Path = TRUTH) -> str:
     folders = sorted((results / "runs").glob("*/*/*/seed-*"))
     # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        told = list(chain.from_iterable(pool.map(partial(_tell, results=results, known=known), folders)))
+        verdicts = list(chain.from_iterable(pool.map(partial(_tell, results=results, known=known), folders)))
     runs = Runs(results / "runs")
     experiments = sorted(folder.name for folder in (results / "runs").glob("*/*"))
-    failed = [f"{experiment}, {one.cell}: {one.why}" for experiment in experiments for one in runs.failed(experiment)]
+    failures = [(experiment, failure) for experiment in experiments for failure in runs.failed(experiment)]
+    failed = [f"{experiment}, {failure.cell}: {failure.why}" for experiment, failure in failures]
     parts = {
-        "judged": [one for one in told if not one.derived],
-        DERIVED: [one for one in told if one.derived],
+        "judged": [verdict for verdict in verdicts if not verdict.derived],
+        DERIVED: [verdict for verdict in verdicts if verdict.derived],
     }
     judged = {
         "format": FORMAT,
         "matrices": {name: summary(part) for name, part in parts.items()},
         "failed": failed,
-        "flows": [asdict(one) for one in told],
+        "flows": [asdict(verdict) for verdict in verdicts],
     }
     write_text(results / "kinds.json", json.dumps(judged, indent=1) + "\n")
     write_shared(results)
@@ -92,19 +93,21 @@ def _tell(folder: Path, results: Path, known: tuple[Truth, Truth]) -> list[Told]
     run = Run(folder)
     families, implementations = known
     derived = DERIVED in run.settings.experiment
-    told = []
+    verdicts = []
     for flow in run.settings.flows:
         is_so = implementations.get(flow.implementation) or families.get(flow.family)
         if is_so is None:
             continue
-        is_one = derived, flow.implementation, str(folder.relative_to(results)), flow.name, *is_so
+        truth = derived, flow.implementation, str(folder.relative_to(results)), flow.name, *is_so
         try:
-            found = kind.judge(run.flight(flow.name))
+            judgement = kind.judge(run.flight(flow.name))
         except NotMeasuredError as error:
-            told.append(Told(*is_one, UNDECIDED, OTHER, 0.0, [str(error)]))
+            verdicts.append(Told(*truth, UNDECIDED, OTHER, 0.0, [str(error)]))
         else:
-            told.append(Told(*is_one, found.kind.value, found.like or OTHER, found.confidence, found.because))
-    return told
+            verdicts.append(
+                Told(*truth, judgement.kind.value, judgement.like or OTHER, judgement.confidence, judgement.because)
+            )
+    return verdicts
 
 
 def columns() -> list[str]:
@@ -115,15 +118,15 @@ def columns() -> list[str]:
 def summary(part: Iterable[Told]) -> dict[str, Any]:
     """Count what was told of each kind: rows are what it is, columns what was told."""
     part = list(part)
-    counts = Counter((one.is_kind, one.told_kind) for one in part)
-    alike = [one for one in part if one.right and one.is_like != OTHER]
-    by_right = {right: [one.confidence for one in part if one.right is right] for right in (True, False)}
+    counts = Counter((verdict.is_kind, verdict.told_kind) for verdict in part)
+    alike = [verdict for verdict in part if verdict.right and verdict.is_like != OTHER]
+    by_right = {right: [verdict.confidence for verdict in part if verdict.right is right] for right in (True, False)}
     return {
         "flows": len(part),
-        "right": sum(one.right for one in part),
-        "implementations": len({one.implementation for one in part}),
+        "right": sum(verdict.right for verdict in part),
+        "implementations": len({verdict.implementation for verdict in part}),
         "counts": {row.value: {told: counts[row.value, told] for told in columns()} for row in Kind},
-        "alike": {"flows": len(alike), "right": sum(one.told_like == one.is_like for one in alike)},
+        "alike": {"flows": len(alike), "right": sum(verdict.told_like == verdict.is_like for verdict in alike)},
         "mean_confidence": {
             "right" if right else "wrong": round(sum(values) / len(values), 3) if values else None
             for right, values in by_right.items()
@@ -134,14 +137,16 @@ def summary(part: Iterable[Told]) -> dict[str, Any]:
 def _lines(parts: dict[str, list[Told]], failed: list[str]) -> Iterable[str]:
     width = max(map(len, columns()))
     for name, part in parts.items():
-        found = summary(part)
+        counted = summary(part)
         if not part:
             continue
-        yield f"{name}: {found['right']} of {found['flows']} flows right ({found['right'] / found['flows']:.1%})"
+        right, flows = counted["right"], counted["flows"]
+        yield f"{name}: {right} of {flows} flows right ({right / flows:.1%})"
         yield " " * width + "".join(f"  {told:>{len(told)}}" for told in columns())
-        for row, counts in found["counts"].items():
+        for row, counts in counted["counts"].items():
             yield f"{row:{width}}" + "".join(f"  {counts[told] or '.':>{len(told)}}" for told in columns())
-        for one in part:
-            if not one.right:
-                yield f"  {one.run} {one.flow}: {one.told_kind} ({one.confidence:.2f}): {'; '.join(one.because)}"
-    yield from (f"failed, and left out: {one}" for one in failed)
+        for verdict in part:
+            if not verdict.right:
+                because = "; ".join(verdict.because)
+                yield f"  {verdict.run} {verdict.flow}: {verdict.told_kind} ({verdict.confidence:.2f}): {because}"
+    yield from (f"failed, and left out: {run}" for run in failed)
