@@ -19,6 +19,7 @@ from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 
+_ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
@@ -38,13 +39,13 @@ def record(results: Path, out: Path) -> None:
 
 
 def as_table(kept: Mapping[str, Any]) -> str:
-    """Write what is kept of an experiment as JSON with a line for each claim, number and digest."""
-    fields = [f"{_json(name)}: {_rows(kept[name])}" for name in sorted(kept)]
+    """Write what is kept of an experiment as JSON with a line for each claim and each further number."""
+    fields = [f"{_json(name)}: {_rows(kept[name]) if name in _ROWS else _json(kept[name])}" for name in sorted(kept)]
     return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
-def _rows(value: Any) -> str:
-    if not isinstance(value, dict) or not value:
+def _rows(value: dict[str, Any]) -> str:
+    if not value:
         return _json(value)
     return "{\n" + ",\n".join(f" {_json(name)}: {_json(value[name])}" for name in sorted(value)) + "\n}"
 
