@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reach import collection
+from tests.exec import collection
 
 
 @pytest.mark.parametrize("lab", collection.labs(collection.LABS), ids=lambda lab: lab.stem)

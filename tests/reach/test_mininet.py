@@ -12,7 +12,7 @@ import pytest
 
 from engine import images
 from images import index
-from tests.reach.collection import TESTBED
+from tests.exec.collection import TESTBED
 
 EXAMPLES = "usr/share/doc/mininet/examples/test"
 NO_SSH = "no SSH server in the lab"

@@ -1,4 +1,4 @@
-"""Labs on Debian's stock kernel in QEMU, beside `testbed exec`: `python -m tests.reach.stock_labs LAB...`.
+"""Labs on Debian's stock kernel in QEMU, beside `testbed exec`: `python -m tests.exec.stock_labs LAB...`.
 
 The same root file system boots on both. On the stock kernel each instruction takes 1 ns, so that computing takes time.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from engine import images
 from exec import packages
-from tests.reach import collection, machine
-from tests.reach.collection import LABS, Expected, Outcome, row
+from tests.exec import collection, machine
+from tests.exec.collection import LABS, Expected, Outcome, row
 
 LIMIT_S = 7200
 _SIZE_GIB = 4
@@ -74,7 +74,7 @@ def _outcome(name: str, out: Path, expected: Expected) -> Outcome:
 
 def main() -> int:
     """Print a table of both; 0 if all labs passed on both."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reach.stock_labs", description="Labs on two kernels.")
+    parser = argparse.ArgumentParser(prog="python -m tests.exec.stock_labs", description="Labs on two kernels.")
     parser.add_argument("lab", nargs="+", help="names without .py")
     names = parser.parse_args().lab
     expected = collection.expectations(LABS)

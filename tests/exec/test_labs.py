@@ -1,10 +1,10 @@
-"""Labs as strangers write them: some of tests/reach/labs here, all of them in tests/reach; and how a lab fails."""
+"""Labs as strangers write them: some of tests/exec/labs here, all of them in tests/reach; and how a lab fails."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.reach import collection
+from tests.exec import collection
 
 
 @pytest.mark.parametrize("name", ["11-nat", "14-vlan", "34-pexpect"])

@@ -1,4 +1,4 @@
-"""Runs a folder of Mininet labs by `testbed exec`: `python -m tests.reach.collection FOLDER [LAB...]`.
+"""Runs a folder of Mininet labs by `testbed exec`: `python -m tests.exec.collection FOLDER [LAB...]`.
 
 Each script below the folder that mentions Mininet is a lab. It passes if it ends with status 0, no Python program in it
 ended with a traceback, nothing was missing, and its output has what `expected.yaml` in the folder asks for. As many
@@ -186,7 +186,7 @@ def row(*cells: str) -> str:
 
 def main() -> int:
     """Return 0 if all labs passed, 1 if one did not."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reach.collection", description="Runs a folder of labs.")
+    parser = argparse.ArgumentParser(prog="python -m tests.exec.collection", description="Runs a folder of labs.")
     parser.add_argument("folder", type=Path, nargs="?", default=LABS, help="default: the project's own labs")
     parser.add_argument("lab", nargs="*", help="names without .py; default: all")
     parser.add_argument("--into", type=Path, help="folder for what they print and leave; default: not kept")
