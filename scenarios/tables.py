@@ -1,9 +1,9 @@
 """Lists whose entries are written as a table: what a column's entries share stands once, and so does what a row's do.
 
 An entry of a list that has `columns` and `rows` stands for one entry per field of the table. A column is an entry with
-`{name}` in its texts, where `name` is a word of the row or of the field. A row has its words and, in `fields`, for each
-column what only that entry has, or null for no entry. Without `fields` a row has an entry for each column. The entries
-come row by row.
+`{name}` in its texts, where `name` is a word of the row or of the field; a text that is nothing but a null word is left
+out. A row is its words, and has an entry for each column. Or it has `words` and, in `fields`, for each column what only
+that entry has, or null for no entry. The entries come row by row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
 
-_WORD: Final = re.compile(r"\{([a-z_]+)\}")
+_WORD: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _NULL: Final = "tag:yaml.org,2002:null"
 
 Words = dict[str, yaml.Node]
@@ -71,7 +71,10 @@ def _of_row(row: yaml.Node, columns: list[Words], path: FieldPath) -> Iterator[y
     words = _mapping(row, path)
     fields: list[yaml.Node] = [row] * len(columns)
     if "fields" in words:
-        fields = _list(words.pop("fields"), (*path, "fields"))
+        for name in words.keys() - {"words", "fields"}:
+            raise _TableError(words[name], (*path, name), "stands beside fields", "words, fields")
+        fields = _list(words["fields"], (*path, "fields"))
+        words = _mapping(words.get("words", row), (*path, "words"))
         if len(fields) != len(columns):
             raise _TableError(row, (*path, "fields"), f"found {len(fields)}", f"one for each of {len(columns)} columns")
     for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
@@ -86,6 +89,7 @@ def _entry(column: Words, words: Words, own: Words, field: yaml.Node, path: Fiel
     pairs: list[tuple[yaml.Node, yaml.Node]] = [
         (yaml.ScalarNode("tag:yaml.org,2002:str", name, field.start_mark, field.end_mark), value)
         for name, value in (shared | own).items()
+        if value.tag != _NULL
     ]
     return yaml.MappingNode("tag:yaml.org,2002:map", pairs, field.start_mark, field.end_mark)
 

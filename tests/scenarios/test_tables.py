@@ -16,10 +16,8 @@ claims:
       - {title: "At {rate} it is {paper}.", runs: "{runs}"}
       - {title: "Row {row}."}
     rows:
-      - {rate: 2mbit, row: 1, runs: 10, fields: [{id: e01, paper: "0.70"}, {id: e02, title: Other.}]}
-      - rate: 10mbit
-        row: 2
-        runs: 100
+      - {words: {rate: 2mbit, row: 1, runs: 10}, fields: [{id: e01, paper: "0.70"}, {id: e02, title: Other.}]}
+      - words: {rate: 10mbit, row: 2, runs: null}
         fields: [{id: e03, paper: "-"}, null]
 """
 
@@ -37,10 +35,10 @@ def test_a_table_stands_for_its_entries_row_by_row(tmp_path: Path) -> None:
         {"id": "e09"},
         {"title": "At 2mbit it is 0.70.", "runs": 10, "id": "e01", "paper": "0.70"},
         {"title": "Other.", "id": "e02"},
-        {"title": "At 10mbit it is -.", "runs": 100, "id": "e03", "paper": "-"},
+        {"title": "At 10mbit it is -.", "id": "e03", "paper": "-"},
     ]
-    assert [lines["claims", index] for index in range(4)] == [2, 7, 7, 11]
-    assert lines["claims", 3, "title"] == 11
+    assert [lines["claims", index] for index in range(4)] == [2, 7, 7, 9]
+    assert lines["claims", 3, "title"] == 9
 
 
 def test_a_row_without_fields_has_an_entry_for_each_column(tmp_path: Path) -> None:
@@ -53,6 +51,10 @@ def test_a_row_without_fields_has_an_entry_for_each_column(tmp_path: Path) -> No
     [
         ('{columns: [{a: "{y}"}], rows: [{xy: 1}]}', "x.claims.yaml:2: list[0].columns[0].a: found '{y}'; allowed: xy"),
         ("{columns: [{a: b}], rows: [{fields: [{}, {}]}]}", "list[0].rows[0].fields: found 2; allowed: one for each"),
+        (
+            "{columns: [{a: b}], rows: [{x: 1, fields: [{}]}]}",
+            "rows[0].x: stands beside fields; allowed: words",
+        ),
         ("{columns: [{a: b}], rows: {x: 1}}", "list[0].rows: no list; allowed: a list"),
         ("{columns: [a], rows: []}", "list[0].columns[0]: no fields; allowed: name: value"),
         ("{columns: [], rows: [], id: e01}", "list[0].id: stands in a table; allowed: columns, rows"),
