@@ -8,7 +8,9 @@ enough, as while the project's own container image is built, a copy of the build
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from images.errors import ImageError
@@ -45,15 +47,22 @@ def command(
     if unconfined():
         return _with_chroot(root, inside, work, see)
     # the same user inside, whoever builds
-    command = [*_WALLS, "--uid", "1000", "--gid", "1000", "--ro-bind", str(root), "/", *_OWN]
+    command = [*_WALLS, *_no_namespaces(), "--uid", "1000", "--gid", "1000", "--ro-bind", str(root), "/", *_OWN]
     return [*command, "--bind", str(work), WORK, "--tmpfs", SEEN, *_seen(see), *inside]
 
 
 def changing(root: Path, words: Sequence[str], see: Mapping[str, Path], environment: Mapping[str, str]) -> list[str]:
     """Return the command that runs `words` in `root`, which it can change: as its root user, without capabilities."""
     variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
-    command = [*_WALLS, "--uid", "0", "--gid", "0", "--bind", str(root), "/", *_OWN, *_seen(see)]
+    command = [*_WALLS, *_no_namespaces(), "--uid", "0", "--gid", "0", "--bind", str(root), "/", *_OWN, *_seen(see)]
     return [*command, "--clearenv", *variables, "--chdir", "/", *words]
+
+
+@cache
+def _no_namespaces() -> list[str]:
+    """Keep a build from making namespaces, in which it would reach more of the host's kernel; bubblewrap 0.8 can."""
+    told = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout
+    return ["--unshare-user", "--disable-userns"] if "--disable-userns" in told else []
 
 
 def _seen(see: Mapping[str, Path]) -> list[str]:

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -77,6 +78,13 @@ static int process(const char *number)
 	return !kill(atoi(number), 0) || !ptrace(PTRACE_SEIZE, atoi(number), NULL, NULL);
 }
 
+/* A user namespace has all capabilities in it, and with them calls of the kernel that nobody else may make. */
+static int namespace(const char *unused)
+{
+	(void)unused;
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNET);
+}
+
 static void try(const char *report, const char *name, int (*attack)(const char *), const char *argument)
 {
 	/* in a process of its own: an attack changes what the next one sees */
@@ -113,5 +121,6 @@ int main(int count, char **words)
 	try(report, "core_pattern", opens, "/proc/sys/kernel/core_pattern");
 	try(report, "sysrq-trigger", opens, "/proc/sysrq-trigger");
 	try(report, "terminal", opens, "/dev/tty");
+	try(report, "user namespace", namespace, NULL);
 	return 0;
 }
