@@ -10,6 +10,7 @@ from typing import Final
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
 from scenarios.output import ends_with_its_reader
+from scenarios.sums import DamagedError
 
 
 @ends_with_its_reader
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with nullcontext() if live else ended_after(LIMIT_S, f"analysis: {options.command}"):
             return _COMMANDS[options.command](options) or 0
-    except BadInputError as error:
+    except (BadInputError, DamagedError) as error:
         print(f"analysis: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
@@ -40,6 +41,15 @@ def _plan(options: argparse.Namespace) -> None:
 
     for planned in plan(options.studies):
         print(json.dumps(planned))
+
+
+def _damaged(options: argparse.Namespace) -> None:
+    import json
+
+    from analysis.damage import damage
+
+    for found in damage(options.results).items():
+        print(json.dumps(found))
 
 
 def _columns(options: argparse.Namespace) -> None:
@@ -145,6 +155,7 @@ def _seeds(options: argparse.Namespace) -> None:
 
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "plan": _plan,
+    "damaged": _damaged,
     "columns": _columns,
     "observe": _observe,
     "measure": _measure,
@@ -164,6 +175,9 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = commands.add_parser("plan", help="what there is to measure, and what that looks at; one JSON line each")
     plan.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
+
+    damaged = commands.add_parser("damaged", help="files of results that are not as they were left; one JSON line each")
+    damaged.add_argument("results", metavar="RESULTS", type=Path, help="folder with everything measured and drawn")
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")

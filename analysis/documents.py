@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 import yaml
 
 from analysis.errors import BadInputError
+from scenarios import sums
 
 T = TypeVar("T")
 
@@ -72,6 +73,20 @@ def read_json(path: Path) -> Fields:
         return Fields(path, json.loads(_text(path)))
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
+
+
+def read_made(folder: Path, name: str) -> Fields:
+    """Read a JSON file that an earlier step made in a folder, once its sum has been compared.
+
+    Raises DamagedError.
+    """
+    return read_json(sums.checked(folder, name))
+
+
+def read_if_made(folder: Path, name: str) -> Fields | None:
+    """Read such a file; None where no step has made it. One that was removed is missed."""
+    there = (folder / name).exists() or name in sums.known(folder)
+    return read_made(folder, name) if there else None
 
 
 def read_yaml(path: Path) -> Fields:

@@ -1,4 +1,4 @@
-"""Writes results so that no reader sees half a file."""
+"""Writes files so that no reader sees half of one; `scenarios.sums` does so for those that are read again."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analysis.errors import BadInputError
+from scenarios import sums
+from scenarios.files import give_name
 
 
 @contextmanager
@@ -16,7 +18,7 @@ def whole(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
-        temporary.replace(path)
+        give_name(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -25,6 +27,12 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_made(path: Path, text: str) -> None:
+    """Write a text file that is read again, with its sum."""
+    with sums.replacing(path.parent) as draft:
+        (draft / path.name).write_text(text, encoding="utf-8")
 
 
 def replace_between(page: Path, start: str, end: str, text: str) -> None:

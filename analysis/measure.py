@@ -14,16 +14,16 @@ from analysis import host
 from analysis.claims import registry
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
-from analysis.documents import Fields, read_json
+from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
 from analysis.figures.numbers import asked_by, numbers_of, told
-from analysis.files import write_text
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
 from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
+from scenarios import sums
 
 FORMAT: Final = 3
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
@@ -54,7 +54,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")
     folder = out / experiment.id
     rows: list[tuple[object, ...]] = []
-    tests = read_json(kunit) if kunit is not None and kunit.exists() else None
+    tests = read_if_made(kunit.parent, kunit.name) if kunit else None
     declared = Fields(claims, experiment.figure, "figure")
     ask.ask_ahead(_questions(experiment, declared, ask))
     asserted = [_assert(one, experiment, ask) for one in experiment.asserts]
@@ -70,14 +70,16 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(METRICS_HEADER)
     writer.writerows(rows)
-    write_text(folder / "metrics.csv", table.getvalue())
     result = _result(study, experiment, others, own, judged) | {
         "asserted": asserted,
         "also_measured": extras,
         "failed": [asdict(one) for one in failed],
         "figure": numbers_of(declared, ask),
     }
-    write_text(folder / "verdicts.json", json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    verdicts = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    with sums.replacing(folder) as draft:
+        (draft / "metrics.csv").write_text(table.getvalue(), encoding="utf-8")
+        (draft / "verdicts.json").write_text(verdicts, encoding="utf-8")
     return folder
 
 

@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from analysis.documents import read_json
+from analysis.documents import read_if_made
 from analysis.errors import BadInputError
-from analysis.files import write_text
+from analysis.files import write_made
 from analysis.report.results import Result, collect
 from analysis.verdicts.seeds import BUDGET, Asked, Batch, Cell, more_seeds
 from scenarios.cells import plan
@@ -28,14 +28,15 @@ def ask(results: Path, out: Path | None, console: Console | None = None) -> None
     """
     measured = [one for one in collect(results) if one.folder]
     first = _first_batch(measured)
-    kept = read_json(out).get("seeds", dict) if out and out.exists() else {}
+    before_it = read_if_made(out.parent, out.name) if out else None
+    kept = before_it.get("seeds", dict) if before_it else {}
     before = {(experiment, cell): seeds for experiment, cells in kept.items() for cell, seeds in cells.items()}
     asked = more_seeds((one.data for one in measured), first, before)
     for (experiment, cell), seeds in asked.seeds.items():
         kept.setdefault(experiment, {})[cell] = seeds
     if out:
         text = json.dumps({"seeds": kept, "beyond": asked.beyond}, indent=1, sort_keys=True)
-        write_text(out, text + "\n")
+        write_made(out, text + "\n")
     _print(asked, first, before, console or Console())
 
 

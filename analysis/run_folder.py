@@ -9,11 +9,12 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 import polars as pl
 
 from analysis import settings
-from analysis.documents import Fields, read_json
+from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
 from analysis.kept import Kept
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, Flow
+from scenarios import sums
 
 MOST_BYTES: Final = 600_000_000
 """What one question may need of a run's packets. With what is kept beside it, the whole takes less than 1 GB."""
@@ -45,7 +46,8 @@ class RunFolder:
         self.folder = folder
         self.kept = kept or Kept()
         self.settings = settings.load(folder)
-        self.summary: Fields = read_json(folder / "summary.json")
+        self.summary: Fields = read_made(folder, "summary.json")
+        self._tables: dict[str, Path] = {}  # those whose sums have been compared
 
     @property
     def ends_s(self) -> float:
@@ -63,10 +65,13 @@ class RunFolder:
 
     def table(self, name: str) -> pl.LazyFrame:
         """Scan a table."""
-        path = self.folder / "columns" / f"{name}.parquet"
-        if not path.exists():
-            raise BadInputError(f"{path}: missing; make it with: python -m analysis columns {self.folder}")
-        return pl.scan_parquet(path)
+        if name not in self._tables:
+            place = f"columns/{name}.parquet"
+            if place not in sums.read(self.folder):
+                made = f"python -m analysis columns {self.folder}"
+                raise BadInputError(f"{self.folder / place}: not yet made; make it with: {made}")
+            self._tables[name] = sums.checked(self.folder, place)
+        return pl.scan_parquet(self._tables[name])
 
     def packets(self, bytes_each: int) -> pl.LazyFrame:
         """Scan all packets, for a question that takes `bytes_each` of memory per packet."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.documents import read_json
+from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.kept import Kept
 from analysis.run import Run
@@ -32,10 +32,9 @@ class Runs:
         self._experiments: dict[str, dict[tuple[str, int], Run]] = {}
 
     def by_cell_and_seed(self, experiment: str) -> dict[tuple[str, int], Run]:
-        """List the runs of an experiment that succeeded; a folder without summary.json is not a run."""
+        """List the runs of an experiment that succeeded: only these have such a folder."""
         if experiment not in self._experiments:
-            ended = sorted(self._folder.glob(f"*/{experiment}/*/seed-*/summary.json"))
-            runs = [Run(summary.parent, self._kept) for summary in ended]
+            runs = [Run(folder, self._kept) for folder in sorted(self._folder.glob(f"*/{experiment}/*/seed-*"))]
             runs.sort(key=lambda run: (run.settings.cell, run.settings.seed))
             self._experiments[experiment] = {(run.settings.cell, run.settings.seed): run for run in runs}
         return self._experiments[experiment]
@@ -60,5 +59,5 @@ class Runs:
 
 
 def _reason(folder: Path) -> str:
-    summary = folder / "summary.json"
-    return read_json(summary).get("error", str) if summary.exists() else "it left no reason"
+    reason = "summary.json"
+    return read_made(folder, reason).get("error", str) if (folder / reason).exists() else "it left no reason"

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Fields, read_json
+from analysis.documents import Fields, read_made
 
 FORMAT: Final = 2
 NS: Final = 1_000_000_000
@@ -66,7 +66,7 @@ class Settings:
 
 def load(folder: Path) -> Settings:
     """Read and check the run.json of a run folder."""
-    document = read_json(folder / "run.json")
+    document = read_made(folder, "run.json")
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     bottleneck, delay = document.child("bottleneck"), document.child("delay")

@@ -18,6 +18,7 @@ from rich.table import Table
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
+from scenarios import sums
 from scenarios.resolve import Cell, expand
 
 SCENARIOS = sorted((PROJECT / "workflows").glob("crosscheck*.yaml"))
@@ -96,7 +97,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     _print(entries)
-    (options.into / "crosscheck.json").write_text(json.dumps(entries, indent=1) + "\n")
+    with sums.replacing(options.into) as draft:
+        (draft / "crosscheck.json").write_text(json.dumps(entries, indent=1) + "\n")
     print(f"written to {options.into / 'crosscheck.json'}")
     return 0 if all(entry["agree"] for entry in entries) else 1
 

@@ -1,11 +1,13 @@
 """Tells which runs need not be carried out again."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from engine import backends
 from engine.run import run_folder
+from scenarios import sums
 from scenarios.resolve import Cell, resolve
 
 _CHANGES = ("origin_ns",)
@@ -13,21 +15,24 @@ _OF_PROVENANCE = ("commit", "host")
 
 
 def is_finished(cell: Cell, seed: int, into: Path, backend: str, since: Path | None = None) -> bool:
-    """Tell whether a run succeeded with the scenario, images and code that it would have now.
+    """Tell whether a run succeeded with the scenario, images and code that it would have now, and all of it is there.
 
-    With `since` it must also have ended after that file was written.
+    With `since` it must also have ended after that file was written. What is damaged or missing is named on stderr.
 
     Raises:
         EngineError: what boots has not been built.
     """
     folder = run_folder(into, cell, seed)
-    try:
-        made = json.loads((folder / "run.json").read_text())
-        ended_ns = (folder / "summary.json").stat().st_mtime_ns
-    except (OSError, ValueError):
+    if not folder.exists():
         return False
-    if since is not None and ended_ns <= since.stat().st_mtime_ns:
+    damaged = sums.damaged(folder)
+    for name, what in damaged.items():
+        print(f"{folder / name}: {what}; the run is made again", file=sys.stderr)
+    if damaged:
         return False
+    if since is not None and (folder / "summary.json").stat().st_mtime_ns <= since.stat().st_mtime_ns:
+        return False
+    made = json.loads((folder / "run.json").read_text())
     run = resolve(cell, seed, backend)
     run["provenance"] = backends.prepare(run).provenance
     return _made_of(made) == _made_of(json.loads(json.dumps(run)))

@@ -11,6 +11,7 @@ from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
 from engine.sandbox import Limits
 from images import index
+from scenarios import sums
 
 PROGRAM = "engine.guest.kunit"
 LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
@@ -32,8 +33,8 @@ def main(options: argparse.Namespace) -> int:
     """
     into: Path = options.into
     outcome = run()
-    into.parent.mkdir(parents=True, exist_ok=True)
-    into.write_text(json.dumps(outcome, indent=1) + "\n")
+    with sums.replacing(into.parent) as draft:
+        (draft / into.name).write_text(json.dumps(outcome, indent=1) + "\n")
     failed = [name for name, result in outcome["cases"].items() if result != "passed"]
     print(f"{len(outcome['cases']) - len(failed)} of {len(outcome['cases'])} cases passed: {into}")
     for name in failed:

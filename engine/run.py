@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from engine import backends, handover, outcome
 from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
 from engine.sandbox import STAGE, Limits
-from images.cache import file_digest
+from scenarios import files, sums
 from scenarios.plan import extremes
 from scenarios.resolve import Cell, resolve
 
@@ -25,6 +26,8 @@ _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
 _TAIL_BYTES = 4096
+_MADE = ("pcap", "traces")  # what a repeated run must reproduce
+_TOLD = ("run.json", "summary.json")
 _KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
 
@@ -51,10 +54,11 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
         limits = Limits(disk_bytes=_QUOTA_OF_NEED * _check_space(partial, run))
         limits = replace(limits, guest_memory_mib=run["sizes"]["memory_mib"])
         summary = _run_guest(partial, run, limits)
-        _rename(partial, folder)
+        loose = () if run["keep_captures"] else ("pcap", "traces")
+        _rename(partial, folder, loose)
         return summary
     except EngineError as error:
-        _note_failure(partial, str(error))
+        _note_failure(partial, run, str(error))
         _rename(partial, failed)
         raise EngineError(f"{error} (logs in {failed}/logs)") from None
     except OSError as error:
@@ -69,26 +73,35 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
         handover.remove(partial)
 
 
-def _note_failure(partial: Path, why: str) -> None:
-    """Record why a run failed, even if the guest did not live to report it."""
+def _note_failure(partial: Path, run: dict[str, Any], why: str) -> None:
+    """Record why a run failed, even if the guest did not live to report it, and vouch for the run's description."""
     summary = partial / "summary.json"
     try:
         with summary.open("x") as file:  # what the guest left, if anything, is not followed
             json.dump({"status": "failed", "error": why}, file, indent=1)
+        known = {summary.name: sums.digest(summary)}
+        if "origin_ns" in run:  # it had begun, and its guest may have written here
+            handover.remove(partial / "run.json")
+            (partial / "run.json").write_text(json.dumps(run, indent=1))
+            known["run.json"] = sums.digest(partial / "run.json")
+        sums.write(partial, known)
     except FileExistsError:
         return
     except OSError:  # a full disk has no room for the reason either; the caller reports it anyway
         summary.unlink(missing_ok=True)
 
 
-def _rename(partial: Path, name: Path) -> None:
-    """Rename a folder, replacing what has that name; another process may do the same with the same run."""
+def _rename(partial: Path, name: Path, loose: Collection[str] = ()) -> None:
+    """Rename a folder, replacing what has that name; another process may do the same with the same run.
+
+    The subfolders `loose` become columns soon, and if a power cut comes first, their sums tell.
+    """
     aside = name.with_name(f".{name.name}.old.{os.getpid()}.partial")
     while True:
         with contextlib.suppress(FileNotFoundError):
             name.rename(aside)  # removing takes long, and meanwhile neither folder would exist
         try:
-            partial.rename(name)
+            files.give_name(partial, name, loose)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
@@ -154,22 +167,17 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
         # what a repeated run must reproduce, recorded before captures are removed
-        "digests": _digests(folder),
+        "digests": sums.below(folder, *_MADE),
         **{
             name: said.get(name)
             for name in ("ended_ns", "versions", "audit", "probe", "flows", "counters", "latest_event_ns")
         },
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
+    sums.write(folder, summary["digests"] | {name: sums.digest(folder / name) for name in _TOLD})
     if summary["status"] != "ok":
         raise EngineError(summary["error"])
     return summary
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each capture and trace, by its path in the run folder."""
-    files = sorted(path for part in ("pcap", "traces") for path in (folder / part).rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:

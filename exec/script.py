@@ -26,6 +26,7 @@ from engine.sandbox import STAGE, Limits
 from exec import missing, packages
 from exec.packages import Lab
 from images.cache import tree_digest
+from scenarios import files
 from scenarios.plan.sizes import MEMORY_MIB
 
 PROGRAM = "engine.guest.exec_script"
@@ -130,7 +131,7 @@ def _give_name(partial: Path, into: Path) -> None:
         handover.remove(partial / name)
     (partial / SUMMARY).write_text("{}\n")
     handover.remove(into)
-    partial.rename(into)
+    files.give_name(partial, into)
 
 
 def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, Any]) -> dict[str, Any]:

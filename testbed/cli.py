@@ -13,6 +13,7 @@ from engine import interrupt
 from engine.errors import EngineError, printable
 from scenarios.errors import ScenarioError
 from scenarios.output import ends_with_its_reader
+from scenarios.sums import DamagedError
 
 ROOT: Final = Path(__file__).parents[1]
 OBSERVE: Final = "observe"
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interrupt.terminable():
             return int(import_module(COMMANDS[options.command][0]).main(options))
-    except (ScenarioError, EngineError, BadInputError) as error:
+    except (ScenarioError, EngineError, BadInputError, DamagedError) as error:
         print(printable(str(error)), file=sys.stderr)
         return 2
     except OSError as error:

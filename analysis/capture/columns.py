@@ -22,9 +22,12 @@ from analysis import settings
 from analysis.capture import pcap
 from analysis.capture.owners import Owners
 from analysis.errors import BadInputError
-from analysis.files import whole
 from analysis.settings import Flow, Settings
+from scenarios import sums
 
+FOLDER: Final = "columns"
+QUEUE_TRACE: Final = "traces/queue.csv"
+BACKWARD_TRACE: Final = "traces/queue-backward.csv"
 COMPRESSION: Final = "zstd"
 COMPRESSION_LEVEL: Final = 1
 ROW_GROUP_PKTS: Final = 1 << 16
@@ -56,20 +59,26 @@ def write_columns(folder: Path) -> list[str]:
 
     Captures and traces of runs that do not keep them are removed once their tables exist, so a second call finds the
     tables instead and leaves them. Only the log of events stays.
+
+    Raises DamagedError where a capture or a trace is not as the run left it.
     """
     run = settings.load(folder)
-    target = folder / "columns"
-    captures = sorted((folder / "pcap").glob("*.pcap"))
+    names = sums.read(folder)
+    captures = [name for name in names if name.startswith("pcap/")]
+    traces = [QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)]
+    tables = [name for name in names if name.startswith(f"{FOLDER}/")]
     warnings: list[str] = []
-    if captures or not (target / "packets.parquet").exists():
-        warnings = _write_packets(run, captures, target)
-    traces = [folder / "traces" / f"{name}.csv" for name in ("queue", "queue-backward")]
-    traces += [_window_of(flow, folder) for flow in run.flows]
-    # the queue's trace is the first to go: where it is, all are
-    if traces[0].exists() or not (target / "cwnd.parquet").exists():
-        _write_traces(run, target)
+    if captures or not tables:
+        with sums.replacing(folder, instead_of=() if run.keep_captures else captures + traces) as draft:
+            target = draft / FOLDER
+            target.mkdir()
+            warnings = _write_packets(run, [sums.checked(folder, name) for name in captures], target)
+            _write_traces(run, [flow for flow in run.flows if _window_of(flow) in names], target)
+    else:
+        for name in tables:
+            sums.checked(folder, name)
     if not run.keep_captures:
-        for done in captures + traces:
+        for done in (*(folder / "pcap").glob("*"), *(folder / name for name in traces)):
             done.unlink(missing_ok=True)
     return warnings
 
@@ -102,9 +111,8 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
                 before += len(ip)
                 yield _of_utp(ip)
 
-    with whole(target / "utp.parquet") as of_utp, whole(target / "packets.parquet") as of_packets:
-        _sink(packets(), _labelled(pcap.no_packets(), Path(), run, owners).schema, of_packets)
-        _sink(utp(), _of_utp(pcap.no_packets().with_row_index("packet")).schema, of_utp)
+    _sink(packets(), _labelled(pcap.no_packets(), Path(), run, owners).schema, target / "packets.parquet")
+    _sink(utp(), _of_utp(pcap.no_packets().with_row_index("packet")).schema, target / "utp.parquet")
     return [f"{path}: the last packet is cut off and left out" for path in truncated]
 
 
@@ -147,27 +155,22 @@ def _of_utp(packets: pl.DataFrame) -> pl.DataFrame:
     return packets.filter(pl.col("utp_header_bytes") > 0).select("packet", *UTP)
 
 
-def _write_traces(run: Settings, target: Path) -> None:
-    traces = run.folder / "traces"
-    _write(target / "queue.parquet", _trace(traces / "queue.csv", QUEUE))
+def _write_traces(run: Settings, traced: list[Flow], target: Path) -> None:
+    """Write the tables of the queues, and of the windows of those flows that have a trace."""
+    _write(target / "queue.parquet", _trace(run.folder, QUEUE_TRACE, QUEUE))
     limited = run.backward_rate_bps is not None
-    backward = _trace(traces / "queue-backward.csv", QUEUE) if limited else _empty_trace(QUEUE)
+    backward = _trace(run.folder, BACKWARD_TRACE, QUEUE) if limited else _empty_trace(QUEUE)
     _write(target / "queue-backward.parquet", backward)
-    flows = [
-        _trace(_window_of(flow, run.folder), CWND).with_columns(flow=pl.lit(flow.name))
-        for flow in run.flows
-        if _window_of(flow, run.folder).exists()
-    ]
+    flows = [_trace(run.folder, _window_of(flow), CWND).with_columns(flow=pl.lit(flow.name)) for flow in traced]
     _write(target / "cwnd.parquet", pl.concat(flows) if flows else _empty_trace(CWND).with_columns(flow=pl.lit("")))
 
 
-def _window_of(flow: Flow, folder: Path) -> Path:
-    return folder / "traces" / f"cwnd-{flow.name}.csv"
+def _window_of(flow: Flow) -> str:
+    return f"traces/cwnd-{flow.name}.csv"
 
 
 def _write(path: Path, table: pl.DataFrame) -> None:
-    with whole(path) as temporary:
-        table.write_parquet(temporary, compression=COMPRESSION, compression_level=COMPRESSION_LEVEL)
+    table.write_parquet(path, compression=COMPRESSION, compression_level=COMPRESSION_LEVEL)
 
 
 def _tap_and_interface(path: Path) -> tuple[str, str]:
@@ -175,12 +178,11 @@ def _tap_and_interface(path: Path) -> tuple[str, str]:
     return tap, interface
 
 
-def _trace(path: Path, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Read a trace; empty fields are null."""
+def _trace(folder: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Read a trace of a run; empty fields are null."""
+    path = sums.checked(folder, name)
     try:
         table = pl.read_csv(path, infer_schema=False)
-    except FileNotFoundError as error:
-        raise BadInputError(f"{path}: there is no such trace") from error
     except (pl.exceptions.PolarsError, OSError) as error:
         raise BadInputError(f"{path}: not a table of comma-separated values: {str(error).splitlines()[0]}") from error
     missing = [name for name in columns if name not in table.columns]

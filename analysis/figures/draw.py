@@ -9,10 +9,10 @@ from typing import Final
 
 import vl_convert
 
-from analysis.documents import read_json
+from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.figures import kinds, page, style, svg
-from analysis.files import whole, write_text
+from scenarios import sums
 
 PNG_SCALE: Final = 2.0
 MEASURED: Final = "verdicts.json"
@@ -42,14 +42,15 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) 
 
 
 def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[str]:
-    """List those whose figure is missing, or older than its measurements or than `code`, which programs touch."""
+    """List those whose figure is missing, damaged, or older than its measurements or than `code`."""
     return [experiment for experiment in experiments if not _is_current(out / experiment, code)]
 
 
 def _is_current(folder: Path, code: Path | None) -> bool:
     last = folder / CAPTION  # it is written last
     sources = [folder / MEASURED, *([code] if code else [])]
-    return last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
+    is_newer = last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
+    return is_newer and not sums.damaged(folder)
 
 
 def _draw(experiment: str, runs: Path, out: Path) -> None:
@@ -57,15 +58,16 @@ def _draw(experiment: str, runs: Path, out: Path) -> None:
     measured = folder / MEASURED
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
-    document = read_json(measured)
+    document = read_made(folder, MEASURED)
     figure = kinds.make(document, runs)
     caption = figure.caption()
     plain = svg.plain(figure.specify(style.WIDE, interactive=False))
-    write_text(folder / "figure.svg", svg.both_grounds(plain))
     narrow = svg.plain(figure.specify(style.NARROW, interactive=False))
-    write_text(folder / "figure-narrow.svg", svg.both_grounds(narrow))
-    with whole(folder / "figure.png") as temporary:
-        temporary.write_bytes(vl_convert.svg_to_png(plain, scale=PNG_SCALE))
     layouts = [figure.specify(width, interactive=True) for width in (style.WIDE, style.NARROW)]
-    write_text(folder / "figure.html", page.interactive(layouts, document.child("experiment"), caption))
-    write_text(folder / CAPTION, caption + "\n")
+    interactive = page.interactive(layouts, document.child("experiment"), caption)
+    with sums.replacing(folder) as draft:
+        (draft / "figure.svg").write_text(svg.both_grounds(plain), encoding="utf-8")
+        (draft / "figure-narrow.svg").write_text(svg.both_grounds(narrow), encoding="utf-8")
+        (draft / "figure.png").write_bytes(vl_convert.svg_to_png(plain, scale=PNG_SCALE))
+        (draft / "figure.html").write_text(interactive, encoding="utf-8")
+        (draft / CAPTION).write_text(caption + "\n", encoding="utf-8")

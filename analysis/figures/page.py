@@ -11,7 +11,7 @@ import vl_convert
 from analysis.documents import Fields
 from analysis.figures import style, svg
 from analysis.figures.style import Specification
-from analysis.files import write_text
+from scenarios import sums
 
 VIEWER: Final = "viewer.js"  # Vega, Vega-Lite and Vega-Embed in one file, one folder above the pages
 
@@ -97,11 +97,12 @@ def write_viewer(folder: Path) -> None:
     """Write what all interactive pages below a folder share, once: making it takes seconds."""
     path = folder / VIEWER
     head = f"// for vl-convert {version('vl-convert-python')}\n"
-    if path.exists() and path.read_text(encoding="utf-8").startswith(head):
+    if not sums.damaged(folder) and path.read_text(encoding="utf-8").startswith(head):
         return
     # a script of its own instead of a module: browsers load no modules from a disk
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    write_text(path, f"{head}(() => {{\n{bundle}\n}})();\n")
+    with sums.replacing(folder) as draft:
+        (draft / VIEWER).write_text(f"{head}(() => {{\n{bundle}\n}})();\n", encoding="utf-8")
 
 
 def _script(data: Any) -> str:

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of
 from analysis.report.tables import table
 from analysis.verdicts.rules import Outcome
+from scenarios import sums
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
@@ -32,22 +32,20 @@ CAPTION: Final = "figure.txt"
 def write_report(results: Path, out: Path, reference: Beside | None = None, others: Sequence[Beside] = ()) -> Path:
     """Write the report on everything under `results`, with other results beside them; returns its index."""
     out.mkdir(parents=True, exist_ok=True)
-    with _alone(out):
-        return _write(results, out, reference, others)
+    with _alone(out), sums.replacing(out, instead_of=sums.known(out)) as draft:
+        _write(results, draft, reference, others)
+    return out / "index.html"
 
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Wait for another target's report into the same folder: the later one holds what both have."""
-    folder = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    with (out / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(folder)
 
 
-def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside]) -> Path:
+def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside]) -> None:
     experiments = [_if_drawn(experiment) for experiment in collect(results)]
     beside = [*([reference] if reference else []), *others]
     views = overview.studies(experiments, reference)
@@ -91,7 +89,6 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         write_text(out / "feed.xml", changes.feed(found, "LEDBAT testbed: what changed", said))
     if others:
         render(environment, "machines.html", out / "machines.html", common | machines.table(shown, beside))
-    return out / "index.html"
 
 
 def write_shared(out: Path) -> None:
@@ -128,8 +125,10 @@ def _searched(experiments: Sequence[Result]) -> list[list[str]]:
 
 def _crosscheck(results: Path) -> list[dict[str, Any]]:
     """What `make crosscheck` left, if it has been run; see docs/backends.md."""
-    file = results / "crosscheck" / "crosscheck.json"
-    entries: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
+    folder, name = results / "crosscheck", "crosscheck.json"
+    if not (folder / name).exists():
+        return []
+    entries: list[dict[str, Any]] = json.loads(sums.checked(folder, name).read_text())
     return entries
 
 
@@ -158,8 +157,8 @@ def render(environment: Environment, template: str, path: Path, values: dict[str
 
 
 def _if_drawn(experiment: Result) -> Result:
-    """Give an experiment whose figure is missing, since another target still works on it, as one that was not run."""
-    if experiment.folder and all((experiment.folder / name).exists() for name in (*FIGURES, CAPTION)):
+    """Give an experiment without a figure, since another target still works on it, as one that was not run."""
+    if experiment.folder and CAPTION in sums.known(experiment.folder):
         return experiment
     return replace(experiment, folder=None, data={})
 
@@ -167,8 +166,10 @@ def _if_drawn(experiment: Result) -> Result:
 def _copy_figure(experiment: Result, out: Path) -> None:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     for name in FIGURES:
-        with whole(out / "figures" / experiment.id / name) as temporary:
-            shutil.copyfile(experiment.folder / name, temporary)
+        place = Path("figures", experiment.id, name)
+        made_in = experiment.folder.joinpath(*place.parts[2:-1]).resolve()
+        with whole(out / place) as temporary:
+            shutil.copyfile(sums.checked(made_in, place.name), temporary)
 
 
 def _page(experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside]) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _page(experiment: Result, experiments: Sequence[Result], beside: Sequence[Be
         "cards": cards(experiment.claims, beside),
         "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
         "table": table(experiment.data["figure"], experiment.claims),
-        "caption": (experiment.folder / CAPTION).read_text(encoding="utf-8").strip(),
+        "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),
         "again": overview.command([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }

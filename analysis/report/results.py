@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Fields, read_json
+from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
 from analysis.verdicts.findings import count_findings
 from analysis.verdicts.rules import Outcome
+from scenarios import sums
 from scenarios.implementations import used_by
 
 FORMAT: Final = 3  # of verdicts.json
+VERDICTS: Final = "verdicts.json"  # what `measure` leaves in an experiment's folder
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
 # what a page tells apart: the verdicts, and what another run of the same programs could test
@@ -78,8 +80,8 @@ def collect(results: Path) -> list[Result]:
     if not results.is_dir():
         raise BadInputError(f"{results}: there is no such folder of results")
     measured: dict[str, Fields] = {}
-    for path in sorted([*results.glob("*/verdicts.json"), *results.glob("*/*/verdicts.json")]):
-        document = read_json(path)
+    for folder in sorted(_measured(results)):
+        document = read_made(folder, VERDICTS)
         if document.get("format", int) != FORMAT:
             raise document.error("format", document.data["format"], str(FORMAT))
         measured[document.child("experiment").get("id", str)] = document
@@ -109,10 +111,17 @@ def collect(results: Path) -> list[Result]:
     return list(found.values())
 
 
+def _measured(results: Path) -> set[Path]:
+    """Give the folders of measured experiments, also those whose verdicts have been removed since."""
+    there = {file.parent for level in ("*", "*/*") for file in results.glob(f"{level}/{VERDICTS}")}
+    vouched = {file.parent for level in ("*", "*/*") for file in results.glob(f"{level}/{sums.FILE}")}
+    return there | {folder for folder in vouched if VERDICTS in sums.known(folder)}
+
+
 def _tell_beyond(results: Path, measured: dict[str, Fields]) -> None:
     """Let the claims say so to which the budget of seeds does not reach (`python -m analysis seeds`)."""
-    file = results / SEEDS
-    beyond = read_json(file).get("beyond", dict) if file.exists() else {}
+    seeds = read_if_made(results, SEEDS)
+    beyond = seeds.get("beyond", dict) if seeds else {}
     for document in measured.values():
         for claim in document.data.get("claims", []):
             if claim["id"] in beyond:

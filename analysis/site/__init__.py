@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render, write_shared
+from scenarios import sums
+from scenarios.files import give_name
 
 OWN: Final = Path(__file__).with_name("templates")
 REPORT: Final = "report/index.html"
@@ -47,7 +49,7 @@ def write_site(project: Path, results: Path, out: Path) -> Path:
         render(pages(OWN, TEMPLATES), "site.html", partial / "index.html", {"parts": parts})
         (partial / ".nojekyll").touch()  # GitHub Pages leaves out files that begin with _ otherwise
         shutil.rmtree(out, ignore_errors=True)
-        partial.rename(out)
+        give_name(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return out / "index.html"
@@ -63,6 +65,8 @@ def _reports(results: Path, out: Path) -> list[Part]:
         made = results / folder / "report"
         if not (made / "index.html").exists():
             continue
+        for file, what in sums.damaged(made).items():
+            raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
         _copy(made, out / name)
         parts.append(Part(f"{name}/index.html", title, says))
         more = (

@@ -9,10 +9,12 @@ from typing import Any
 import yaml
 
 from analysis.claims.plan import Planned, plan
-from analysis.documents import read_json
+from analysis.damage import damage
+from analysis.documents import read_made
 from analysis.errors import BadInputError
 from engine.errors import EngineError
 from engine.images import PROJECT
+from scenarios.sums import DamagedError
 from testbed.archive.crate import EXPERIMENTS, OF_RUN, RUNS, STUDIES, listed
 
 FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
@@ -41,7 +43,7 @@ def measured(folder: Path) -> Measured:
         EngineError: its verdicts are damaged, or the project no longer has its claims.
     """
     try:
-        verdicts = read_json(folder / "verdicts.json")
+        verdicts = read_made(folder, "verdicts.json")
         experiment = verdicts.child("experiment")
         claims = Path(experiment.get("claims_file", str))
         study, runs_of = verdicts.get("study", str), experiment.get("runs_of", str)
@@ -49,7 +51,7 @@ def measured(folder: Path) -> Measured:
             f"{study}/{runs_of}/{one.get('cell', str)}/seed-{one.get('seed', int)}" for one in verdicts.children("runs")
         ]
         planned = _plan(claims.parent).get(folder.name)
-    except BadInputError as error:
+    except (BadInputError, DamagedError) as error:
         raise EngineError(str(error)) from None
     if planned is None:
         raise EngineError(f"{folder}: {claims.parent} has no such experiment any more; remove the folder")
@@ -66,7 +68,8 @@ def check(results: Path) -> None:
     """Refuse results that lack something.
 
     Raises:
-        EngineError: nothing has been measured, or what was run or reported lacks results; the sentence names all of it.
+        EngineError: nothing has been measured, a file is damaged or missing, or what was run or reported lacks results;
+            the sentence names it.
     """
     folders = {folder.name: folder for folder in (results / EXPERIMENTS).glob("*") if folder.is_dir()}
     if not folders:
@@ -80,6 +83,9 @@ def check(results: Path) -> None:
     if lacking:
         told = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
         raise EngineError(f"{results}: {told}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
+    damaged = [f"{file}: {what}" for file, what in damage(results).items()]
+    if damaged:
+        raise EngineError(f"{results}: {listed(damaged)}; snakemake makes these again")
 
 
 def _gone(results: Path, folder: Path, one: Measured) -> Iterator[str]:

@@ -20,6 +20,8 @@ from analysis.measure import METRICS_HEADER, measure
 from analysis.watchdog import ended_after
 from engine.errors import EngineError
 from engine.repetition import differences
+from scenarios import sums
+from scenarios.sums import DamagedError
 from testbed.archive.archived import Archived
 from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
 
@@ -71,7 +73,7 @@ def write_tables(run: Path, archived: Archived) -> None:
     try:
         with ended_after(_LIMIT_S, f"{run}: reading its captures"):
             write_columns(run)
-    except BadInputError as error:
+    except (BadInputError, DamagedError) as error:
         raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
 
 
@@ -115,10 +117,11 @@ def _measured(archived: Archived, experiment: str, runs: Path) -> Path:
     kunit = archived.crate.folder / KUNIT
     if kunit.exists():
         archived.crate.read(KUNIT)  # it is what reading it here allows
+        sums.write(kunit.parent, {kunit.name: sums.digest(kunit)})
     try:
         with ended_after(_LIMIT_S, f"{experiment}: its claims"):
             return measure(archived.claims(experiment), runs, runs.parent / EXPERIMENTS, kunit)
-    except BadInputError as error:
+    except (BadInputError, DamagedError) as error:
         raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
 
 

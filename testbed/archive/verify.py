@@ -13,6 +13,7 @@ from engine import images
 from engine.errors import EngineError
 from engine.provenance import told
 from engine.repetition import differences
+from scenarios import sums
 from testbed.archive import sign
 from testbed.archive.archived import Archived, ArchivedRun
 from testbed.archive.crate import OF_RUN, RUNS, SIGNATURE, Crate, listed, opened
@@ -59,6 +60,7 @@ def verify(
                 yield Finding(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
             elif wrong is not None:
                 shutil.copytree(crate.folder / RUNS / run_name, runs / run_name)
+                sums.write(runs / run_name, sums.below(runs / run_name))  # each is the archive's
                 write_tables(runs / run_name, archived)
                 read.add(run_name)
         yield from _experiments(archived, runs, repeated, read)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import Fields, read_json
+from analysis.documents import Fields, read_if_made, read_json
 from analysis.report import TEMPLATES, pages, render, write_shared
 
 FILE: Final = "check.json"
@@ -61,7 +61,8 @@ def _demand(finding: Fields, results: Path) -> dict[str, Any]:
 
 def _read(folder: Path | None, name: str) -> dict[str, Any]:
     """Give what a run left in a file; nothing where it failed before it wrote it."""
-    return read_json(folder / name).data if folder and (folder / name).exists() else {}
+    left = read_if_made(folder, name) if folder else None
+    return left.data if left else {}
 
 
 def _files(folder: Path | None, pattern: str, results: Path) -> list[Path]:

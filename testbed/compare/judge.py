@@ -13,7 +13,7 @@ from analysis.claims.question import Question
 from analysis.documents import Fields, read_yaml
 from analysis.figures import roles, style, svg
 from analysis.figures.kinds.time_series import TimeSeries
-from analysis.files import write_text
+from analysis.files import write_made, write_text
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
@@ -83,7 +83,7 @@ def compare(results: Path, scenario: Path) -> None:
         "versions": _versions(by_cell),
         "provenance": _provenance(by_cell),
     }
-    write_text(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_made(folder / FILE, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _versions(by_cell: dict[str, list[Run]]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import read_json, read_yaml
+from analysis.documents import read_made, read_yaml
 from analysis.errors import BadInputError
 from analysis.provenance import distinct
 from analysis.report import TEMPLATES, pages, render, write_shared
@@ -108,7 +108,7 @@ def _wanted(results: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    document = read_json(path)
+    document = read_made(path.parent, path.name)
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     return document.data

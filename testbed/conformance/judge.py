@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims.of_run import number
-from analysis.documents import read_json
-from analysis.files import write_text
+from analysis.documents import read_made
+from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.runs import Runs
@@ -58,7 +58,7 @@ def write(folder: Path) -> str:
         "documents": {name: paper.title for name, paper in requirements.documents.items()},
         "rows": [asdict(row) for row in rows],
     }
-    write_text(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
+    write_made(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
     write_shared(folder)
     render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", document | {"signs": SIGNS})
     return f"{folder.name}: {_counted(rows)}"
@@ -72,7 +72,7 @@ def failures(folder: Path) -> list[str]:
 def tables(folders: Sequence[Path]) -> str:
     """Return for each document, in Markdown, its numbered requirements, and what became of them in `folders`."""
     requirements = load()
-    judged = [read_json(folder / "conformance.json") for folder in folders]
+    judged = [read_made(folder, "conformance.json") for folder in folders]
     results = {
         document.get("client", str): {row["id"]: row["result"] for row in document.get("rows", list)}
         for document in judged

@@ -13,8 +13,8 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Final
 
-from analysis.documents import read_json
-from analysis.files import write_text
+from analysis.documents import read_made
+from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 
 FORMAT: Final = 1
@@ -45,7 +45,7 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
         "scripts": order["scripts"],
         "scripted": scripted,
     }
-    write_text(results / "interop.json", json.dumps(document, indent=1) + "\n")
+    write_made(results / "interop.json", json.dumps(document, indent=1) + "\n")
     write_shared(results)
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
@@ -55,7 +55,7 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
 
 def tables(folders: Sequence[Path]) -> str:
     """Return tables, in Markdown, of what has been judged in `folders`."""
-    return "".join(f"{table}\n" for folder in folders for table in _tables(read_json(folder / "interop.json").data))
+    return "".join(f"{table}\n" for folder in folders for table in _tables(read_made(folder, "interop.json").data))
 
 
 def _tables(document: Result) -> list[str]:
@@ -123,10 +123,10 @@ def _by_script(results: Path, meeting: Result, script: str) -> Result:
 
 def _deviation(folder: Path) -> str | None:
     """What kept the peer from coming to the end of its script; None if nothing did."""
-    summary = read_json(folder / "summary.json")
+    summary = read_made(folder, "summary.json")
     if not (folder / "run.json").exists():
         return summary.get("error", str)
-    [flow] = read_json(folder / "run.json").children("flows")
+    [flow] = read_made(folder, "run.json").children("flows")
     role = "sender" if flow.get("implementation", str) == PEER else "receiver"
     ended = (summary.maybe("flows", dict) or {}).get(FLOW, {}).get(f"{role}_exit")
     return None if ended == 0 else summary.maybe("error", str) or "the script did not come to its end"
@@ -143,10 +143,10 @@ def _captures(results: Path, folder: Path | None) -> list[str]:
 
 def _judged(folder: Path) -> tuple[str | None, str | None]:
     """What is wrong with the transfer of a run, and with its end; None where nothing is."""
-    summary = read_json(folder / "summary.json")
+    summary = read_made(folder, "summary.json")
     if not (folder / "run.json").exists():  # it failed before it began
         return summary.get("error", str), None
-    run = read_json(folder / "run.json")
+    run = read_made(folder, "run.json")
     [wanted] = [flow.get("bytes", int) for flow in run.children("flows") if flow.get("name", str) == FLOW]
     flow = (summary.maybe("flows", dict) or {}).get(FLOW, {})
     error = summary.maybe("error", str)

@@ -9,7 +9,9 @@ import yaml
 from analysis import measure
 from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment, Extra, Study
+from scenarios import sums
 from scenarios.implementations import split_sides
+from tests.analysis.synthetic import vouch
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "workflows/studies"
@@ -60,7 +62,9 @@ def write(folder: Path, only: str = "*", size: str = "full") -> None:
             for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html"):
                 (own / name).write_text(FIGURE)
             (own / "figure.txt").write_text("A stand-in for the figure.\n")
+            vouch(own)
     (folder / "experiments/viewer.js").write_text("")
+    sums.write(folder / "experiments", {"viewer.js": sums.digest(folder / "experiments/viewer.js")})
 
 
 def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], kept: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scenarios.utp_script import KINDS, read
-from tests.analysis.synthetic import NS, ORIGIN_NS, Made, pcap, utp_frame, write
+from tests.analysis.synthetic import NS, ORIGIN_NS, Made, pcap, utp_frame, vouch, write
 from tests.analysis.utp_model import RECEIVER, SENDER
 
 CONNECTION = 7
@@ -35,4 +35,5 @@ def captured(root: Path, text: str) -> Path:
     for path in (folder / "pcap").iterdir():
         path.unlink()
     (folder / "pcap" / "sender.s1-eth0.pcap").write_bytes(pcap(records))
+    vouch(folder)
     return folder

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scenarios import sums
+
 NS = 1_000_000_000
 ORIGIN_NS = 1_700_000_000 * NS
 PACKET = 1500
@@ -202,7 +204,13 @@ def write(root: Path, made: Made) -> Path:
         "flows": {name: {} for name in made.flows},
     }
     (folder / "summary.json").write_text(json.dumps(summary))
+    vouch(folder)
     return folder
+
+
+def vouch(folder: Path) -> None:
+    """Write the sums of a folder as it is now."""
+    sums.write(folder, sums.below(folder))
 
 
 def plain() -> Made:

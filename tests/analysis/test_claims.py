@@ -14,7 +14,7 @@ from analysis.claims.question import Question
 from analysis.errors import BadInputError
 from analysis.runs import Runs
 from scenarios.resolve import expand, resolve
-from tests.analysis.synthetic import plain, write
+from tests.analysis.synthetic import plain, vouch, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -314,6 +314,7 @@ def test_the_scenarios_have_the_settings_that_claims_assert(
         run = {**resolve(cell, 1), "origin_ns": 0}
         (folder / "run.json").write_text(json.dumps(run))
         (folder / "summary.json").write_text("{}")
+        vouch(folder)
     ask = Question(Runs(tmp_path), entry.runs_of, entry.words)
     assert ask.truths(asserted.holds, asserted.cell) == ({1: True}, {})
 

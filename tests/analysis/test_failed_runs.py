@@ -10,7 +10,7 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.runs import Failure, Runs
-from tests.analysis.synthetic import plain, write
+from tests.analysis.synthetic import plain, vouch, write
 
 WHY = "flow tcp: the receiver <b>left</b>"
 
@@ -45,6 +45,7 @@ def fail(cell: Path, seed: int, why: str) -> None:
     folder = cell / f"failed-seed-{seed}"
     folder.mkdir()
     (folder / "summary.json").write_text(json.dumps({"status": "failed", "error": why}))
+    vouch(folder)
 
 
 def measured(results: Path, experiment: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from analysis.figures import roles
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
-from tests.analysis.synthetic import plain, write
+from tests.analysis.synthetic import plain, vouch, write
 
 CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
 
@@ -230,6 +230,7 @@ def test_a_group_of_values_without_a_number_is_left_out(runs: Path, tmp_path: Pa
     measured = json.loads(path.read_text())
     measured["figure"]["values"].append({**here, "label": "elsewhere: third", "by_seed": {}})
     path.write_text(json.dumps(measured))
+    vouch(path.parent)
     draw_figures(["made-by-hand"], runs, tmp_path)
     svg = svg_of(tmp_path)
     assert [f">{text}<" in svg for text in ("here", "never", "elsewhere")] == [True, True, False]

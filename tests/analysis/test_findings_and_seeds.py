@@ -10,6 +10,7 @@ from analysis.report.results import collect
 from analysis.verdicts.findings import count_findings, verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
+from tests.analysis.synthetic import vouch
 
 
 def claim(number: int, verdict: str, **fields: Any) -> dict[str, Any]:
@@ -167,6 +168,7 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         ]
         measured = result("x", {"buffer=20p": seeds, "buffer=40p": 10}, claims, scenario=str(scenario(tmp_path)))
         (folder / "verdicts.json").write_text(json.dumps(measured))
+        vouch(folder)
         before = out.exists()
         assert main(["seeds", "--results", str(tmp_path / "results")]) == 0  # looking changes nothing
         assert out.exists() == before

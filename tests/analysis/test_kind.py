@@ -15,6 +15,7 @@ from analysis.run import Run
 from analysis.series import NotMeasuredError
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
+from tests.analysis.synthetic import vouch
 from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
 from tests.tools.kinds.judge import Told, summary, write
@@ -186,6 +187,7 @@ def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
         folder = tmp_path / "runs" / "kinds" / experiment / "case=busy" / "failed-seed-1"
         folder.mkdir(parents=True)
         (folder / "summary.json").write_text('{"status": "failed", "error": "out of luck"}')
+        vouch(folder)
     (tmp_path / "truth.yaml").write_text("families: {}\nimplementations: {}\n")
     said = write(tmp_path, tmp_path / "truth.yaml").splitlines()
     assert said == [

@@ -14,8 +14,9 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.report.results import collect
+from scenarios import sums
 from tests.analysis.browser import CHROMIUM, NO_CHROMIUM
-from tests.analysis.synthetic import plain, write
+from tests.analysis.synthetic import plain, vouch, write
 
 ROOT = Path(__file__).parents[2]
 CASES = {"made-by-hand/e06": "passed", "made-by-hand/e07": "failed", "made-by-hand/e08": "skipped"}
@@ -48,6 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"id": "e11", "same_as": "waiting/e01"},
     ]
     (root / "kunit.json").write_text(json.dumps({"cases": CASES}))
+    sums.write(root, {"kunit.json": sums.digest(root / "kunit.json")})
     experiment = {
         "experiment": "made-by-hand",
         "artefact": "Fig. 1",
@@ -177,7 +179,9 @@ def test_what_is_not_run_is_named(results: Path) -> None:
 
 def test_what_another_target_still_draws_is_left_to_its_report(results: Path, tmp_path: Path) -> None:
     shutil.copytree(results / "experiments", tmp_path / "experiments")
-    (tmp_path / "experiments/made-by-hand/figure.png").unlink()
+    folder = tmp_path / "experiments/made-by-hand"
+    (folder / "figure.txt").unlink()
+    vouch(folder)
     assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     assert "Fig. 1 (made-by-hand)" in (tmp_path / "report/index.html").read_text()
     assert not (tmp_path / "report/made-by-hand.html").exists()
@@ -191,6 +195,7 @@ def test_the_cross_check_is_shown_where_there_is_one(results: Path, tmp_path: Pa
     values = {"throughput_bps": 9.951e6, "base_rtt_ms": 50.002, "queuing_delay_ms": 25.786}
     entry = {"case": HOSTILE, "virtual": values, "qemu": values | {"base_rtt_ms": 50.2}, "agree": False}
     (tmp_path / "crosscheck" / "crosscheck.json").write_text(json.dumps([entry]))
+    vouch(tmp_path / "crosscheck")
     assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report/index.html").read_text()
     assert "50.002 / 50.200" in page and "do not agree" in page and HOSTILE not in page
@@ -212,6 +217,7 @@ def test_findings_are_the_headline(results: Path, tmp_path: Path, capsys: pytest
     for claim in data["claims"]:
         claim["finding"] = "first" if claim["id"] < "made-by-hand/e06" else "second"
     verdicts.write_text(json.dumps(data))
+    vouch(verdicts.parent)
     assert main(["summary", "--results", str(root)]) == 0
     assert "made, 2 findings: 1 undecided, 1 not reproduced" in capsys.readouterr().out
     assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
@@ -227,6 +233,7 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
     for folder in (one, other):
         folder.mkdir(parents=True)
         (folder / "verdicts.json").write_text(json.dumps(measured))
+        vouch(folder)
     command = [sys.executable, "-m", "analysis", "report", "--results", str(tmp_path), "--out", str(tmp_path / "made")]
     command += ["--draw", "made-by-hand", "again", "--processes", "2"]
 
@@ -276,7 +283,7 @@ def _own_business(url: str) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["columns", "/nowhere"], "/nowhere/run.json: cannot be read: No such file or directory"),
+        (["columns", "/nowhere"], "/nowhere/SHA256SUMS: missing, so nothing can be checked there"),
         (["measure", "/nowhere/x.claims.yaml", "--runs", "/", "--out", "/"], "/nowhere/study.yaml:1: (whole file)"),
         (["report", "--results", "/nowhere", "--out", "/tmp/r"], "/nowhere: there is no such folder of results"),
         (["summary", "--results", "/proc/self/fdinfo"], "nothing has been measured there yet"),

@@ -7,7 +7,7 @@ import heapq
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.analysis.synthetic import NS, ORIGIN_NS, Made, pcap, utp_frame, write
+from tests.analysis.synthetic import NS, ORIGIN_NS, Made, pcap, utp_frame, vouch, write
 
 SENDER, RECEIVER = 0x0A000101, 0x0A010101
 PAYLOAD = 1382
@@ -45,6 +45,7 @@ class Model:
         for path in (folder / "pcap").iterdir():
             path.unlink()
         (folder / "pcap" / "sender.s1-eth0.pcap").write_bytes(pcap(self.records))
+        vouch(folder)
         return folder
 
     def play(self) -> None:

@@ -36,7 +36,8 @@ def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, cell, 1)
 
     assert summary["status"] == "ok"
-    assert {file.name for file in folder.iterdir()} == {"run.json", "summary.json", "pcap", "traces", "logs"}
+    promised = {"run.json", "summary.json", "SHA256SUMS", "pcap", "traces", "logs"}
+    assert {file.name for file in folder.iterdir()} == promised
     run = json.loads((folder / "run.json").read_text())
     assert run["provenance"]["kernel"]["digest"]
     assert run["implementations"]["tcp-ledbat-draft00"]["congestion_control"] == "ledbat_draft00"

@@ -24,6 +24,7 @@ from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from images.cache import file_digest
+from scenarios import sums
 from scenarios.resolve import expand
 from testbed.archive.archived import Archived
 from testbed.archive.crate import opened
@@ -55,6 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_columns(run)
     shutil.copytree(kept, run, dirs_exist_ok=True)
     shutil.rmtree(kept)
+    sums.write(run, sums.below(run))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(PROJECT)
         experiment = measure(Path(CLAIMS), folder / "runs", folder / "experiments")
@@ -261,6 +263,14 @@ def test_a_damaged_archive_is_refused(crate: Path, what: str) -> None:
 def test_runs_that_it_lacks_are_named(crate: Path) -> None:
     with pytest.raises(EngineError, match=rf"no run icccn/x; it has 2, such as {RUN}"):
         list(verify(crate, ["icccn/x"]))
+
+
+def test_damaged_results_are_not_archived(results: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(results, tmp_path / "results")
+    metrics = copied / "experiments" / EXPERIMENT / "metrics.csv"
+    metrics.write_text(metrics.read_text().replace("1", "2", 1))
+    with pytest.raises(EngineError, match=f"experiments/{EXPERIMENT}/metrics.csv: damaged"):
+        archive(copied, tmp_path / "crate")
 
 
 INCOMPLETE: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 TESTBED = """\
 import argparse, itertools, json, os, pathlib, shutil, signal, sys
+from scenarios import sums
 from scenarios.errors import ScenarioError
 from scenarios.cells import plan
 from scenarios.resolve import expand, resolve
@@ -66,7 +67,7 @@ def main():
             (failed / "summary.json").write_text("{}")
             worst = 1
             continue
-        if (folder / "summary.json").exists():
+        if not sums.damaged(folder):
             if (folder / "summary.json").stat().st_mtime_ns > args.keep_since.stat().st_mtime_ns:
                 with open("calls.log", "a") as log:
                     print("kept", shown, file=log)
@@ -74,31 +75,35 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.json").write_text(json.dumps(resolve(cell, seed)))
         (folder / "summary.json").write_text("{}")
+        sums.write(folder, {name: sums.digest(folder / name) for name in ("run.json", "summary.json")})
     return worst
 """
 
 ANALYSIS = """\
 import json, pathlib, sys
 from analysis.claims.plan import plan
+from analysis.damage import damage
 from analysis.errors import BadInputError
+from scenarios import sums
 
 command, *rest = sys.argv[1:]
 names = [word for word in rest if not word.startswith("--")]
-with open("calls.log", "a") as log:
-    print("analysis", *sys.argv[1:], file=log)
+if command != "damaged":  # it only looks
+    with open("calls.log", "a") as log:
+        print("analysis", *sys.argv[1:], file=log)
 
 def write(folder, *files):
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        (folder / file).write_text(file)
+    with sums.replacing(pathlib.Path(folder)) as draft:
+        for file in files:
+            (draft / file).parent.mkdir(parents=True, exist_ok=True)
+            (draft / file).write_text(file)
 
 if command == "columns":
     for run in names:
         if pathlib.Path(run).with_name("failed-" + pathlib.Path(run).name).exists():
             continue
         assert pathlib.Path(run, "summary.json").exists(), run
-        write(f"{run}/columns", "packets.parquet")
+        write(run, "columns/packets.parquet")
 elif command == "measure":
     (experiment,) = [one["experiment"] for one in plan([pathlib.Path(names[0]).parent]) if one["reads"][0] == names[0]]
     write(f"{rest[-1]}/{experiment}", "metrics.csv", "verdicts.json")
@@ -108,9 +113,13 @@ elif command == "plan":
     except BadInputError as error:
         sys.exit(str(error))
 elif command == "report":
-    write(rest[-1], "index.html")
+    write(rest[-1], "index.html", *(f"figures/{name}/figure.svg" for name in names if name.startswith("toy-")))
+elif command == "damaged":
+    for found in damage(pathlib.Path(names[0])).items():
+        print(json.dumps(found))
 elif command == "seeds":
-    pathlib.Path(rest[-1]).write_text('{"seeds": {"toy-one": {"single": 5}}, "beyond": {}}')
+    with sums.replacing(pathlib.Path(rest[-1]).parent) as draft:
+        (draft / "seeds.json").write_text('{"seeds": {"toy-one": {"single": 5}}, "beyond": {}}')
 elif command == "summary":
     print("SUMMARY OF", rest[rest.index("--results") + 1])
 else:
@@ -142,7 +151,14 @@ class Pipeline:
 
     def __call__(self, *arguments: str, code: int = 0, **environment: str) -> str:
         """Call snakemake on one core; its output, both streams together. Fails when the exit code is another."""
-        done = subprocess.run(
+        process = self.start(*arguments, **environment)
+        output, _ = process.communicate()
+        assert process.returncode == code, output
+        return output
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Call snakemake and do not wait for it."""
+        return subprocess.Popen(
             [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
             cwd=self.folder,
             env=self.environment | environment,
@@ -150,10 +166,7 @@ class Pipeline:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            check=False,
         )
-        assert done.returncode == code, done.stdout
-        return done.stdout
 
     @property
     def environment(self) -> dict[str, str]:

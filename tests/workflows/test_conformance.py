@@ -26,6 +26,7 @@ from testbed.conformance import judge
 from testbed.conformance.command import CASES
 from testbed.conformance.measures import MEASURES, settled
 from testbed.conformance.requirements import FILE, load
+from tests.analysis.synthetic import vouch
 from tests.analysis.utp_model import Model
 
 PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
@@ -123,6 +124,7 @@ def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
     failed = tmp_path / "mine/runs/conformance/conformance/case=alone,client=mine/failed-seed-1"
     failed.mkdir(parents=True)
     (failed / "summary.json").write_text(json.dumps({"status": "failed", "error": "what boots has not been built"}))
+    vouch(failed)
     judge.write(tmp_path / "mine")
     assert judge.failures(tmp_path / "mine") == [
         "case=alone,client=mine: the run failed: what boots has not been built"

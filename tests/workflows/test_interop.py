@@ -19,6 +19,7 @@ from testbed import tables
 from testbed.cli import main
 from testbed.interop import judge
 from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+from tests.analysis.synthetic import vouch
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
@@ -96,6 +97,7 @@ def put(results: Path, name: str, flow: dict[str, Any] | None, error: str | None
     (folder / "summary.json").write_text(json.dumps({"error": error, "flows": {"pair": flow} if flow else None}))
     flows = [{"name": "pair", "bytes": 1000}]
     (folder / "run.json").write_text(json.dumps({"flows": flows, "duration_ns": 60_000_000_000}))
+    vouch(folder)
 
 
 def test_how_runs_are_judged(tmp_path: Path) -> None:
@@ -147,6 +149,7 @@ def test_the_tables_of_a_page(tmp_path: Path) -> None:
         "scripted": scripted,
     }
     (tmp_path / "interop.json").write_text(json.dumps(document))
+    vouch(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
     tables.main(["interop", str(page), str(tmp_path)])
@@ -185,6 +188,7 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
         (folder / "summary.json").write_text(json.dumps({"error": error, "flows": {"pair": flow}}))
         flows = [{"name": "pair", "implementation": "utp-script", "receiver_implementation": "a"}]
         (folder / "run.json").write_text(json.dumps({"flows": flows}))
+        vouch(folder)
     assert judge.write(tmp_path, order) == {"passed": 2, "failed": 2}
     found = {one["script"]: one["why"] for one in json.loads((tmp_path / "interop.json").read_text())["scripted"]}
     assert found == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -204,12 +207,37 @@ def test_waiting_jobs_are_not_looked_at_every_second(small: Any) -> None:
     assert "look again 1" not in calls
 
 
-def test_a_second_pipeline_in_the_same_folder_is_refused(small: Any) -> None:
+@contextmanager
+def waiting(small: Any) -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """A pipeline that waits for the lock, which is the file yielded beside it."""
     (small.folder / ".snakemake").mkdir()
     with (small.folder / ".snakemake/testbed.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert "Another snakemake is at work in this folder." in small(code=1)
-    assert small.calls("testbed run") == []
+        held.write("process 4711 (`snakemake quick`, since noon)")
+        held.flush()
+        process = small.start("toy-one")
+        said = "Waiting for process 4711 (`snakemake quick`, since noon), which is at work in this folder.\n"
+        assert said in (process.stdout.readline(), process.stdout.readline())  # the first one names the profile
+        yield process, held
+
+
+def test_a_second_pipeline_in_the_same_folder_says_for_whom_it_waits_and_goes_on(small: Any) -> None:
+    with waiting(small) as (process, held):
+        assert small.calls() == []
+        held.close()
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert small.done_seeds() == ALL_RUNS[:3]
+    said = (small.folder / ".snakemake/testbed.lock").read_text()
+    assert re.fullmatch(rf"process {process.pid} \(`.*snakemake.* toy-one`, since [-0-9]{{10}} [:0-9]{{8}}\)", said)
+
+
+def test_ctrl_c_ends_the_waiting(small: Any) -> None:
+    with waiting(small) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "Interrupted; nothing had begun.\n"
+    assert process.returncode == 130
+    assert small.calls() == []
 
 
 def test_a_killed_pipeline_goes_on_where_it_was(small: Any) -> None:
@@ -262,6 +290,33 @@ def test_a_run_that_somebody_removed_is_made_again(small: Any) -> None:
     small("toy-one")
     assert not any(call.startswith("kept") for call in small.calls())
     assert small.done_seeds() == ALL_RUNS[:3]
+
+
+def test_whole_folders_that_somebody_removed_are_named_and_made_again(small: Any) -> None:
+    small()
+    results = small.folder / "results"
+    files = {file for file in results.rglob("*") if file.is_file()}
+    shutil.rmtree(results / "experiments/toy-one")
+    shutil.rmtree(results / "runs/toy/toy-two/case=a/seed-2")
+    (results / "report/SHA256SUMS").unlink()
+    told = re.findall(r"^results/(.*)/SHA256SUMS: missing; due again$", small(), flags=re.MULTILINE)
+    assert sorted(told) == ["experiments/toy-one", "report", "runs/toy/toy-two/case=a/seed-2"]
+    assert files <= set(results.rglob("*"))
+    assert "Nothing to be done" in small()
+
+
+def test_seeds_that_were_asked_for_are_not_forgotten(small: Any) -> None:
+    small("more-seeds")
+    seeds = small.folder / "results/seeds.json"
+    text = seeds.read_text()
+    for damaged in (text.replace("5", "4"), text[:9]):
+        seeds.write_text(damaged)
+        assert "results/seeds.json: it, or its sum in results/SHA256SUMS, is damaged or missing" in small(code=1)
+    seeds.unlink()
+    assert "results/seeds.json: it, or its sum in results/SHA256SUMS, is damaged or missing" in small(code=1)
+    seeds.write_text(text)
+    small()
+    assert "toy-one/single/seed-5" in small.done_seeds()
 
 
 def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:

@@ -8,6 +8,7 @@ rule module_tests:
         image("boot"),
         NOTES / "debug",
         code("kunit"),
+        lost_tests,
     output:
         "{results}/kunit.json",
     log:

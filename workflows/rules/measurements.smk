@@ -5,6 +5,7 @@ rule measurements:
         claims=claims_of,
         kunit=module_tests_of,
         code=code("measure"),
+        lost=lost_measurements,
     output:
         metrics="{results}/experiments/{experiment}/metrics.csv",
         verdicts="{results}/experiments/{experiment}/verdicts.json",

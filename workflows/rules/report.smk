@@ -9,6 +9,7 @@ rule report:
     input:
         measurements_of_target,
         code("report"),
+        lost_report,
         figures=code("figures"),
         reference=sorted(map(str, Path(REFERENCE).glob("*.json"))),
     output:

@@ -12,7 +12,7 @@ rule runs:
         programs=programs_of,
         code=code("runs"),
         columns=code("columns"),
-        lost=lost_of,
+        lost=lost_runs,
     output:
         touch("{results}/runs/{study}/{experiment}/job-{number}.done"),
     log:
