@@ -1,8 +1,18 @@
-"""Makes SIGTERM, which batch schedulers send some seconds before they kill, end a command as Ctrl-C does."""
+"""Makes SIGTERM, which batch schedulers send some seconds before they kill, end a command as Ctrl-C does.
 
+A command that a pipeline started gets SIGTERM from itself when the pipeline is gone: a killed one can tell nobody.
+"""
+
+import contextlib
+import os
+import select
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+PIPELINE = "TESTBED_PIPELINE"
+"""Environment variable: the number of the pipeline's process, on this host."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -22,10 +32,19 @@ def terminable() -> Iterator[None]:
 
     signal.siginterrupt(signal.SIGINT, True)  # Polars sets a handler after which the kernel goes on with a wait
     before = signal.signal(signal.SIGTERM, terminate)
+    if PIPELINE in os.environ:
+        threading.Thread(target=_end_after, args=[int(os.environ[PIPELINE])], daemon=True).start()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _end_after(pipeline: int) -> None:
+    """Send this process SIGTERM once another one has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        select.select([os.pidfd_open(pipeline)], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def status(interruption: KeyboardInterrupt) -> int:

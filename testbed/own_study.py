@@ -1,5 +1,6 @@
 """Writes a study that a command makes of its arguments, and has a pipeline carry out its runs."""
 
+import ctypes
 import json
 import os
 import re
@@ -19,6 +20,7 @@ PIPELINE: Final = Path(__file__).with_name("pipeline.smk")
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
 _LONGEST_NAME_BYTES: Final = 255
+_PR_SET_PDEATHSIG: Final = 1  # of linux/prctl.h
 
 
 def folder_of(into: Path, name: str) -> Path:
@@ -57,7 +59,8 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
 
 def carry_out(folder: Path) -> int:
     """Return the exit status of the pipeline. If interrupted, end it with its jobs and their guests."""
-    with subprocess.Popen(_pipeline(folder), cwd=ROOT, start_new_session=True) as process:
+    command = _pipeline(folder)
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=_end_with_parent) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:
@@ -65,6 +68,11 @@ def carry_out(folder: Path) -> int:
                 os.killpg(process.pid, signal.SIGTERM)
             process.wait()
             raise
+
+
+def _end_with_parent() -> None:
+    """Let this process be killed when its parent is, which can tell nobody."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _pipeline(folder: Path) -> list[str]:

@@ -22,6 +22,7 @@ config["folders"] = {"studies": f"{FOLDER}/studies", "results": FOLDER}
 validate(config, "../workflows/schemas/config.schema.yaml")
 
 
+include: "../workflows/rules/lock.smk"
 include: "../workflows/rules/common.smk"
 include: "../workflows/rules/sources.smk"
 include: "../workflows/rules/plan.smk"

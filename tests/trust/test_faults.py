@@ -2,6 +2,7 @@
 and a rerun with the bytes of an undisturbed one.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from images.cache import Store, default_root
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
+from tests.trust.pipeline import SCENARIO, Results
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
 LONGER = SHORT.replace("duration: 1s", "duration: 60s")
@@ -134,6 +136,32 @@ def test_an_ended_testbed_takes_its_guest_along(
         time.sleep(0.01)
     assert not Path(f"/proc/{guest}").exists()
     run.assert_rerun_gives(undisturbed)
+
+
+def test_a_killed_pipeline_takes_its_runs_along(tmp_path: Path) -> None:
+    results = Results(tmp_path, SCENARIO.replace("duration: 1s", "duration: 6000s"))
+    process = results.begin()
+    runs = results.root / "runs/trial/short/single"
+    while not [*runs.glob(".*.partial/heartbeat")]:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    assert _processes_in(runs)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 5
+    while _processes_in(runs) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _processes_in(runs)
+    assert not [*runs.iterdir()]
+
+
+def _processes_in(folder: Path) -> list[str]:
+    """Commands of processes that name a folder or what is above it."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            commands.append((process / "cmdline").read_text().replace("\0", " "))
+    return [command for command in commands if str(folder.parents[3]) in command]
 
 
 def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer: Path, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 # Prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent of the work.
-import fcntl
 import logging
 import shutil
 import threading
@@ -118,31 +117,17 @@ def folders_of_results():
     return sorted({job.wildcards.results for job in workflow.dag.jobs if "results" in job.wildcards.keys()})
 
 
-@functools.cache  # keeps the file open, and with it the lock, as long as this process lives
-def lock():
-    """Refuse to run beside another Snakemake in the same folder.
-
-    Snakemake's own lock outlives a killed process and is switched off in the profile.
-    """
-    held = open(".snakemake/testbed.lock", "w")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise WorkflowError("Another snakemake is at work in this folder.") from None
-    return held
-
-
 def is_worth_a_line(record):
     """Tell whether a log record says more than that a job starts or ends, which the progress line shows better."""
     return record.levelno > logging.INFO or getattr(record, "event", LogEvent.JOB_STARTED) != LogEvent.JOB_STARTED
 
 
 onstart:
-    lock()
-    # For the sake of clusters, Snakemake limits the jobs that it starts per second, and for that checks all waiting
-    # jobs again a second after each job: after 200 jobs, that took a fifth of a processor.
     if workflow.local_exec:
+        # For the sake of clusters, Snakemake limits the jobs that it starts per second, and for that checks all waiting
+        # jobs again a second after each job: after 200 jobs, that took a fifth of a processor.
         workflow.scheduler.job_rate_limiter = None
+        os.environ.update(TESTBED_PIPELINE=str(os.getpid()))  # runs end with it, even if it is killed
     logger.addFilter(is_worth_a_line)
     for results in folders_of_results():
         remove_unplanned(results)
