@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.utp_script import ScriptError, read
 
-SCRIPTS = sorted((Path(__file__).parents[2] / "workflows" / "interop" / "scripts").glob("*.utp"))
+SCRIPTS = sorted((Path(__file__).parents[2] / "testbed" / "interop" / "scripts").glob("*.utp"))
 OPEN = "# A title\n0 < SYN seq=65535\n"
 
 
