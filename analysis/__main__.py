@@ -24,11 +24,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadInputError, DamagedError) as error:
         print(f"analysis: {error}", file=sys.stderr)
         return 2
+    except _polars_error() as error:
+        print(f"analysis: a table cannot be read: {error}", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         raise
     except OSError as error:
         print(f"analysis: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
+
+
+def _polars_error() -> type[Exception]:
+    """What Polars raises for a damaged table; looked up once something was raised, as Polars takes long to load."""
+    from polars.exceptions import PolarsError
+
+    return PolarsError
 
 
 # Each command imports what it needs: a command that draws nothing should not wait for the figure library.

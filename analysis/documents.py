@@ -73,6 +73,8 @@ def read_json(path: Path) -> Fields:
         return Fields(path, json.loads(_text(path)))
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
+    except RecursionError:
+        raise BadInputError(f"{path}: nested too deeply") from None
 
 
 def read_made(folder: Path, name: str) -> Fields:

@@ -187,7 +187,7 @@ def _trace(folder: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
         raise BadInputError(f"{path}: not a table of comma-separated values: {str(error).splitlines()[0]}") from error
     missing = [name for name in columns if name not in table.columns]
     if missing:
-        raise BadInputError(f"{path}: the header lacks {', '.join(missing)}; found {', '.join(table.columns)}")
+        raise BadInputError(f"{path}: the header lacks {', '.join(missing)}; found {', '.join(table.columns)[:200]}")
     try:
         return table.select(pl.col(name).replace("", None).cast(_kind(name)) for name in columns)
     except pl.exceptions.InvalidOperationError as error:

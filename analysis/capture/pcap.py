@@ -3,12 +3,14 @@
 The record walk is in C (``_dissect.c``); this module opens the file, makes the columns and words what is wrong.
 """
 
+import gzip
 import mmap
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -67,6 +69,8 @@ MORE_COLUMNS: Final[dict[str, np.dtype[np.generic]]] = {
 }
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
+MOST_UNPACKED_BYTES: Final = 1 << 30  # a packed file of a megabyte may hold a gigabyte
+PIECE_BYTES: Final = 1 << 20
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 COMPLETE, TRUNCATED, BAD_LENGTH, BAD_FRACTION = range(4)  # `enum ending` of records.h
 # The others, all of pcapng; {found} is the number that was found.
@@ -94,7 +98,7 @@ class Capture(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The same as numpy's arrays by name, with MORE_COLUMNS."""
+    """The same as numpy's arrays by name."""
 
     columns: dict[str, NDArray[Any]]
     truncated: bool
@@ -116,11 +120,9 @@ def read_chunks(path: Path, most_pkts: int = CHUNK_PKTS) -> Iterator[Capture]:
         yield Capture(pl.DataFrame(columns), truncated)
 
 
-def read_all(path: Path) -> Arrays:
-    """Read one capture whole with MORE_COLUMNS, IPv6 included."""
-    chunks = list(_chunks(path, {**COLUMNS, **MORE_COLUMNS}, CHUNK_PKTS))
-    whole = {name: np.concatenate([chunk.columns[name] for chunk in chunks]) for name in chunks[0].columns}
-    return Arrays(whole, chunks[-1].truncated)
+def read_wide(path: Path) -> Iterator[Arrays]:
+    """Read one capture as `read_chunks` does, with MORE_COLUMNS and IPv6."""
+    return _chunks(path, {**COLUMNS, **MORE_COLUMNS}, CHUNK_PKTS)
 
 
 def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Iterator[Arrays]:
@@ -134,11 +136,10 @@ def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Itera
                 wrong = WRONG[ending].format(found=found).replace("LINKS", _links())
                 raise BadInputError(f"{path}: the record at byte {offset} {wrong}")
             yield Arrays({name: column[:rows] for name, column in columns.items()}, ending == TRUNCATED)
-            if isinstance(data, mmap.mmap):
-                # pages that were read count as this process's memory until they are given back
-                page = offset - offset % mmap.PAGESIZE
-                data.madvise(mmap.MADV_DONTNEED, done, page - done)
-                done = page
+            # pages that were read count as this process's memory until they are given back
+            page = offset - offset % mmap.PAGESIZE
+            data.madvise(mmap.MADV_DONTNEED, done, page - done)
+            done = page
 
 
 def no_packets() -> pl.DataFrame:
@@ -147,36 +148,38 @@ def no_packets() -> pl.DataFrame:
 
 
 @contextmanager
-def _bytes_of(path: Path) -> Iterator[mmap.mmap | bytes]:
+def _bytes_of(path: Path) -> Iterator[mmap.mmap]:
     """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before."""
-    with path.open("rb") as file:
-        if file.read(2) == GZIP_MAGIC:
-            yield _unpacked(path)
-            return
-        size = file.seek(0, 2)
+    with path.open("rb") as file, tempfile.TemporaryFile() as unpacked:
+        packed = file.read(2) == GZIP_MAGIC
+        if packed:
+            _unpack(path, unpacked)
+        holds = unpacked if packed else file
+        size = holds.seek(0, 2)
         if size < FILE_HEADER_BYTES:
-            raise BadInputError(f"{path}: {size} bytes are too few for a pcap file, its header alone has 24")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            of = "unpacked, " if packed else ""
+            raise BadInputError(f"{path}: {of}{size} bytes are too few for a capture, whose header alone has 24")
+        with mmap.mmap(holds.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
 
 
-def _unpacked(path: Path) -> bytes:
-    packed = path.read_bytes()
-    parts = []
+def _unpack(path: Path, into: IO[bytes]) -> None:
+    """Unpack a file of gzip, piece by piece; raises BadInputError for more than MOST_UNPACKED_BYTES."""
     try:
-        while packed:
-            unpacking = zlib.decompressobj(wbits=31)
-            parts.append(unpacking.decompress(packed))
-            packed = unpacking.unused_data  # files of gzip may be put together
-    except zlib.error as error:
+        with gzip.open(path) as packed:
+            while piece := packed.read1(PIECE_BYTES):
+                into.write(piece)
+                if into.tell() > MOST_UNPACKED_BYTES:
+                    allowed = f"{MOST_UNPACKED_BYTES} bytes; unpack it yourself (gunzip)"
+                    raise BadInputError(f"{path}: found more than that when unpacked; allowed: {allowed}")
+    except EOFError:
+        pass  # a writer that was killed
+    except (gzip.BadGzipFile, zlib.error) as error:
         raise BadInputError(f"{path}: gzip cannot unpack it: {error}") from None
-    unpacked = b"".join(parts)
-    if len(unpacked) < FILE_HEADER_BYTES:
-        raise BadInputError(f"{path}: unpacked, {len(unpacked)} bytes are too few for a capture")
-    return unpacked
+    into.flush()
 
 
-def _begin(path: Path, data: mmap.mmap | bytes) -> tuple[bytearray, int]:
+def _begin(path: Path, data: mmap.mmap) -> tuple[bytearray, int]:
     """What the C code has to know of the file, and where its records begin."""
     if data[:4] == PCAPNG_MAGIC:
         return _dissect.headers(True, False, 0, 0), 0
@@ -199,6 +202,6 @@ def _links() -> str:
     return ", ".join(f"{number} ({name})" for number, name in LINK_TYPES.items())
 
 
-def _word(data: mmap.mmap | bytes, offset: int, swapped: bool) -> int:
+def _word(data: mmap.mmap, offset: int, swapped: bool) -> int:
     word = np.frombuffer(data[offset : offset + 4], np.uint32)
     return int((word.byteswap() if swapped else word)[0])

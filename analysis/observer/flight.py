@@ -102,19 +102,20 @@ class Flight:
         again = np.flatnonzero(~self.new)
         packets = np.minimum(np.searchsorted(self._behind, sent.first[again], side="right"), len(self.times) - 1)
         ip_bytes = sent.ip_bytes[self.new]
-        last_sent: dict[int, float] = {}
+        largest = np.maximum.accumulate(ip_bytes)
+        last_sent = self.times.copy()
         causes: list[Cause] = []
         recovered = 0  # packets up to here are being repaired after a timeout
         for at, packet in zip(sent.times[again], packets, strict=True):
             done = self._done_at(at)
-            before = last_sent.get(int(packet), float(self.times[packet]))
-            last_sent[int(packet)] = float(at)
+            before = last_sent[packet]
+            last_sent[packet] = at
             if packet < recovered and done < recovered:
                 causes.append(Cause.TIMEOUT)
             elif at - max(before, self._last_progress(at)) >= self._patience(at):
                 recovered = int(np.searchsorted(self.times, at, side="left"))
                 causes.append(Cause.TIMEOUT)
-            elif 0 < done <= packet and ip_bytes[packet] > ip_bytes[:done].max():
+            elif 0 < done <= packet and ip_bytes[packet] > largest[done - 1]:
                 causes.append(Cause.MTU_PROBE)
             else:
                 causes.append(Cause.FAST)

@@ -313,6 +313,7 @@ class Signals:
         fixed limit lets no more in flight before, and growth runs into it at full speed.
         """
         most = 0
+        largest = np.maximum.accumulate(self.windows)
         for first, behind in self.clean:
             windows = self.windows[first:behind]
             stood = len(windows) // 2
@@ -322,7 +323,7 @@ class Signals:
             if self.edges[behind] - self.edges[first] < 3 * cubic_s(high):
                 continue
             reached = [int(np.argmax(windows >= part * high)) for part in APPROACH]
-            was_larger = first > 0 and high < CUT * self.windows[:first].max()
+            was_larger = first > 0 and high < CUT * largest[first - 1]
             if was_larger or reached[2] - reached[1] > reached[1] - reached[0]:
                 most = max(most, len(windows) - reached[2])
         return most
@@ -426,11 +427,12 @@ def cubic_s(window: float) -> float:
 
 def _cubic(times: Floats, windows: Floats, latest_s: float) -> float:
     """Squares that the closest of CUBIC's functions leaves; when it has its inflection is free, up to `latest_s`."""
-    inflections = np.linspace(0.0, latest_s, 100)
-    shape = CUBIC_C * (times[None, :] - times[0] - inflections[:, None]) ** 3
-    off = windows[None, :] - shape
-    off -= off.mean(axis=1, keepdims=True)
-    return float((off**2).sum(axis=1).min())
+    left = []
+    for inflection in np.linspace(0.0, latest_s, 100):
+        off = windows - CUBIC_C * (times - times[0] - inflection) ** 3
+        off -= off.mean()
+        left.append(float((off**2).sum()))
+    return min(left)
 
 
 def _laplace(for_it: float, of: float) -> float:

@@ -15,6 +15,7 @@ from analysis.observer.flight import Flight
 from analysis.series import Floats, NotMeasuredError
 
 SHORTEST_S: Final = 0.1
+MOST_INTERVALS: Final = 1 << 20  # over a day of the shortest
 FULL: Final = 2 / 3  # mean over largest value in flight of a window-limited interval; doubling each interval gives 0.72
 
 
@@ -60,6 +61,13 @@ def limits(flight: Flight) -> Limits:
     if len(flight.times) < 2 or not len(flight.round_trips.values):
         raise NotMeasuredError("too few packets to tell what limited the sender")
     step = max(SHORTEST_S, float(np.median(flight.round_trips.values)))
+    lasts = float(flight.times[-1] - flight.times[0])
+    if lasts > MOST_INTERVALS * step:
+        gap = int(np.diff(flight.times).argmax())
+        raise NotMeasuredError(
+            f"its packets lie {lasts:.6g} s apart, allowed are {MOST_INTERVALS * step:.6g} s (the longest silence: "
+            f"from {flight.times[gap]:.6g} s to {flight.times[gap + 1]:.6g} s)"
+        )
     edges = np.arange(flight.times[0], flight.times[-1] + step, step)
     edges = edges[: np.searchsorted(edges, flight.bytes.end) + 1]  # packets may leave after the conversation's end
     edges[-1] = min(edges[-1], flight.bytes.end)

@@ -4,6 +4,7 @@ A delay that one clock began and another ended is the true one, plus the clocks'
 The true one is never below its base, so all samples lie above a line whose slope is the skew.
 """
 
+from array import array
 from typing import Final
 
 import numpy as np
@@ -16,15 +17,14 @@ TURNS: Final = 60  # of the search for the skew; each leaves two thirds
 
 def hull(times: Floats, delays: Floats) -> tuple[Floats, Floats]:
     """Lower convex hull of samples in order of time: the only ones that a line below all of them can touch."""
-    kept: list[tuple[float, float]] = []
-    for t, y in zip(times.tolist(), delays.tolist(), strict=True):
-        while len(kept) > 1 and (kept[-1][1] - kept[-2][1]) * (t - kept[-2][0]) >= (y - kept[-2][1]) * (
-            kept[-1][0] - kept[-2][0]
-        ):
-            kept.pop()
-        kept.append((t, y))
-    points = np.array(kept)
-    return points[:, 0], points[:, 1]
+    at, low = array("d"), array("d")  # of the hull so far; lists would take four times the memory
+    for t, y in zip(array("d", times.tobytes()), array("d", delays.tobytes()), strict=True):
+        while len(at) > 1 and (low[-1] - low[-2]) * (t - at[-2]) >= (y - low[-2]) * (at[-1] - at[-2]):
+            at.pop()
+            low.pop()
+        at.append(t)
+        low.append(y)
+    return np.array(at), np.array(low)
 
 
 def skew(there: tuple[Floats, Floats], back: tuple[Floats, Floats]) -> tuple[float, float]:

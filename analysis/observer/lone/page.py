@@ -22,7 +22,9 @@ def picture(observed: Observed) -> str:
     best = observed.seen[0]
     conversation = best.best.conversation
     edges = report.bins(conversation)
-    begin, end = float(edges[0]), min(float(edges[-1]), conversation.end)
+    begin, end = float(edges[0]), float(edges[-1])
+    if conversation.end > begin:
+        end = min(end, conversation.end)
     rate = report.throughput(best.passed.conversation, edges) / 1e6
     panels = {"throughput [Mbit/s]": {FLOW: Series(edges[:-1], rate, end)}}
     waiting = delay.queuing(conversation.forward)

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,28 +65,34 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
     # the page needs the drawing library, which takes long to load
     from analysis.observer.lone import page
 
-    files = [captures.read(path) for path in paths]
-    summaries = [flows.find(captured) for captured in files]
-    together = _together(summaries)
-    described_captures = [_capture(captured, summary) for captured, summary in zip(files, summaries, strict=True)]
+    summaries: list[flows.Summary] = []
+    for path in paths:
+        room = captures.MOST_PKTS - sum(summary.captured.pkts for summary in summaries)
+        summaries.append(flows.find(*captures.read(path, room)))
+    described_flows, rows, pictures = [], [], {}
+    for observed in _together(summaries):
+        described_flows.append(_flow(observed))
+        rows += _series_rows(observed.name, _series(observed.seen[0]))
+        pictures[observed.name] = page.picture(observed)
     document = {
         "format": FORMAT,
-        "captures": described_captures,
-        "flows": [_flow(observed) for observed in together],
+        "captures": [_capture(summary) for summary in summaries],
+        "flows": described_flows,
     }
-    series = {observed.name: _series(observed.seen[0]) for observed in together}
-    pictures = {observed.name: page.picture(observed) for observed in together}
     for name, svg in pictures.items():
         write_text(into / f"{name}.svg", svg)
     write_text(into / "observation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(into / "flows.csv", _csv(_flow_rows(document)))
-    write_text(into / "series.csv", _csv([row for name, rows in series.items() for row in _series_rows(name, rows)]))
+    write_text(into / "series.csv", _csv(rows))
     page.write(document, into, refresh_s)
     return into / "index.html"
 
 
-def _together(summaries: list[flows.Summary]) -> list[Observed]:
-    """Flows of all captures, those that several hold as one; the largest first."""
+def _together(summaries: list[flows.Summary]) -> Iterator[Observed]:
+    """Flows of all captures, those that several hold as one; the largest first.
+
+    Each is made when it is asked for, as what is worked out of a flow's packets takes more memory than they.
+    """
     pairs = [
         found for one, other in itertools.combinations(summaries, 2) for found in pair.pairs(one.flows, other.flows)
     ]
@@ -95,7 +102,7 @@ def _together(summaries: list[flows.Summary]) -> list[Observed]:
         for member in merged:
             group[member] = merged
     everything = sorted((found for summary in summaries for found in summary.flows), key=lambda one: -one.payload_bytes)
-    result: list[Observed] = []
+    names = itertools.count(1)
     done: set[int] = set()
     for found in everything:
         if id(found) in done:
@@ -106,8 +113,8 @@ def _together(summaries: list[flows.Summary]) -> list[Observed]:
         # nearest to the sender first; a view that had to be worked out comes after one that was captured
         seen.sort(key=lambda one: (one.sent is None, one.tap.place is not Place.SENDER))
         own = [each for each in pairs if id(each.near) in members]
-        result.append(Observed(f"flow-{len(result) + 1}", seen, own))
-    return result
+        yield Observed(f"flow-{next(names)}", seen, own)
+        del seen
 
 
 def _seen(found: Found) -> Seen:
@@ -122,14 +129,14 @@ def _seen(found: Found) -> Seen:
         return Seen(found, place, flight, None, str(error))
 
 
-def _capture(captured: captures.Captured, summary: flows.Summary) -> dict[str, Any]:
-    times = captured.packets["time_ns"]
+def _capture(summary: flows.Summary) -> dict[str, Any]:
+    captured = summary.captured
     return {
         "file": str(captured.path),
         "begins": datetime.fromtimestamp(captured.origin_ns // 10**9, UTC).isoformat(),
         "begins_ns": captured.origin_ns,
-        "lasts_s": round((int(times[-1]) - captured.origin_ns) / 1e9, 6),
-        "tcp_and_udp_pkts": len(times),
+        "lasts_s": round((captured.end_ns - captured.origin_ns) / 1e9, 6),
+        "tcp_and_udp_pkts": captured.pkts,
         "other_pkts": captured.others,
         "flows": len(summary.flows),
         "flows_with_too_few_packets": summary.small,
@@ -208,7 +215,8 @@ def bins(conversation: Conversation) -> Floats:
     """Edges that divide the time from a flow's first packet to its last."""
     times = conversation.sent.times
     step = max(SHORTEST_BIN_S, (times[-1] - times[0]) / BINS)
-    return np.arange(times[0], times[-1] + step, step)
+    edges = np.arange(times[0], times[-1] + step, step)
+    return edges if len(edges) > 1 else np.append(edges, times[0] + step)  # all at one instant
 
 
 def throughput(conversation: Conversation, edges: Floats) -> Floats:

@@ -34,7 +34,7 @@ def at_tap(found: Found) -> Conversation:
     """Give the flow as it passed the tap; times in seconds from the capture's first packet."""
     origin_ns = found.captured.origin_ns
     there, back = (side.with_columns(pl.col("time_ns") - origin_ns) for side in (found.there, found.back))
-    end = (int(found.captured.packets["time_ns"][-1]) - origin_ns) / 1e9
+    end = (found.captured.end_ns - origin_ns) / 1e9
     return converse(there, back, place="tap", end=end, connections=1)
 
 
