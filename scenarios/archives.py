@@ -62,10 +62,9 @@ def members(file: Path) -> list[zipfile.ZipInfo]:
         raise _damaged(file, error) from None
     except OSError as error:
         raise ArchiveError(f"{file}: cannot be read ({error.strerror})") from None
-    files = [member for member in listed if not member.is_dir()]
     for problem in _problems(listed, file.stat().st_size):
         raise ArchiveError(f"{file}: {problem}")
-    return files
+    return [member for member in listed if not member.is_dir()]
 
 
 def unpack(file: Path, folder: Path) -> None:

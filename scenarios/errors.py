@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 FieldPath = tuple[str | int, ...]
+
+_MOST_SHOWN = 20
+"""Problems of a file; more only hide the first."""
+_LONGEST = 300
+"""Characters of what was found, and of a field's name."""
+_MOST_CHOICES = 100
+_MOST_COMPARED = 1000
+_LONGEST_SLIP = 50
 
 
 @dataclass(frozen=True)
@@ -21,16 +29,18 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.field}: {self.found}; allowed: {self.allowed}"
+        return f"{self.file}:{self.line}: {_shortened(self.field)}: {_shortened(self.found)}; allowed: {self.allowed}"
 
 
 class ScenarioError(ValueError):
-    """Raised with every problem found; its text has a line for each."""
+    """Raised with every problem found; its text has a line for each of the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         # Cells of one file share most lines, so a mistake may be found once per cell.
         self.problems = tuple(dict.fromkeys(problems))
-        super().__init__("\n".join(map(str, self.problems)))
+        more = len(self.problems) - _MOST_SHOWN
+        also = [f"{self.problems[0].file}: {more} more problems"] if more > 0 else []
+        super().__init__("\n".join([*map(str, self.problems[:_MOST_SHOWN]), *also]))
 
 
 def field_name(path: Iterable[str | int]) -> str:
@@ -43,6 +53,19 @@ def field_name(path: Iterable[str | int]) -> str:
 
 def choices(allowed: Sequence[str], found: object = None) -> str:
     """List the allowed values, and suggest the nearest one if `found` looks like a slip."""
-    listed = ", ".join(allowed) if allowed else "nothing"
-    close = difflib.get_close_matches(str(found), allowed, n=1)
-    return f"{listed} (did you mean {close[0]}?)" if close else listed
+    listed = ", ".join(allowed[:_MOST_CHOICES]) if allowed else "nothing"
+    if len(allowed) > _MOST_CHOICES:
+        return f"{listed} and {len(allowed) - _MOST_CHOICES} more"
+    return listed + suggestion(str(found), allowed)
+
+
+def suggestion(found: str, allowed: Collection[str]) -> str:
+    """Ask in parentheses whether the nearest of few names was meant; nothing if none is near."""
+    if not allowed or len(allowed) > _MOST_COMPARED or len(found) > _LONGEST_SLIP:
+        return ""
+    close = difflib.get_close_matches(found, allowed, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

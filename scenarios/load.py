@@ -14,27 +14,37 @@ from yaml.composer import Composer, ComposerError
 from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 
 
+class _TooManyNodesError(ComposerError):
+    """More names and values than can be checked while somebody waits."""
+
+
 class _Loader(Composer, yaml.CBaseLoader):
     """Loads YAML 1.2 scalars: `on`, `off`, `yes`, `no` and `1:30` are text, as an event's `on:` requires.
 
     Refuses aliases: a few lines of them can stand for more data than any memory holds, or for themselves. libyaml reads
-    the text; this class composes the nodes, so that it can refuse aliases.
+    the text; this class composes the nodes, so that it can refuse aliases, and more nodes than can be checked at once.
     """
 
     def __init__(self, text: str) -> None:
         """Start at the beginning of `text`."""
         yaml.CBaseLoader.__init__(self, text)
         Composer.__init__(self)
+        self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose the next node, unless it is an alias."""
+        """Compose the next node, unless it is an alias or one too many."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            mark: Any = self.peek_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
+            raise _TooManyNodesError(None, None, None, mark)
         if self.check_event(yaml.AliasEvent):
-            mark: Any = self.get_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
+            mark = self.get_event().start_mark  # type: ignore[union-attr]  # which libyaml has made
             raise ComposerError(None, None, "aliases are not allowed here", mark)
         return super().compose_node(parent, index)
 
 
 _LARGEST_BYTES = 1 << 20
+_MOST_NODES = 20_000
 _Loader.yaml_implicit_resolvers = {}
 
 for _tag, _pattern, _first in (
@@ -79,6 +89,9 @@ def read_nodes(file: Path) -> yaml.MappingNode:
         raise ScenarioError([Problem(file, 1, "(whole file)", f"cannot be read: {reason}", "a YAML file")]) from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
+        if isinstance(error, _TooManyNodesError):
+            allowed = f"{_MOST_NODES} names and values"
+            raise ScenarioError([Problem(file, line, "(whole file)", "too many of them", allowed)]) from None
         raise ScenarioError([Problem(file, line, "(whole file)", f"no YAML: {error.problem}", "YAML")]) from None
     except yaml.YAMLError:
         raise ScenarioError([Problem(file, 1, "(whole file)", "no YAML: an unprintable character", "YAML")]) from None

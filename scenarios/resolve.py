@@ -27,6 +27,8 @@ from topologies.links.queues import QUEUES
 
 MOST_VALUES = 1_000_000
 """In all cells of a scenario together; checking so many takes about a minute."""
+MOST_WRONG_CELLS = 20
+"""After which a scenario is refused, whatever its other cells are like."""
 MOST_RUNS = 100_000
 """Of a scenario. More would take a processor over a day, because each run takes at least a second."""
 
@@ -77,8 +79,8 @@ def expand(scenario: Path, size: str) -> list[Cell]:
         _check_variation(load.document(scenario, root), rules)
     known = implementations.known()
     cells, wrong = [], list[Problem]()
-    used: set[str] = set()
-    for values, node in _points(root, used):
+    wrong_cells = 0
+    for values, node in _points(root):
         document = load.document(scenario, node)
         of_cell = list(_unknown_names(document, (), document.data, [name for name in values if name != "case"]))
         of_cell = of_cell or schema.problems(document, rules)
@@ -90,6 +92,9 @@ def expand(scenario: Path, size: str) -> list[Cell]:
             of_cell = checks.problems(document, filled, known)
         if of_cell:
             wrong += of_cell
+            wrong_cells += 1
+            if wrong_cells == MOST_WRONG_CELLS:
+                raise ScenarioError(wrong)
         else:
             cells.append(_cell(scenario, filled, values, size, known))
     document = load.document(scenario, root)
@@ -97,13 +102,9 @@ def expand(scenario: Path, size: str) -> list[Cell]:
     if runs > MOST_RUNS:
         asked = f"{runs} runs in {len(cells)} cells"
         wrong.append(document.problem(("seeds", size), asked, f"{MOST_RUNS} or fewer"))
-    names = list(document.data.get("matrix", {}))
-    wrong += [
-        document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
-        for name in names
-        if name not in used
-    ]
-    axes = [*names, *(["case"] if "cases" in document.data else [])]
+    if wrong:
+        raise ScenarioError(wrong)
+    axes = [*document.data.get("matrix", {}), *(["case"] if "cases" in document.data else [])]
     wrong += [
         document.problem(("paired", index), f"found {name!r}", choices(axes, name))
         for index, name in enumerate(document.data.get("paired", []))
@@ -284,9 +285,25 @@ def _check_variation(document: Document, rules: schema.Schema) -> None:
         for index, name in enumerate(parts[("quick",)].get("cases", []))
         if name not in cases
     ]
+    rest = {name: value for name, value in document.data.items() if name not in ("matrix", "quick")}
+    used = set(_placeholders(rest))
+    wrong += [
+        document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
+        for name in document.data.get("matrix", {})
+        if name not in used
+    ]
     if wrong:
         raise ScenarioError(wrong)
     _check_count(document)
+
+
+def _placeholders(data: Any) -> Iterator[str]:
+    """Name what stands in `${}`."""
+    if isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            yield from _placeholders(value)
+    elif isinstance(data, str):
+        yield from _PLACEHOLDER.findall(data)
 
 
 def _check_count(document: Document) -> None:
@@ -309,8 +326,8 @@ def _count(data: Any) -> int:
     return 1
 
 
-def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, Any], yaml.MappingNode]]:
-    """Yield the values and the nodes of each cell; add the names of the matrix that occur to `used`."""
+def _points(root: yaml.MappingNode) -> Iterator[tuple[dict[str, Any], yaml.MappingNode]]:
+    """Yield the values and the nodes of each cell."""
     base = yaml.MappingNode(
         root.tag, [pair for pair in root.value if pair[0].value not in _VARIATION], root.start_mark, root.end_mark
     )
@@ -324,7 +341,7 @@ def _points(root: yaml.MappingNode, used: set[str]) -> Iterator[tuple[dict[str, 
             values = {} if case is None else {"case": case.value}
             values |= {name: plain[name][index] for name, index in chosen.items()}
             nodes = {name: matrix[name][index] for name, index in chosen.items()}
-            yield values, _substituted(varied, nodes, used)
+            yield values, _substituted(varied, nodes)
 
 
 def _repeated(cell: yaml.MappingNode) -> yaml.MappingNode:
@@ -365,7 +382,7 @@ def _unknown_names(document: Document, path: FieldPath, data: Any, names: list[s
         for key, value in data.items() if isinstance(data, dict) else enumerate(data):
             yield from _unknown_names(document, (*path, key), value, names)
     elif isinstance(data, str):
-        for name in _PLACEHOLDER.findall(data):
+        for name in dict.fromkeys(_PLACEHOLDER.findall(data)):
             yield document.problem(path, f"unknown name {name!r}", f"names of the matrix: {choices(names, name)}")
 
 
@@ -401,18 +418,17 @@ def _merged(base: yaml.Node, changes: yaml.Node) -> Any:
     return yaml.MappingNode(base.tag, list(fields.values()), base.start_mark, base.end_mark)
 
 
-def _substituted(node: yaml.Node, values: dict[str, yaml.ScalarNode], used: set[str]) -> Any:
+def _substituted(node: yaml.Node, values: dict[str, yaml.ScalarNode]) -> Any:
     """Replace `${name}` in the tree; a field that consists of nothing else gets the value with its type."""
     if isinstance(node, yaml.MappingNode):
-        pairs = [(key, _substituted(value, values, used)) for key, value in node.value]
+        pairs = [(key, _substituted(value, values)) for key, value in node.value]
         return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
     if isinstance(node, yaml.SequenceNode):
-        items = [_substituted(item, values, used) for item in node.value]
+        items = [_substituted(item, values) for item in node.value]
         return yaml.SequenceNode(node.tag, items, node.start_mark, node.end_mark)
     names = set(_PLACEHOLDER.findall(node.value)) & values.keys()
     if not names:
         return node
-    used |= names
     whole = _PLACEHOLDER.fullmatch(node.value)
     if whole:
         value = values[whole[1]]

@@ -192,6 +192,8 @@ def _explain(document: Document, error: ValidationError) -> Iterator[Problem]:
             yield document.problem(path, error.message, f"{schema['atMost']} or less")
         case "oneOf":
             pass  # `type` reports it
+        case "maxProperties":
+            yield document.problem(path, f"found {len(value)} of them", f"{schema['maxProperties']} at most")
         case "minimum":
             yield document.problem(path, found, f"{schema['minimum']} or more")
         case "maximum":

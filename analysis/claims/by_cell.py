@@ -7,11 +7,13 @@ from scenarios.errors import FieldPath, Problem, choices
 from scenarios.load import Document
 
 EACH: Final = "each"
+MOST_NUMBERS: Final = 20_000
 
 
 def problems(document: Document) -> Iterator[Problem]:
     """Find entries that name cells which the file does not name, or a cell and cells."""
     named = document.data.get("cells", {})
+    numbers = 0
     for path, entries in _lists(document.data):
         for index, entry in enumerate(entries):
             if not isinstance(entry, dict) or "cells" not in entry:
@@ -19,6 +21,10 @@ def problems(document: Document) -> Iterator[Problem]:
             if "cell" in entry:
                 yield document.problem((*path, index, "cells"), "stands beside cell", "one of them")
             names, wanted = list(named), _wanted(entry, named)
+            numbers += len(wanted)
+            if numbers > MOST_NUMBERS:
+                yield document.problem((*path, index, "cells"), f"found {numbers} numbers", f"{MOST_NUMBERS} at most")
+                return
             unknown = [name for name in wanted if name not in names]
             if unknown or not wanted:
                 found = f"found {unknown[0]!r}" if unknown else "none has a name"

@@ -1,9 +1,10 @@
 """Checks and takes apart expressions without a run."""
 
 import ast
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
+
+from scenarios.errors import suggestion
 
 LONGEST: Final = 1000  # characters of an expression
 ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words for other runs
@@ -20,8 +21,7 @@ def problem(expression: str, names: Collection[str], attributes: Collection[str]
         return f"not an expression: {getattr(error, 'msg', error)}"
     if unknown is None:
         return None
-    alike = difflib.get_close_matches(unknown, {*names, *attributes}, n=1)
-    return f"unknown word {unknown!r}" + (f" (did you mean {alike[0]}?)" if alike else "")
+    return f"unknown word {unknown!r}{suggestion(unknown, {*names, *attributes})}"
 
 
 def _unknown(expression: str, names: Collection[str], attributes: Collection[str]) -> Iterator[str]:
