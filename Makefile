@@ -64,11 +64,11 @@ bench: host images  ## speed of guests and of the capture reader, into results/b
 	$(BIN)/python -m images libutp transmission-4 libtorrent-2.0
 	$(BIN)/testbed bench
 
-fuzz: env  ## ten million damaged captures, five thousand damaged scenarios; a capture at fault is left as fuzz-crash.pcap
+fuzz: env  ## ten million captures through the dissectors, an hour of damaged inputs; those at fault are left in build/fuzz
 	@mkdir -p build
 	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -o build/fuzz_records tests/analysis/fuzz_records.c
 	build/fuzz_records tests/analysis/data/fuzz.pcap 10000000
-	$(BIN)/python -m tests.trust.fuzz.loaders 5000 1
+	$(BIN)/python -m tests.trust.fuzz --seconds 3600
 
 long-runs: host images  ## ten thousand short runs in a row, and what they leave behind
 	$(BIN)/python -m tests.trust.long_runs 10000

@@ -279,6 +279,8 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
         raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {_said_of(wrong)}")
     if not (folder / _INPUT / said["beside"]).resolve().is_relative_to((folder / _INPUT).resolve()):
         raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
+    if not (folder / _STDIN).is_file():
+        raise EngineError(f"{file}: {_STDIN} is missing")
     there = {name: digest for name, digest in tree_digest(folder).items() if name != ORDER}
     changed = sorted(name for name in {*there, *said["digests"]} if there.get(name) != said["digests"].get(name))
     if changed:

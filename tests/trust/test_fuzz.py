@@ -1,0 +1,65 @@
+"""A few damaged inputs of each kind, as `make fuzz` reads them for as long as one likes; and what that found."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from analysis.documents import read_json
+from analysis.errors import BadInputError
+from engine.errors import EngineError
+from engine.images import PROJECT
+from exec import hand_in
+from scenarios import archives
+from scenarios.archives import ArchiveError
+from scenarios.errors import ScenarioError
+from scenarios.implementations import known
+from tests.trust.fuzz.kinds import KINDS, make_hand_ins, seal_hand_in
+
+
+def test_damaged_inputs_are_read_or_refused_with_a_sentence() -> None:
+    kinds = [name for name, kind in KINDS.items() if not kind.runs]
+    command = [sys.executable, "-m", "tests.trust.fuzz", "--inputs", "10", *kinds]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_hand_in_without_its_standard_input(tmp_path: Path) -> None:
+    make_hand_ins(tmp_path)
+    (whole,) = tmp_path.iterdir()
+    lacking = tmp_path / "lacking.zip"
+    with zipfile.ZipFile(whole) as old, zipfile.ZipFile(lacking, "w") as new:
+        for name in old.namelist():
+            if name != "stdin":
+                new.writestr(name, old.read(name))
+    seal_hand_in(lacking)
+    with pytest.raises(EngineError, match=r"lacking.zip: stdin is missing"):
+        list(hand_in.verify(lacking))
+
+
+def test_json_without_end(tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(BadInputError, match="nested too deeply"):
+        read_json(file)
+
+
+def test_a_member_without_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("Q", b"")
+    file.write_bytes(file.read_bytes().replace(b"Q", b"\0"))
+    with pytest.raises(ArchiveError, match=r"a.zip: .* no plain name"):
+        archives.members(file)
+
+
+def test_a_condition_of_a_schema_that_does_not_hold(tmp_path: Path) -> None:
+    file = tmp_path / "made" / "implementation.yaml"
+    file.parent.mkdir()
+    description = {"title": "Made", "kind": "program", "roles": ["sender"], "transport": "utp", "parameters": {}}
+    file.write_text(json.dumps(description))
+    with pytest.raises(ScenarioError, match="missing; allowed: "):
+        known(tmp_path)
