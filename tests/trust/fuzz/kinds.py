@@ -9,7 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -26,7 +26,7 @@ from engine.run import execute, run_folder
 from exec import hand_in
 from exec.script import Order
 from images.cache import file_digest, tree_digest
-from scenarios import implementations, scenario_files
+from scenarios import implementations, scenario_files, sums
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, expand, resolve
 from testbed.archive import pack, verify
@@ -165,12 +165,16 @@ STUDY: Final = "paper: {title: Made, authors: [nobody], venue: none}\nfindings: 
 def _make_runs(into: Path) -> None:
     for name, keep in (("captures", True), ("columns", False)):
         root = into / name
-        run = synthetic.write(root / "runs", synthetic.plain())
+        run = synthetic.write(root / "runs", replace(synthetic.plain(), keep_captures=keep))
         if not keep:
             analysis(["columns", str(run)])
-            shutil.rmtree(run / "pcap")
         (root / "study.yaml").write_text(STUDY)
         (root / "made.claims.yaml").write_text(CLAIMS)
+
+
+def _seal_runs(path: Path) -> None:
+    for run in path.glob("runs/made/*/*/seed-*"):
+        sums.write(run, sums.below(run))
 
 
 def _read_run(path: Path) -> int:
@@ -268,7 +272,7 @@ KINDS: Final[dict[str, Kind]] = {
     "budgets": Kind(_make_budgets, refusing(budgets.load)),
     "implementation": Kind(_make_implementations, refusing(implementations.known)),
     "capture": Kind(_make_captures, _read_capture),
-    "run folder": Kind(_make_runs, _read_run),
+    "run folder": Kind(_make_runs, _read_run, _seal_runs),
     "archive": Kind(_make_archives, refusing(_read_archive), _seal_archive, runs=True),
     "hand-in": Kind(make_hand_ins, refusing(_read_hand_in), seal_hand_in),
 }
