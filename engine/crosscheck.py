@@ -39,9 +39,9 @@ class Measured:
 
 def measured(folder: Path) -> Measured:
     """Measure one run folder."""
-    run = json.loads((folder / "run.json").read_text())
-    summary = json.loads((folder / "summary.json").read_text())
-    with (folder / "traces" / "queue.csv").open() as file:
+    run = json.loads(sums.checked(folder, "run.json").read_text())
+    summary = json.loads(sums.checked(folder, "summary.json").read_text())
+    with sums.checked(folder, "traces/queue.csv").open() as file:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
     duration_s = run["duration_ns"] / 1e9
     sent_bytes = rows[-1]["sent_bytes"] - rows[0]["sent_bytes"]

@@ -145,23 +145,27 @@ def test_a_killed_pipeline_takes_its_runs_along(tmp_path: Path) -> None:
     while not [*runs.glob(".*.partial/heartbeat")]:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.1)
-    assert _processes_in(runs)
+    assert _processes_naming(tmp_path)
     process.kill()
-    process.communicate()
+    process.wait()
     deadline = time.monotonic() + 5
-    while _processes_in(runs) and time.monotonic() < deadline:
+    while _processes_naming(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not _processes_in(runs)
+    left = _processes_naming(tmp_path)
+    for pid, _ in left:
+        os.kill(pid, signal.SIGTERM)
+    process.communicate()
+    assert left == []
     assert not [*runs.iterdir()]
 
 
-def _processes_in(folder: Path) -> list[str]:
-    """Commands of processes that name a folder or what is above it."""
+def _processes_naming(folder: Path) -> list[tuple[int, str]]:
+    """Processes whose command names a folder."""
     commands = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            commands.append((process / "cmdline").read_text().replace("\0", " "))
-    return [command for command in commands if str(folder.parents[3]) in command]
+            commands.append((int(process.name), (process / "cmdline").read_text().replace("\0", " ")))
+    return [(pid, command) for pid, command in commands if str(folder) in command]
 
 
 def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer: Path, tmp_path: Path) -> None:

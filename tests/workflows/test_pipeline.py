@@ -292,6 +292,16 @@ def test_a_run_that_somebody_removed_is_made_again(small: Any) -> None:
     assert small.done_seeds() == ALL_RUNS[:3]
 
 
+def test_a_damaged_plan_is_made_again(small: Any) -> None:
+    looking = ("--dry-run", "--quiet", "rules", "--", "toy-one")
+    before = small(*looking)
+    for plan in (small.folder / ".snakemake/plans").iterdir():
+        plan.write_text(plan.read_text().replace("toy", "boy"))
+    small.calls()
+    assert job_counts(small(*looking)) == job_counts(before)
+    assert small.calls("testbed plan") == ["testbed plan None full"]
+
+
 def test_whole_folders_that_somebody_removed_are_named_and_made_again(small: Any) -> None:
     small()
     results = small.folder / "results"

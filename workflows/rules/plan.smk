@@ -34,7 +34,8 @@ def answer(stage, command, read):
     for file in read:
         key.update(f"\0{file}\0".encode() + file.read_bytes())
     cache = Path(".snakemake/plans") / f"{key.hexdigest()}.jsonl"
-    if not cache.exists():
+    text = sound_text(cache)
+    if text is None:
         try:
             text = shell("{command}", read=True)
         except subprocess.CalledProcessError:
@@ -43,9 +44,15 @@ def answer(stage, command, read):
             ) from None
         cache.parent.mkdir(parents=True, exist_ok=True)
         partial = cache.with_suffix(f".{os.getpid()}")
-        partial.write_text(text)
+        partial.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
         partial.rename(cache)
-    return [json.loads(line) for line in cache.read_text().splitlines()]
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def sound_text(file):
+    """Return what follows the first line of a file, which is its SHA-256; None if it is missing or damaged."""
+    its_sum, _, text = file.read_bytes().partition(b"\n") if file.exists() else (b"", b"", b"")
+    return text.decode() if its_sum.decode(errors="replace") == hashlib.sha256(text).hexdigest() else None
 
 
 @functools.cache
