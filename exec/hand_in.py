@@ -31,7 +31,7 @@ from exec.script import run as run_script
 from images.cache import digest_of, file_digest, tree_digest
 from scenarios import archives
 from scenarios.archives import ArchiveError
-from scenarios.errors import field_name
+from scenarios.errors import field_name, shortened
 from scenarios.names import KINDS
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from topologies.timeline import BOOT_NS
@@ -174,7 +174,7 @@ def script_of(words: Sequence[str], folder: Path) -> Path:
             scripts = []
     if not (scripts and scripts[0].is_file()):
         allowed = "python3 or bash and a file of the folder, or python3 -m and a module of it"
-        raise EngineError(f"the command is {shlex.join(words)!r}; allowed in a hand-in: {allowed}")
+        raise EngineError(f"the command is {shortened(shlex.join(words))!r}; allowed in a hand-in: {allowed}")
     return scripts[0].relative_to(folder)
 
 
@@ -276,7 +276,7 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
         raise EngineError(str(error)) from None
     wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
     if wrong:
-        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {_said_of(wrong)}")
+        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {shortened(_said_of(wrong))}")
     if not (folder / _INPUT / said["beside"]).resolve().is_relative_to((folder / _INPUT).resolve()):
         raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
     if not (folder / _STDIN).is_file():
@@ -284,7 +284,7 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
     there = {name: digest for name, digest in tree_digest(folder).items() if name != ORDER}
     changed = sorted(name for name in {*there, *said["digests"]} if there.get(name) != said["digests"].get(name))
     if changed:
-        raise EngineError(f"{file}: changed since it was made: {', '.join(changed)}")
+        raise EngineError(f"{file}: changed since it was made: {shortened(', '.join(changed))}")
     try:
         script_of(said["words"], folder / _INPUT)
     except EngineError as error:

@@ -29,7 +29,7 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {_shortened(self.field)}: {_shortened(self.found)}; allowed: {self.allowed}"
+        return f"{self.file}:{self.line}: {shortened(self.field)}: {shortened(self.found)}; allowed: {self.allowed}"
 
 
 class ScenarioError(ValueError):
@@ -67,5 +67,6 @@ def suggestion(found: str, allowed: Collection[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Cut what a stranger wrote to what a message has room for."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

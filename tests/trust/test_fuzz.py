@@ -40,6 +40,20 @@ def test_a_hand_in_without_its_standard_input(tmp_path: Path) -> None:
         list(hand_in.verify(lacking))
 
 
+def test_a_hand_in_that_says_much_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    make_hand_ins(tmp_path)
+    (file,) = tmp_path.iterdir()
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["order.json"] = json.dumps({**json.loads(members["order.json"]), "provenance": ["x"] * 10_000}).encode()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(EngineError, match=r"order\.json: provenance: ") as refused:
+        list(hand_in.verify(file))
+    assert len(str(refused.value)) < 1000
+
+
 def test_json_without_end(tmp_path: Path) -> None:
     file = tmp_path / "summary.json"
     file.write_text("[" * 100_000)
