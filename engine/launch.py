@@ -11,9 +11,17 @@ from topologies.timeline import BOOT_NS
 
 
 def boot_arguments(
-    images: Images, seed: int, program: str, real_time: bool = False, memory_mib: int = MEMORY_MIB
+    images: Images,
+    seed: int,
+    program: str,
+    real_time: bool = False,
+    memory_mib: int = MEMORY_MIB,
+    foreign: bool = False,
 ) -> list[str]:
-    """Return the guest kernel's command line, which makes a run a function of its scenario and seed alone."""
+    """Return the guest kernel's command line, which makes a run a function of its scenario and seed alone.
+
+    `foreign`: programs under test are among what the guest runs.
+    """
     time = (
         []
         if real_time
@@ -36,6 +44,7 @@ def boot_arguments(
         # no router solicitations, duplicate address detection or multicast reports in captures
         "ipv6.disable_ipv6=1",
         *(f"{name}={folder}" for name, folder in sandbox.FOLDERS.items()),
+        *([f"TESTBED_PROGRAMS={sandbox.PROGRAMS}"] if foreign else []),
         f"TESTBED_PROGRAM={program}",
     ]
 

@@ -8,6 +8,7 @@ or disk; `engine.watch` polls both.
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -16,7 +17,6 @@ from functools import cache
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.guest.programs import PROGRAMS
 from engine.images import Images, Program, guest_code
 from scenarios.plan.sizes import MEMORY_MIB
 
@@ -33,6 +33,8 @@ FOLDERS = {
     "TESTBED_CODE": "/guest/code",
     "TESTBED_RUN": "/guest/run",
 }
+PROGRAMS = "/guest/programs"
+"""Has a folder for each program of the run, with its `files` and its `root`."""
 _WALLS = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
 TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
 TRIAL += ["--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"]
@@ -43,6 +45,7 @@ _ENVIRONMENT = {
     # before Linux 6.13 guest processes are forked from the kernel and die of the rseq area they inherit and unmap
     "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
 }
+_LEAST_DESCRIPTORS = 256  # a guest's kernel has one or two for each of its processes, and some for files
 _MEMORY_SPARE_MIB = 64  # beside the guest's memory, which is one file there
 _RANDOM_BREAK_BYTES = 1 << 30
 """How much larger that sparse file can be where the guest's kernel may not switch off address randomization, as in a
@@ -115,6 +118,12 @@ def command(
     if os.environ.get(UNCONFINED) == "1":
         file_bytes += _RANDOM_BREAK_BYTES
     inside = [_CONFINE, str(address_space_bytes), str(file_bytes), str(limits.processes), *words]
+    may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if may_open != resource.RLIM_INFINITY and may_open < _LEAST_DESCRIPTORS:
+        raise EngineError(
+            f"found a limit of {may_open} open files for each process; allowed: {_LEAST_DESCRIPTORS} or more "
+            "(ulimit -Hn)"
+        )
     if os.environ.get(UNCONFINED) == "1":
         if programs:
             raise EngineError(
@@ -128,8 +137,8 @@ def command(
     for name, value in _ENVIRONMENT.items():
         outside += ["--setenv", name, value]
     outside += ["--hostname", "guest", *([] if interactive else ["--new-session"])]
-    # the watch could not tell a mapping of /dev/zero from the guest's own memory
-    outside += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/null", "/dev/zero"]
+    # of devices only what the guest's kernel opens: each opening of /dev/ptmx would take one of the host's terminals
+    outside += ["--proc", "/proc", "--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null"]
     outside += ["--size", str(limits.memory_folder_bytes), "--tmpfs", MEMORY_FOLDER]
     for place, source in read_only.items():
         outside += ["--ro-bind", os.fspath(source), place]

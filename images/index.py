@@ -135,7 +135,7 @@ def _sources(name: str, project: Path) -> Iterator[Path]:
                 yield file
         yield from (project / "engine" / "guest").glob("*.[ch]")  # they become the guest's tools
         if name == STOCK:
-            yield from (project / "engine" / "guest" / other for other in ("init.sh", "enter.py"))  # in place of some
+            yield project / "engine" / "guest" / "init.sh"  # in place of init.c
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
     yield from _but_for_others(name, images / "rootfs", images)

@@ -59,7 +59,7 @@ def prepare(run: dict[str, Any]) -> Guest:
         run["implementations"][name]["environment"] = program.environment
     run["agent"] = agent(run)
     memory_mib = run["sizes"]["memory_mib"]
-    arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=memory_mib)
+    arguments = launch.boot_arguments(boot, run["seed"], AGENT, memory_mib=memory_mib, foreign=bool(used))
     return Guest(boot, used, arguments, memory_mib, _stages(run["lead"]))
 
 

@@ -52,8 +52,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     nodes, queues = [*net.hosts, *net.switches], run["network"]["queues"]
     cards = run["network"]["cards"]
     queued_before, counters_before = queue_trace.read(net, queues | cards, RESULTS), audit.read_counters(nodes)
-    taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
-    capturing = captures.start(net, taps, run["sizes"]["capture_buffer_kib"], RESULTS)
+    capturing = captures.start(net, run, RESULTS)
     samplers = queue_trace.start(net, run, RESULTS)
     running = flows.Flows(net, run, RESULTS)
     _check_time("the scenario", origin_ns)
@@ -73,7 +72,12 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
         name: queue_trace.difference(after, queued_before[name])
         for name, after in queue_trace.read(net, queues | cards, RESULTS).items()
     }
-    outcome["counters"] = {"interfaces": counters, "captured_pkts": written, "queues": queued}
+    outcome["counters"] = {
+        "interfaces": counters,
+        "captured_pkts": {interface: held.pkts for interface, held in written.items()},
+        "captured_bytes": {interface: held.wire_bytes for interface, held in written.items()},
+        "queues": queued,
+    }
     if cards:
         refused = {host: audit.refused_datagrams(net[host].namespace) for host in cards}
         outcome["counters"]["cards"] = {
@@ -84,6 +88,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     relays.check()
     audit.check_losses(counters, audit.behind(run["network"]["links"], _changed(run, "corrupt_ppm")))
     audit.check_captures(capturing, written, counters)
+    audit.check_received(net, run["flows"], outcome["flows"], counters)
     audit.check_relays(run["network"]["relays"].values(), counters)
     audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
@@ -92,7 +97,8 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     if refused := audit.refused(readings):
         outcome["counters"]["refused"] = refused
     outcome["audit"] = (
-        "captures on disk agree with interface counters; offered = delivered + dropped; nothing was lost elsewhere; "
+        "captures on disk agree with interface counters in packets and bytes; no receiver reports more than came; "
+        "offered = delivered + dropped; nothing was lost elsewhere; "
         "the kernel's queueing disciplines are the scenario's"
     )
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from engine.guest.captures import Capture
+from engine.guest.captures import Capture, Written
 from topologies.batch import entered
 from topologies.pairs import HOST_ADDRESS, HOST_MASK
 
@@ -28,6 +28,7 @@ _FILTER = (
     (0x06, 0, 0, 0xFFFF),  # ret: accept
     (0x06, 0, 0, 0),  # ret: drop
 )
+_LEAST_HEADERS_BYTES = 14 + 20 + 8  # of a packet with data: Ethernet, IP, UDP
 _MULTICAST = 0xE  # the upper half of an address's first byte
 _MOST_NAMED = 3
 
@@ -37,7 +38,10 @@ class AuditError(Exception):
 
 
 def read_counters(nodes: Iterable[Any]) -> Counters:
-    """Return the packets that each interface of the nodes received, sent and lost, by the interface's name."""
+    """Return what each interface of the nodes received, sent and lost, by the interface's name.
+
+    Programs under test have no right to change these counters, or what has them.
+    """
     counters: Counters = {}
     for node in nodes:
         with entered(node.namespace), open("/proc/thread-self/net/dev") as file:
@@ -48,7 +52,9 @@ def read_counters(nodes: Iterable[Any]) -> Counters:
                 if name.strip() != "lo" and name.strip() in node.nameToIntf:
                     counters[name.strip()] = {
                         "received_pkts": int(fields[1]),
+                        "received_bytes": int(fields[0]),
                         "sent_pkts": int(fields[9]),
+                        "sent_bytes": int(fields[8]),
                         # errors, dropped, overruns of each direction
                         "lost_pkts": sum(map(int, (*fields[2:5], *fields[10:13]))),
                     }
@@ -63,15 +69,37 @@ def difference(after: Counters, before: Counters) -> Counters:
     }
 
 
-def check_captures(captures: list[Capture], written: dict[str, int], counters: Counters) -> None:
-    """Check that a capture holds exactly the packets that its interface counted."""
-    counted = {"in": ["received_pkts"], "out": ["sent_pkts"], "inout": ["received_pkts", "sent_pkts"]}
+def check_captures(captures: list[Capture], written: dict[str, Written], counters: Counters) -> None:
+    """Check that a capture holds exactly the packets that its interface counted, and as many bytes on the wire."""
+    directions = {"in": ("received",), "out": ("sent",), "inout": ("received", "sent")}
     for capture in captures:
-        expected = sum(counters[capture.interface][what] for what in counted[capture.direction])
-        if written[capture.interface] != expected:
+        held = written[capture.interface]
+        for what, unit, count in (("packets", "pkts", held.pkts), ("bytes", "bytes", held.wire_bytes)):
+            counted = counters[capture.interface]
+            expected = sum(counted[f"{direction}_{unit}"] for direction in directions[capture.direction])
+            if count != expected:
+                raise AuditError(
+                    f"audit: the capture at {capture.tap} ({capture.interface}) has {count} {what}, "
+                    f"the interface counted {expected}"
+                )
+
+
+def check_received(net: Any, flows: list[dict[str, Any]], told: dict[str, Any], counters: Counters) -> None:
+    """Check that the receivers on each host report no more bytes than packets can have brought there.
+
+    `told` has what each flow's receiver reports.
+
+    Raises:
+        AuditError: there is one that does.
+    """
+    for host in sorted({flow["to"] for flow in flows}):
+        names = [flow["name"] for flow in flows if flow["to"] == host]
+        reported = sum(told[name]["received_bytes"] for name in names)
+        arrived = [counters[name] for name in net[host].nameToIntf if name != "lo"]
+        came = sum(one["received_bytes"] - _LEAST_HEADERS_BYTES * one["received_pkts"] for one in arrived)
+        if reported > came:
             raise AuditError(
-                f"audit: the capture at {capture.tap} ({capture.interface}) has {written[capture.interface]} packets, "
-                f"the interface counted {expected}"
+                f"audit: the receivers of {', '.join(names)} report {reported} bytes, {came} at most came to {host}"
             )
 
 

@@ -31,23 +31,43 @@ class Capture:
     log: str
 
 
-def start(net: Any, taps: dict[str, list[dict[str, str]]], buffer_kib: int, results: str) -> list[Capture]:
-    """Start captures at taps, into ``pcap/<tap>.pcap``, or ``pcap/<tap>.<interface>.pcap`` if a tap has several."""
+def files(run: dict[str, Any]) -> list[tuple[str, dict[str, str], str]]:
+    """Return each place of the taps that the scenario asks for: tap, place and the name of its file.
+
+    That is ``<tap>.pcap``, or ``<tap>.<interface>.pcap`` if a tap has several places.
+    """
+    taps = {tap: run["network"]["taps"][tap] for tap in run["captures"]}
+    return [
+        (tap, place, f"{tap}.pcap" if len(places) == 1 else f"{tap}.{place['interface']}.pcap")
+        for tap, places in taps.items()
+        for place in places
+    ]
+
+
+def start(net: Any, run: dict[str, Any], results: str) -> list[Capture]:
+    """Start the captures, into files of pcap/."""
     captures = []
-    for tap, places in taps.items():
-        for place in places:
-            node, interface, direction = place["node"], place["interface"], place["direction"]
-            name = tap if len(places) == 1 else f"{tap}.{interface}"
-            path, log = f"{results}/pcap/{name}.pcap", f"{results}/logs/tcpdump.{name}"
-            command = [*_TCPDUMP, str(buffer_kib), "-i", interface, "-Q", direction, *_OPTIONS]
-            with open(path, "wb") as packets, open(log, "w") as words:
-                process = net[node].spawn(command, packets.fileno(), words.fileno())
-            captures.append(Capture(tap, node, interface, direction, process, path, log))
+    for tap, place, name in files(run):
+        node, interface, direction = place["node"], place["interface"], place["direction"]
+        path, log = f"{results}/pcap/{name}", f"{results}/logs/tcpdump.{name.removesuffix('.pcap')}"
+        buffer_kib = str(run["sizes"]["capture_buffer_kib"])
+        command = [*_TCPDUMP, buffer_kib, "-i", interface, "-Q", direction, *_OPTIONS]
+        with open(path, "wb") as packets, open(log, "w") as words:
+            process = net[node].spawn(command, packets.fileno(), words.fileno())
+        captures.append(Capture(tap, node, interface, direction, process, path, log))
     return captures
 
 
-def stop(captures: list[Capture]) -> dict[str, int]:
-    """End the captures; returns the number of packets in their files, by interface.
+@dataclass(frozen=True)
+class Written:
+    """What is in a capture: packets, and the bytes that they had on the wire."""
+
+    pkts: int
+    wire_bytes: int
+
+
+def stop(captures: list[Capture]) -> dict[str, Written]:
+    """End the captures; returns what is in their files, by interface.
 
     Raises:
         CaptureError: tcpdump failed, the kernel dropped packets before it could write them, or a file is not a capture.
@@ -67,10 +87,10 @@ def stop(captures: list[Capture]) -> dict[str, int]:
     return dict(zip((capture.interface for capture in captures), _records(captures), strict=True))
 
 
-def _records(captures: list[Capture]) -> list[int]:
-    """Count the packets in each file: what tcpdump reports need not have reached the disk."""
+def _records(captures: list[Capture]) -> list[Written]:
+    """Count what is in each file: what tcpdump reports need not have reached the disk."""
     words = [_RECORDS, *(capture.file for capture in captures)]
     counted = subprocess.run(words, capture_output=True, text=True, check=False)
     if counted.returncode:
         raise CaptureError(f"capture: {counted.stderr.strip()}")
-    return [int(line) for line in counted.stdout.split()]
+    return [Written(*map(int, line.split())) for line in counted.stdout.splitlines()]

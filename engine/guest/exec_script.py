@@ -60,26 +60,23 @@ def main() -> None:
 
 
 def _show_folders() -> None:
-    with open("/proc/cmdline") as file:
-        parameters = dict(word.partition("=")[::2] for word in file.read().split())
-    os.makedirs(f"{_LAYERS}/lists")
-    if "TESTBED_PYTHON" in parameters:
+    """Put what init.c has mounted below /opt where a script looks for it."""
+    if os.path.exists("/opt/python"):
         os.makedirs(_PYTHON, exist_ok=True)
-        _mount("hostfs", parameters["TESTBED_PYTHON"], _PYTHON)
+        subprocess.run(["mount", "--bind", "/opt/python", _PYTHON], check=True)
     lists = f"/lib/modules/{os.uname().release}"
     os.makedirs(lists)
-    _mount("hostfs", parameters["TESTBED_MODULE_LISTS"], f"{_LAYERS}/lists")
-    shutil.copytree(f"{_LAYERS}/lists", lists, dirs_exist_ok=True)
+    shutil.copytree("/opt/module-lists", lists, dirs_exist_ok=True)
     subprocess.run(["depmod"], check=True)  # modprobe succeeds then for what is built in
     # there is nothing to load: without a program to do it, the kernel starts none for each device that has gone
     with open("/proc/sys/kernel/modprobe", "w") as file:
         file.write("\n")
     for name in ("work", "script"):
         base = f"{_LAYERS}/{name}"
-        for folder in (f"{_LAB}/{name}", f"{base}/lower", f"{base}/upper", f"{base}/scratch"):
+        for folder in (f"{_LAB}/{name}", f"{base}/upper", f"{base}/scratch"):
             os.makedirs(folder, exist_ok=True)
-        _mount("hostfs", parameters[f"TESTBED_{name.upper()}"], f"{base}/lower")
-        _mount("overlay", f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/scratch", f"{_LAB}/{name}")
+        layers = f"lowerdir=/opt/{name},upperdir={base}/upper,workdir={base}/scratch"
+        subprocess.run(["mount", "-t", "overlay", "-o", layers, "overlay", f"{_LAB}/{name}"], check=True)
 
 
 def _be_a_host() -> None:
@@ -106,12 +103,6 @@ def _start_frr_manager() -> None:
     if os.path.exists(_FRR_MANAGER):
         subprocess.run(["install", "-d", "-o", "frr", "-g", "frr", "/run/frr"], check=True)
         subprocess.run([_FRR_MANAGER, "--daemon"], check=True)
-
-
-def _mount(kind: str, options: str, place: str) -> None:
-    # only the older system call takes hostfs' option, a bare path, in every kernel
-    environment = {**os.environ, "LIBMOUNT_FORCE_MOUNT2": "always"}
-    subprocess.run(["mount", "-t", kind, "-o", options, kind, place], check=True, env=environment)
 
 
 def _exit_status(order: dict[str, Any], started_ns: int) -> int:

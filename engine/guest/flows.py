@@ -155,7 +155,7 @@ class Flows:
         os.close(descriptor)
         _, status = os.waitpid(endpoint.process, 0)
         endpoint.kill()
-        endpoint.exit_code = os.waitstatus_to_exitcode(status)
+        endpoint.exit_code = _KINDS[endpoint.kind].exit_code(status)
         name = endpoint.flow["name"]
         [sender] = [one for one in self._endpoints if one.flow is endpoint.flow and one.role == "sender"]
         at_ns = now_ns() - self._origin_ns

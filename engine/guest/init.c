@@ -2,15 +2,14 @@
 /*
  * First program of a guest. Lays an in-memory overlay over the read-only root file system, mounts what programs
  * expect, makes the run folder writable at /results, starts the agent in that root and powers off when it ends:
- * no services, no teardown.
+ * no services, no teardown. Once it has mounted the host's folders, hostfs is sealed: nobody in the guest, root
+ * included, may mount another one, or one of these again where it is writable.
  *
  * Host paths come as kernel parameters, which the kernel hands to init as environment:
  *   TESTBED_ROOTFS   directory that becomes / (read-only, under an overlay)
- *   TESTBED_TOOLS    this program's directory; seen as /opt/tools
- *   TESTBED_MODULES  kernel modules under test; seen as /opt/modules
- *   TESTBED_CODE     the project's Python packages; seen as /opt/testbed
  *   TESTBED_RUN      the run folder; seen as /results, the only place whose files outlive the guest
  *   TESTBED_PROGRAM  module the guest runs, e.g. engine.guest.agent
+ * The folders of read_only[] are seen below /opt, the optional ones if there is such a parameter.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +56,42 @@ static void mount_or_fail(const char *type, const char *on, unsigned long flags,
 		fail("mount", on);
 }
 
+static const struct {
+	const char *parameter, *on;
+	int optional;
+} read_only[] = {
+	{"TESTBED_TOOLS", "opt/tools", 0},     /* this program's directory */
+	{"TESTBED_MODULES", "opt/modules", 0}, /* kernel modules under test */
+	{"TESTBED_CODE", "opt/testbed", 0},    /* the project's Python packages */
+	{"TESTBED_PROGRAMS", "opt/programs", 1}, /* a folder for each program under test */
+	/* of `testbed exec`: see exec_script.py */
+	{"TESTBED_PYTHON", "opt/python", 1},
+	{"TESTBED_MODULE_LISTS", "opt/module-lists", 1},
+	{"TESTBED_WORK", "opt/work", 1},
+	{"TESTBED_SCRIPT", "opt/script", 1},
+};
+
+static void mount_folders(void)
+{
+	for (size_t i = 0; i < sizeof(read_only) / sizeof(read_only[0]); i++) {
+		const char *parameter = read_only[i].parameter;
+
+		if (!read_only[i].optional || getenv(parameter))
+			mount_or_fail("hostfs", read_only[i].on, MS_RDONLY, required(parameter));
+	}
+	mount_or_fail("hostfs", "results", 0, required("TESTBED_RUN"));
+}
+
+static void seal_hostfs(void)
+{
+	const char *setting = "proc/sys/fs/hostfs/sealed";
+	const int file = open(setting, O_WRONLY);
+
+	if (file < 0 || write(file, "1", 1) != 1)
+		fail("seal", setting);
+	close(file);
+}
+
 /* Becomes the agent; does not return. */
 static void run_agent(const char *program)
 {
@@ -95,10 +130,8 @@ int main(void)
 	mount_or_fail("tmpfs", "run", 0, "mode=755");
 	mount_or_fail("tmpfs", "tmp", 0, NULL);
 	mkdir("opt", 0755);
-	mount_or_fail("hostfs", "opt/tools", MS_RDONLY, required("TESTBED_TOOLS"));
-	mount_or_fail("hostfs", "opt/modules", MS_RDONLY, required("TESTBED_MODULES"));
-	mount_or_fail("hostfs", "opt/testbed", MS_RDONLY, required("TESTBED_CODE"));
-	mount_or_fail("hostfs", "results", 0, required("TESTBED_RUN"));
+	mount_folders();
+	seal_hostfs();
 	/* move the mount before chroot: processes that enter this mount namespace (mnexec -a) get the same root */
 	if (mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
 		fail("switch root to", "/mnt/root");

@@ -10,6 +10,7 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs tmpfs /tmp
+modprobe overlay # what `enter` lays over this root for each program under test
 setsid /opt/testbed/engine/guest/start.py "$TESTBED_PROGRAM"
 modprobe virtio_blk
 tar --create --directory /results --file /dev/vda .

@@ -1,6 +1,9 @@
 """Flows over the kernel's TCP, driven by the bulk sender and receiver."""
 
+import os
 from typing import Any
+
+exit_code = os.waitstatus_to_exitcode
 
 _BULK = "/opt/tools/bulk"
 

@@ -2,7 +2,8 @@
 /*
  * Counts the packets in captures on disk.
  *
- *   records FILE...      prints the number of records of each file, one per line
+ *   records FILE...      prints for each file, in a line, the number of its records and of the bytes that their packets
+ *                        had on the wire, which may be more than were captured of them
  *
  * Captures are in this machine's byte order. Exit status 1, with one line on stderr, if one cannot be read or ends
  * within a record.
@@ -50,13 +51,18 @@ static size_t fill(const char *file, int descriptor, unsigned char *buffer, size
 	return have;
 }
 
-static unsigned long long count(const char *file)
+struct counted {
+	unsigned long long records, bytes;
+};
+
+static struct counted count(const char *file)
 {
 	static unsigned char buffer[1 << 20];
 	const int descriptor = open(file, O_RDONLY);
-	unsigned long long records = 0, offset = 0;
+	struct counted counted = {0, 0};
+	unsigned long long offset = 0;
 	size_t at = FILE_HEADER_BYTES, have;
-	uint32_t magic, captured;
+	uint32_t magic, captured, whole;
 
 	if (descriptor < 0)
 		fail(file, "%s", strerror(errno));
@@ -75,7 +81,7 @@ static unsigned long long count(const char *file)
 			if (rest)
 				memmove(buffer, buffer + at, rest);
 			else if (at > have && lseek(descriptor, 0, SEEK_END) < (off_t)offset)
-				fail(file, "ends within record %llu", records);
+				fail(file, "ends within record %llu", counted.records);
 			if (at > have)
 				lseek(descriptor, offset, SEEK_SET);
 			at = 0;
@@ -83,19 +89,24 @@ static unsigned long long count(const char *file)
 			if (!have)
 				break;
 			if (have < RECORD_HEADER_BYTES)
-				fail(file, "ends within record %llu", records + 1);
+				fail(file, "ends within record %llu", counted.records + 1);
 		}
 		memcpy(&captured, buffer + at + 8, sizeof(captured));
+		memcpy(&whole, buffer + at + 12, sizeof(whole));
 		at += RECORD_HEADER_BYTES + (size_t)captured;
-		records++;
+		counted.records++;
+		counted.bytes += whole;
 	}
 	close(descriptor);
-	return records;
+	return counted;
 }
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
-		printf("%llu\n", count(argv[i]));
+	for (int i = 1; i < argc; i++) {
+		const struct counted counted = count(argv[i]);
+
+		printf("%llu %llu\n", counted.records, counted.bytes);
+	}
 	return fflush(stdout) ? 1 : 0;
 }

@@ -21,10 +21,10 @@ PACKAGES = ("linux-image-cloud-amd64", "linux-headers-cloud-amd64", "gcc", "libc
 LOCK = Path(__file__).with_name("packages.lock")
 NAME = "stock"
 GUEST = project_root() / "engine" / "guest"
-IN_PLACE = {"init": GUEST / "init.sh", "opt/tools/enter": GUEST / "enter.py"}
-"""What this guest, without hostfs, has in place of the default backend's programs."""
+INIT = GUEST / "init.sh"
+"""What this guest, without hostfs, has in place of the default backend's first program."""
 _LIST = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
-_EMPTY = ("results", "opt/testbed", "guest")
+_EMPTY = ("results", "opt/testbed")
 
 
 def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str, dict[str, str]]:
@@ -45,7 +45,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
             "modules": [file_digest(path) for path in modules],
             "rootfs": root.digest,
             "tools": tree_digest(tools),
-            "in place": {place: file_digest(path) for place, path in IN_PLACE.items()},
+            "init": file_digest(INIT),
             "recipe": file_digest(Path(__file__)),
         }
     )
@@ -64,8 +64,7 @@ def build(store: Store, say: Say, root: RootFileSystem, tools: Path) -> dict[str
         (added / "opt/modules").mkdir()
         for path in modules:
             shutil.copy(path, added / "opt/modules")
-        for place, path in IN_PLACE.items():
-            shutil.copy(path, added / place)
+        shutil.copy(INIT, added / "init")
         log = store.root / "logs" / "stock.log"
         # archives one after the other are one to the kernel
         command = (

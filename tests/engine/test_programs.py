@@ -17,9 +17,9 @@ from analysis.__main__ import main as analyse
 from engine import images as built
 from engine import progress
 from engine.errors import EngineError
-from engine.guest.programs import PROGRAMS
 from engine.images import PROJECT
 from engine.run import execute, run_folder
+from engine.sandbox import PROGRAMS
 from scenarios.resolve import expand
 from testbed.check import command as check
 from testbed.cli import main
