@@ -18,6 +18,10 @@ from pathlib import Path
 from engine.errors import EngineError
 from engine.sandbox import Limits
 
+_REMEDY = (
+    "`sudo loginctl enable-linger $USER` brings a systemd of this user; a container needs a writable /sys/fs/cgroup of "
+    "its own (docs/trust.md)"
+)
 _PREFIX = "testbed-"  # of a group's name
 _CONTROLLERS = {"memory", "pids"}
 _ENTER = 'echo $$ >"$0" && exec "$@"'
@@ -89,7 +93,12 @@ def described() -> str:
         return "the kernel's: each guest has a cgroup, a scope of systemd"
     if way:
         return f"the kernel's: each guest has a cgroup in {way}"
-    return "looked at each 0.25 s: no cgroup can be had (no systemd of this user, no delegated cgroup v2)"
+    return f"looked at each 0.25 s: no cgroup can be had (no systemd of this user, no delegated cgroup v2); {_REMEDY}"
+
+
+def missing() -> str | None:
+    """Return a sentence where no cgroup bounds what guests take."""
+    return None if _way() else "no cgroup bounds the memory of guests on this host: see `testbed doctor`"
 
 
 @cache

@@ -9,14 +9,14 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import EngineError
 from engine.sandbox import Limits
 
-FOLDERS = frozenset({"pcap", "traces", "logs"})
+FOLDERS: Mapping[str, Collection[str] | None] = {"pcap": None, "traces": None, "logs": None}
 FILES = frozenset({"run.json", "guest.json", "heartbeat"})
 _DEEPEST = 10
 _BLOCK_BYTES = 512  # unit of st_blocks, whatever the file system's block size
@@ -69,10 +69,16 @@ def _walk(folder: int, below: str = "", depth: int = 1) -> Iterator[tuple[str, o
                 continue
 
 
-def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, files: Collection[str] = FILES) -> None:
+def accept(
+    folder: Path,
+    limits: Limits,
+    folders: Mapping[str, Collection[str] | None] = FOLDERS,
+    files: Collection[str] = FILES,
+) -> None:
     """Reduce what an ended guest left to folders and regular files with plain modes.
 
-    `folders` and `files` are the names that may be there, and what they must be.
+    `folders` and `files` are the names that may be there, and what they must be. Each folder comes with the names of
+    the files that may be in it, and then it may hold no folders; None stands for anything.
 
     Raises:
         EngineError: there was something else, or more than allowed, which has been removed.
@@ -93,17 +99,22 @@ def accept(folder: Path, limits: Limits, folders: Collection[str] = FOLDERS, fil
         raise EngineError(f"what the guest left was refused: unexpected file {odd!r} in the run folder")
 
 
-def _plain(folder: int, folders: Collection[str] | None = None, files: Collection[str] | None = None) -> str | None:
+def _plain(
+    folder: int,
+    folders: Mapping[str, Collection[str] | None] | None = None,
+    files: Collection[str] | None = None,
+) -> str | None:
     """Fix modes and remove what is neither file nor folder; return the name of one that was removed.
 
-    `folders` and `files` are the only names that may be there, as what they must be (None: any).
+    `folders` and `files` are the only names that may be there, as what they must be (None: any); see `accept`.
     """
     odd = None
     for name in _names(folder):
         kind = os.lstat(name, dir_fd=folder).st_mode
         if stat.S_ISDIR(kind) and (folders is None or name in folders):
+            inside = folders[name] if folders else None
             with _opened(name, folder, mend=True) as inner:
-                odd = _plain(inner) or odd
+                odd = _plain(inner, None if inside is None else {}, inside) or odd
         elif stat.S_ISREG(kind) and (files is None or name in files):
             with _held(name, folder, os.O_NOFOLLOW) as file:
                 _change_mode(file, _FILE_MODE)

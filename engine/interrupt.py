@@ -23,13 +23,16 @@ class Terminated(KeyboardInterrupt):
 def terminable() -> Iterator[None]:
     """Raise Terminated in the block when SIGTERM comes, so that all that cleans up does its work.
 
-    SIGINT ends what the block waits for, whatever handler an imported library has set.
+    SIGINT ends what the block waits for, whatever handler an imported library has set. A parent that ignores SIGCHLD
+    passes that on, and then nobody learns how a process has ended: it has its default effect again.
     """
 
     def terminate(_signal: int, _frame: object) -> None:
         signal.signal(signal.SIGTERM, lambda *_: None)  # cleaning up is not interrupted
         raise Terminated
 
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.siginterrupt(signal.SIGINT, True)  # Polars sets a handler after which the kernel goes on with a wait
     before = signal.signal(signal.SIGTERM, terminate)
     if PIPELINE in os.environ:

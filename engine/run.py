@@ -15,6 +15,7 @@ from typing import Any
 from engine import backends, handover, outcome
 from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
+from engine.guest import captures
 from engine.sandbox import STAGE, Limits
 from scenarios import files, sums
 from scenarios.plan import extremes
@@ -24,10 +25,12 @@ _CAPTURED_BYTES = 16 + 96  # record header and snap length
 _PACKET_BITS = 1500 * 8
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
+_SPARE_FILES, _FILES_OF_FLOW = 64, 16
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
 _TAIL_BYTES = 4096
 _MADE = ("pcap", "traces")  # what a repeated run must reproduce
 _TOLD = ("run.json", "summary.json")
+_SAY_NOTHING = ("reboot:", "init: the agent ended")  # what comes before says why
 _KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
 
@@ -121,8 +124,10 @@ def _make_folders(partial: Path, failed: Path) -> None:
     ]
     for leftover in (*dead, failed):
         handover.remove(leftover)
-    for name in ("pcap", "traces", "logs"):
-        (partial / name).mkdir(parents=True)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    partial.mkdir(mode=0o700)  # until the guest's files have plain modes, nobody else may execute one
+    for name in handover.FOLDERS:
+        (partial / name).mkdir()
 
 
 def _check_space(folder: Path, run: dict[str, Any]) -> int:
@@ -137,6 +142,10 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(f"{folder.parent}: {free >> 20} MiB free, this run may need {needed >> 20} MiB")
+    room = os.statvfs(folder)
+    wanted = _SPARE_FILES + _FILES_OF_FLOW * len(run["flows"])
+    if room.f_files and room.f_favail < wanted:  # some file systems have no such bound
+        raise EngineError(f"{folder.parent}: room for {room.f_favail} files, this run may need {wanted}")
     return needed
 
 
@@ -153,10 +162,10 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
             status = guest.execute(folder, cpu, limits)
         except EngineError:
             with contextlib.suppress(EngineError):  # why it was ended comes first
-                handover.accept(folder, limits)
+                handover.accept(folder, limits, _declared(run))
             raise
         handover.remove(folder / STAGE)
-        handover.accept(folder, limits)
+        handover.accept(folder, limits, _declared(run))
         wall_s = time.monotonic() - started
 
     (folder / "run.json").write_text(description)  # the host's version, whatever the guest made of it
@@ -178,6 +187,17 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     if summary["status"] != "ok":
         raise EngineError(summary["error"])
     return summary
+
+
+def _declared(run: dict[str, Any]) -> dict[str, list[str] | None]:
+    """Return the folders that a run leaves, with the names of their files: captures and traces are the scenario's."""
+    queues = [queue["trace"] for queue in run["network"]["queues"].values()]
+    traces = ["events", *queues, *(f"cwnd-{flow['name']}" for flow in run["flows"])]
+    return {
+        "pcap": [name for _, _, name in captures.files(run)],
+        "traces": [f"{trace}.csv" for trace in traces],
+        "logs": None,
+    }
 
 
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
@@ -210,5 +230,5 @@ def _out_of_memory(folder: Path, memory_mib: int) -> str:
 def _last_words(folder: Path) -> str:
     lines = _console(folder)
     panics = [line for line in lines if line.startswith("Kernel panic")]
-    words = panics[:1] or [line for line in lines if not line.startswith("reboot:")]
+    words = panics[:1] or [line for line in lines if not line.startswith(_SAY_NOTHING)] or lines
     return words[-1] if words else "its console says nothing"

@@ -1,9 +1,9 @@
 """Polls what a guest's processes take of the host where the kernel cannot limit it.
 
 It looks only at state that lasts, even if the process that made it lived shortly: processes and their memory, files in
-the run folder, and files without a name that a descriptor, a mapping or a message under way keeps. The system call
-filter (engine/guest/confine.c) refuses what could not be found. What the host's kernel itself holds for pipes, sockets
-and descriptors cannot be seen and is not counted.
+the run folder, and open descriptors. The system call filter (engine/guest/confine.c) bounds what can be hidden from it:
+code in the guest's kernel can keep a file that has lost its name in a mapping or in a message to one of its sockets,
+until the disk has less than FREE_BYTES left, and memory in shared pieces of 16 KiB, unless a cgroup counts it.
 """
 
 import contextlib
@@ -11,22 +11,21 @@ import os
 import re
 import shutil
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from engine import handover, messages
-from engine.sandbox import FOLDERS, MEMORY_FOLDER, Limits
+from engine import handover
+from engine.sandbox import MEMORY_FOLDER, Limits
 
 FREE_BYTES = 16 << 20
 """A guest is ended before the disk has less space left than this, whoever filled it."""
 
 _KIB = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
-_SHARED_MEMORY = b"/dev/zero (deleted)"  # the kernel's name for memory shared without a file
-_SHARED_BYTES = 16 << 10  # of one such piece at most: SHARED_BYTES in confine.c
-_NODE_BYTES = 1 << 10  # of kernel memory for a file of the memory folder, however empty
-_LONGEST_MAPS_BYTES = 64 << 20
-_CLOSE_LOOK_SHARE = 0.01  # of a processor, for looks at mappings and sockets
+_SOCKET_BYTES = 256 << 10
+"""What waits in one socket at most, in the host's kernel: its default is 208 KiB, and a message may exceed that."""
+_PIPE_BYTES = 64 << 10
+_NODE_BYTES = 1 << 10
+"""Of kernel memory for a file of the memory folder, however empty."""
 
 
 class Usage:
@@ -35,79 +34,36 @@ class Usage:
     def __init__(self, top: int, folder: Path, limits: Limits, bounded: bool) -> None:
         """`bounded`: a cgroup counts memory and processes already."""
         self._top, self._folder, self._limits, self._bounded = top, folder, limits, bounded
-        self._next_close_look_s = 0.0
-        self._shared_bytes = 0
-        self._under_way: dict[int, int] = {}  # bytes of files without a name, by inode
 
     def too_much(self) -> str | None:
         """Return a sentence if the guest takes more than it may."""
+        inside = processes(self._top)
         try:
-            return self._found(processes(self._top))
+            opened = {(status.st_dev, status.st_ino): status for status in _open_files(inside)}
         except PermissionError:
             return "one of its processes hides which files it has open"
-
-    def _found(self, inside: list[int]) -> str | None:
-        wrong = self._look_closely(inside) if time.monotonic() >= self._next_close_look_s else None
-        if not (wrong or self._bounded):
-            wrong = self._too_much_memory(inside)
+        wrong = None if self._bounded else self._too_much_memory(inside, opened.values())
         if wrong:
             return wrong
         free_bytes = shutil.disk_usage(self._folder).free
         if free_bytes < FREE_BYTES:
             return f"no space left on the disk ({free_bytes >> 20} MiB)"
-        return handover.over(self._folder, self._limits, self._unlinked_bytes(inside))
+        memory_device = _memory_device(inside)
+        unlinked_bytes = sum(
+            max(status.st_blocks * 512, status.st_size)
+            for status in opened.values()
+            if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and status.st_dev != memory_device
+        )
+        return handover.over(self._folder, self._limits, unlinked_bytes)
 
-    def _too_much_memory(self, inside: list[int]) -> str | None:
+    def _too_much_memory(self, inside: list[int], opened: Iterable[os.stat_result]) -> str | None:
         if len(inside) > self._limits.processes:
             return f"it has {len(inside)} processes, allowed are {self._limits.processes}"
-        memory_bytes = sum(map(_own_memory_bytes, inside)) + self._shared_bytes + _node_bytes(inside)
+        memory_bytes = sum(map(_own_memory_bytes, inside)) + sum(map(_kernel_bytes, opened)) + _node_bytes(inside)
         if memory_bytes > self._limits.memory_bytes:
             allowed_mib = self._limits.memory_bytes >> 20
             return f"its processes take {memory_bytes >> 20} MiB of memory, allowed are {allowed_mib} MiB"
         return None
-
-    def _look_closely(self, inside: list[int]) -> str | None:
-        """Look at mappings and messages under way; the longer this takes, the more rarely it is done."""
-        started_s = time.thread_time()
-        try:
-            return self._wrong_mapping(inside) or self._hidden_in_messages(inside)
-        finally:
-            self._next_close_look_s = time.monotonic() + (time.thread_time() - started_s) / _CLOSE_LOOK_SHARE
-
-    def _wrong_mapping(self, inside: list[int]) -> str | None:
-        """Return a sentence if a process maps a file of the run folder, which hides it; UML only reads and writes."""
-        places = [os.fsencode(place) + b"/" for place in (FOLDERS["TESTBED_RUN"], self._folder.resolve())]
-        read_bytes, shared = 0, set()
-        for process in inside:
-            maps = _read(f"/proc/{process}/maps", _LONGEST_MAPS_BYTES)
-            read_bytes += len(maps)
-            if read_bytes > _LONGEST_MAPS_BYTES:
-                return "its processes have too many pieces of memory to look through"
-            if any(place in maps for place in places):
-                return "one of its processes maps a file of the run folder into its memory"
-            if _SHARED_MEMORY in maps:
-                shared |= {line.split()[4] for line in maps.splitlines() if line.endswith(_SHARED_MEMORY)}
-        self._shared_bytes = len(shared) * _SHARED_BYTES
-        return None
-
-    def _hidden_in_messages(self, inside: list[int]) -> str | None:
-        """Find the files that only a message keeps; return a sentence if they cannot be looked at."""
-        sockets = {
-            status.st_ino: place
-            for place, status in _open_files(inside)
-            if stat.S_ISSOCK(status.st_mode) and messages.wait_at(place)
-        }
-        try:
-            found = [file for inode, place in sockets.items() for file in messages.files(place, inode)]
-        except messages.HiddenError:
-            return "its processes keep open files in messages that cannot be looked at"
-        self._under_way = _unlinked(found, _memory_device(inside))
-        return None
-
-    def _unlinked_bytes(self, inside: list[int]) -> int:
-        """Return what files without a name take that only a descriptor, or a message under way, keeps."""
-        opened = _unlinked((status for _, status in _open_files(inside)), _memory_device(inside))
-        return sum((self._under_way | opened).values())
 
 
 def processes(top: int) -> list[int]:
@@ -119,8 +75,8 @@ def processes(top: int) -> list[int]:
     return found
 
 
-def _open_files(inside: list[int]) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the name in /proc and the status of each open file of each thread: threads need not share descriptors.
+def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
+    """Yield the status of each open file of each thread: threads need not share descriptors.
 
     Raises:
         PermissionError: a live process of the guest cannot be inspected.
@@ -139,20 +95,18 @@ def _open_files(inside: list[int]) -> Iterator[tuple[str, os.stat_result]]:
             for descriptor in descriptors:
                 with contextlib.suppress(OSError):
                     # of the file itself: there is no name to resolve
-                    yield f"{folder}/{descriptor}", os.stat(f"{folder}/{descriptor}")  # noqa: PTH116
+                    yield os.stat(f"{folder}/{descriptor}")  # noqa: PTH116
+
+
+def _kernel_bytes(file: os.stat_result) -> int:
+    """Return what the host's kernel may hold for an open file."""
+    if stat.S_ISSOCK(file.st_mode):
+        return _SOCKET_BYTES
+    return _PIPE_BYTES if stat.S_ISFIFO(file.st_mode) else 0
 
 
 def _own_memory_bytes(process: int) -> int:
     return sum(map(int, _KIB.findall(_read(f"/proc/{process}/status")))) << 10
-
-
-def _unlinked(files: Iterable[os.stat_result], memory_device: int | None) -> dict[int, int]:
-    """Return the bytes of files on disk without a name, by inode. Parts of a disk may be devices of their own."""
-    return {
-        status.st_ino: max(status.st_blocks * 512, status.st_size)
-        for status in files
-        if status.st_nlink == 0 and stat.S_ISREG(status.st_mode) and status.st_dev != memory_device
-    }
 
 
 def _memory_device(inside: list[int]) -> int | None:
@@ -200,14 +154,10 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _read(file: str, at_most: int = 1 << 20) -> bytes:
+def _read(file: str) -> bytes:
     """Read a file of /proc; return nothing if its process has ended."""
     try:
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123
-            parts, length = [], 0
-            while length <= at_most and (part := stream.read(1 << 16)):
-                parts.append(part)
-                length += len(part)
-            return b"".join(parts)
+            return stream.read()
     except OSError:
         return b""

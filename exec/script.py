@@ -38,7 +38,7 @@ _FOLDERS = {
     "TESTBED_MODULE_LISTS": "/guest/module-lists",
 }
 _SPIN_NS = 100_000  # what reading the clock takes a program that does nothing else; see images/kernel/patches
-_LEFT_FOLDERS = {"files", "elsewhere", "logs"}
+_LEFT_FOLDERS = dict.fromkeys(("files", "elsewhere", "logs"))
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
 _LIMITS = Limits()
 _STAGES = (Stage(sys.maxsize, "while the script ran"),)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import backends
+from engine import backends, cgroup
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
@@ -30,6 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Return 1 when a run failed, else 0."""
     worst = 0
+    if options.backend == "virtual" and (unbounded := cgroup.missing()):
+        print(f"note: {unbounded}", file=sys.stderr, flush=True)
     for cell in cells(options.scenario, options.size, options.cell or []):
         for seed in options.seed or cell.seeds:
             name = run_folder(Path(), cell, seed)

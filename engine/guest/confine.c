@@ -9,19 +9,20 @@
  * user may have (counted per user namespace; the kernel exempts the host's own root).
  *
  * The filter allows the system calls of User-Mode Linux: for its memory, its stub processes, its clock, and files of
- * hostfs. It refuses new namespaces and forged terminal input. Every other call fails with EPERM and does not kill the
- * process: in seccomp mode UML traps the guest's own calls with a filter on the same processes, and of two filters'
- * answers the kernel prefers "trap" to "errno".
+ * hostfs. Every other call fails with EPERM and does not kill the process: in seccomp mode UML traps the guest's own
+ * calls with a filter on the same processes, and of two filters' answers the kernel prefers "trap" to "errno". Where a
+ * call is allowed with some arguments only, `some_arguments` says which and why.
  *
  * The only sockets are connected pairs of stream sockets. A filter cannot read an address, and a read-only mount does
  * not stop connect(). So socket() and connect() are refused, and so are pairs of datagram sockets, whose ends may send
- * to any address. sendmsg() on a stream socket takes no address.
+ * to any address. sendmsg() on a stream socket takes no address. Without setsockopt(), the data that waits in a socket
+ * stays within the host's default.
  *
  * A read-only mount does not stop writes into a named pipe either. Landlock does, where the host's kernel has it: files
  * can be opened for writing only in the run folder and below /dev.
  *
- * The filter also refuses what engine.watch could not see: memory that processes share without a file, except for the
- * few pages with which UML probes its host, and processes that hide their open files (PR_SET_DUMPABLE).
+ * The limit on descriptors bounds what a process can keep in the host's kernel by them; the kernel applies it to the
+ * descriptors in messages as well, those of all processes together.
  *
  * As the sandbox's first process it stays and reaps orphans; when it ends, every process inside ends.
  */
@@ -43,6 +44,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,8 +53,11 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define NEW_NAMESPACES                                                                                                 \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+#define FOREIGN_RIGHTS (S_ISUID | S_ISGID)
+#define ANY_WORD 0xffffffffu
 #define X32_CALLS 0x40000000
 #define SHARED_BYTES (16 << 10)
+#define DESCRIPTORS "4096"
 
 /* frequent calls first: newer kernels cache answers that need no argument, older ones walk the list */
 static const int allowed[] = {
@@ -72,16 +77,15 @@ static const int allowed[] = {
 	SYS_getitimer, SYS_times,
 	/* files of hostfs; a descriptor's input and output */
 	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_lseek, SYS_access, SYS_faccessat,
-	SYS_faccessat2, SYS_open, SYS_openat, SYS_creat, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx,
-	SYS_statfs, SYS_fstatfs, SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_fcntl, SYS_dup, SYS_dup2, SYS_dup3,
-	SYS_pipe, SYS_pipe2, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat,
-	SYS_renameat2, SYS_link, SYS_linkat, SYS_symlink, SYS_symlinkat, SYS_mknod, SYS_mknodat, SYS_chmod, SYS_fchmod,
-	SYS_fchmodat, SYS_chown, SYS_fchown, SYS_lchown, SYS_fchownat, SYS_truncate, SYS_ftruncate, SYS_fallocate,
+	SYS_faccessat2, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs,
+	SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_dup, SYS_dup2, SYS_dup3, SYS_pipe, SYS_pipe2, SYS_rmdir,
+	SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat, SYS_renameat2, SYS_link, SYS_linkat, SYS_symlink,
+	SYS_symlinkat, SYS_chown, SYS_fchown, SYS_lchown, SYS_fchownat, SYS_truncate, SYS_ftruncate, SYS_fallocate,
 	SYS_utimensat, SYS_utimes, SYS_futimesat, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_flock, SYS_umask,
 	SYS_chdir, SYS_fchdir, SYS_getcwd, SYS_sendfile, SYS_copy_file_range,
-	/* waiting for descriptors; consoles */
+	/* waiting for descriptors */
 	SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, SYS_poll, SYS_ppoll,
-	SYS_select, SYS_pselect6, SYS_eventfd2, SYS_getsockopt, SYS_setsockopt, SYS_shutdown,
+	SYS_select, SYS_pselect6, SYS_eventfd2, SYS_shutdown,
 	/* who one is */
 	SYS_uname, SYS_sysinfo, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups, SYS_getrandom,
 };
@@ -94,13 +98,52 @@ static const int allowed[] = {
 #define FAIL(number) ANSWER(SECCOMP_RET_ERRNO | (number))
 #define ALLOW ANSWER(SECCOMP_RET_ALLOW)
 
-static const struct sock_filter by_argument[] = {
+/*
+ * A call of these is allowed if one argument, reduced to the bits of `mask`, is `value`, for one of its lines.
+ * Lines about one call stand together.
+ */
+static const struct {
+	int call;
+	unsigned int argument, mask, value;
+} some_arguments[] = {
+	/* no new namespaces; the flags of clone3 are in memory, which a filter cannot read */
+	{SYS_clone, 0, NEW_NAMESPACES, 0},
+	/* no program that gives its owner's or group's rights to whoever executes it on the host */
+	{SYS_open, 2, FOREIGN_RIGHTS, 0},
+	{SYS_openat, 3, FOREIGN_RIGHTS, 0},
+	{SYS_creat, 1, FOREIGN_RIGHTS, 0},
+	{SYS_mkdir, 1, FOREIGN_RIGHTS, 0},
+	{SYS_mkdirat, 2, FOREIGN_RIGHTS, 0},
+	{SYS_mknod, 1, FOREIGN_RIGHTS, 0},
+	{SYS_mknodat, 2, FOREIGN_RIGHTS, 0},
+	{SYS_chmod, 1, FOREIGN_RIGHTS, 0},
+	{SYS_fchmod, 1, FOREIGN_RIGHTS, 0},
+	{SYS_fchmodat, 2, FOREIGN_RIGHTS, 0},
+	/* neither larger pipes nor record locks, each of which takes the host's memory */
+	{SYS_fcntl, 1, ANY_WORD, F_GETFD},
+	{SYS_fcntl, 1, ANY_WORD, F_SETFD},
+	{SYS_fcntl, 1, ANY_WORD, F_GETFL},
+	{SYS_fcntl, 1, ANY_WORD, F_SETFL},
+	{SYS_fcntl, 1, ANY_WORD, F_SETOWN},
+	{SYS_fcntl, 1, ANY_WORD, F_SETSIG},
+	/* consoles: is it a terminal, raw mode, size. No forged input, no inode flags, no pseudo-terminals */
+	{SYS_ioctl, 1, ANY_WORD, TCGETS},
+	{SYS_ioctl, 1, ANY_WORD, TCSETSW},
+	{SYS_ioctl, 1, ANY_WORD, TIOCGWINSZ},
+	/* of stub processes; nothing that would hide a process's open files from engine.usage (PR_SET_DUMPABLE) */
+	{SYS_prctl, 0, ANY_WORD, PR_SET_PDEATHSIG},
+	{SYS_prctl, 0, ANY_WORD, PR_SET_NO_NEW_PRIVS},
+	{SYS_prctl, 0, ANY_WORD, PR_SET_NAME},
+};
+
+static const struct sock_filter first[] = {
 	LOAD(arch),
 	JUMP_IF_EQUAL(AUDIT_ARCH_X86_64, 1, 0),
 	ANSWER(SECCOMP_RET_KILL_PROCESS),
 	LOAD(nr),
 	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1),
 	FAIL(EPERM),
+	/* of memory that processes share without a file, only the few pages with which UML probes its host */
 	JUMP_IF_EQUAL(SYS_mmap, 0, 9),
 	LOAD(args[3]),
 	/* MAP_SHARED_VALIDATE includes the bit of MAP_SHARED */
@@ -120,25 +163,9 @@ static const struct sock_filter by_argument[] = {
 	JUMP_IF_EQUAL(SOCK_STREAM, 0, 1),
 	ALLOW,
 	FAIL(EPERM),
-	JUMP_IF_EQUAL(SYS_prctl, 0, 4),
-	LOAD(args[0]),
-	JUMP_IF_EQUAL(PR_SET_DUMPABLE, 0, 1),
-	FAIL(EPERM),
-	ALLOW,
-	JUMP_IF_EQUAL(SYS_clone, 0, 4),
-	LOAD(args[0]),
-	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1),
-	FAIL(EPERM),
-	ALLOW,
-	/* the flags of clone3 are in memory, which a filter cannot read; callers fall back to clone */
+	/* whoever calls it falls back to clone */
 	JUMP_IF_EQUAL(SYS_clone3, 0, 1),
 	FAIL(ENOSYS),
-	JUMP_IF_EQUAL(SYS_ioctl, 0, 5),
-	LOAD(args[1]),
-	JUMP_IF_EQUAL(TIOCSTI, 2, 0),
-	JUMP_IF_EQUAL(TIOCLINUX, 1, 0),
-	ALLOW,
-	FAIL(EPERM),
 };
 
 static void fail(const char *what)
@@ -157,8 +184,7 @@ static void limit(int what, const char *bytes)
 		fail("getrlimit");
 	if (both.rlim_max > value)
 		both.rlim_max = value;
-	if (both.rlim_cur > both.rlim_max)
-		both.rlim_cur = both.rlim_max;
+	both.rlim_cur = both.rlim_max;
 	if (setrlimit(what, &both))
 		fail("setrlimit");
 }
@@ -209,18 +235,47 @@ static void write_nowhere_else(void)
 	close(rules);
 }
 
+static struct sock_filter code[BPF_MAXINSNS];
+static unsigned short length;
+
+static void add(struct sock_filter instruction)
+{
+	code[length++] = instruction;
+}
+
+/* Adds the lines about the call at `line`; returns the number of the first line about another one. */
+static size_t add_call(size_t line)
+{
+	const int call = some_arguments[line].call;
+	const unsigned short jump = length;
+
+	add((struct sock_filter)JUMP_IF_EQUAL(call, 0, 0));
+	for (; line < LENGTH(some_arguments) && some_arguments[line].call == call; line++) {
+		const unsigned int at = offsetof(struct seccomp_data, args[0]) + 8 * some_arguments[line].argument;
+
+		add((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
+		add((struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, some_arguments[line].mask));
+		add((struct sock_filter)JUMP_IF_EQUAL(some_arguments[line].value, 0, 1));
+		add((struct sock_filter)ALLOW);
+	}
+	add((struct sock_filter)FAIL(EPERM));
+	code[jump].jf = length - jump - 1;
+	return line;
+}
+
 static void filter_calls(void)
 {
-	struct sock_filter code[LENGTH(by_argument) + 2 * LENGTH(allowed) + 1];
 	struct sock_fprog program = {.filter = code};
-	size_t length = LENGTH(by_argument);
 
-	memcpy(code, by_argument, sizeof(by_argument));
+	for (size_t i = 0; i < LENGTH(first); i++)
+		add(first[i]);
+	for (size_t line = 0; line < LENGTH(some_arguments);)
+		line = add_call(line);
 	for (size_t i = 0; i < LENGTH(allowed); i++) {
-		code[length++] = (struct sock_filter)JUMP_IF_EQUAL(allowed[i], 0, 1);
-		code[length++] = (struct sock_filter)ALLOW;
+		add((struct sock_filter)JUMP_IF_EQUAL(allowed[i], 0, 1));
+		add((struct sock_filter)ALLOW);
 	}
-	code[length++] = (struct sock_filter)FAIL(EPERM);
+	add((struct sock_filter)FAIL(EPERM));
 	program.len = length;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
 		fail("seccomp filter");
@@ -241,6 +296,7 @@ int main(int argc, char **argv)
 	limit(RLIMIT_AS, argv[1]);
 	limit(RLIMIT_FSIZE, argv[2]);
 	limit(RLIMIT_NPROC, argv[3]);
+	limit(RLIMIT_NOFILE, DESCRIPTORS);
 	limit(RLIMIT_CORE, "0");
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails instead of ending the kernel */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -254,7 +310,9 @@ int main(int argc, char **argv)
 		if (guest) {
 			do
 				ended = wait(&status);
-			while (ended != guest);
+			while (ended >= 0 && ended != guest);
+			if (ended < 0)
+				fail("wait");
 			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 		}
 	}

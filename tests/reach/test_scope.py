@@ -29,15 +29,13 @@ PACKAGES = (
 )
 TOO_MUCH = "the guest was ended: its processes took more than the 64 MiB of memory it is allowed"
 TOO_LARGE = "the guest was ended: its run folder takes 60 MiB, this run may take 32 MiB; the largest file is"
-MAPPED = "the guest was ended: one of its processes maps a file of the run folder into its memory"
+HIDES = "the guest was ended: one of its processes hides which files it has open"
 HOW_THEY_END = {
     "memory": TOO_MUCH,
     "shared-memory": TOO_MUCH,
     "thread": TOO_MUCH,
     "sockets": TOO_MUCH,
-    "hidden": f"{TOO_MUCH}|{MAPPED}",
-    "mapped-file": MAPPED,
-    "message": f"{TOO_LARGE} 'a file without a name'",
+    "hidden": f"{TOO_MUCH}|{HIDES}",
     "hole": f"{TOO_LARGE} 'logs/hidden'",
     "processes": "the guest was ended: it wanted more than the 60 processes it is allowed",
 }

@@ -13,6 +13,7 @@ import pytest
 
 from engine import run as execution
 from engine import sandbox
+from engine.backends import virtual
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
@@ -67,7 +68,7 @@ def test_the_guests_kernel_reaches_nothing_of_the_host(
     for place in [name for name in told if name.startswith("/")]:
         assert told.pop(place) in (read_only, absent), place
     assert told.pop("loopback") == refused
-    assert told.pop("shared-zeroes") == -errno.ENODEV
+    assert told.pop("shared-zeroes") == absent
     assert set(told) == {
         *("mount", "unshare", "setns", "bpf", "add_key", "memfd_create", "io_uring_setup"),
         *("namespace", "forged-input", "abstract", "shared-memory", "shared-memory-validated", "hide"),
@@ -121,8 +122,6 @@ def test_signals_to_everybody_end_the_guest_only(cell: Cell, tmp_path: Path, att
 FILLS = {
     "fill": r"its run folder takes \d+ MiB, this run may take",
     "fill-unlinked": r"its run folder takes \d+ MiB, this run may take .* the largest file is 'a file without a name'",
-    "fill-mapped": "one of its processes maps a file of the run folder into its memory",
-    "fill-in-flight": "its processes keep open files in messages that cannot be looked at",
 }
 
 
@@ -140,12 +139,12 @@ def test_the_disk_has_a_quota(
 
 def test_holes_count_as_what_a_reader_finds(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     """A file of nothing costs no disk, but the host's hashing of it takes time."""
-    sabotage(*at_the_end("open('/results/pcap/x', 'w').truncate(500 << 20)"))
-    with pytest.raises(EngineError, match=r"its run folder takes 5\d\d MiB.* the largest file is 'pcap/x'"):
+    sabotage(*at_the_end("open('/results/logs/x', 'w').truncate(500 << 20)"))
+    with pytest.raises(EngineError, match=r"its run folder takes 5\d\d MiB.* the largest file is 'logs/x'"):
         execute(cell, 1, tmp_path)
 
 
-@pytest.mark.parametrize("how", ["memory", "shared-pieces"])
+@pytest.mark.parametrize("how", ["memory", "sockets-full"])
 def test_memory_is_limited(
     cell: Cell, tmp_path: Path, attack: Attack, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +170,9 @@ LEFT_BEHIND = {
     "a pipe": "os.mkfifo('/results/logs/pipe')",
     "a pipe for a sign of life": "os.remove('/results/heartbeat'); os.mkfifo('/results/heartbeat')",
     "tables of its own": "os.mkdir('/results/columns')",
+    "a capture that no tap asks for": "open('/results/pcap/sender.pcap', 'w')",
+    "a trace of its own": "open('/results/traces/cwnd-other.csv', 'w')",
+    "a folder of traces": "os.mkdir('/results/traces/more')",
 }
 
 
@@ -200,12 +202,38 @@ def test_a_guest_may_remove_its_console(cell: Cell, tmp_path: Path, sabotage: Sa
 
 
 def test_modes_do_not_outlive_the_guest(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
-    act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o6777); os.chmod('/results/traces', 0o700)"
+    act = "open('/results/logs/x', 'w'); os.chmod('/results/logs/x', 0o777); os.chmod('/results/traces', 0o700)"
     sabotage(*at_the_end(act))
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     assert (folder / "logs/x").stat().st_mode & 0o7777 == 0o644
     assert (folder / "traces").stat().st_mode & 0o7777 == 0o755
+
+
+def test_while_a_run_lasts_nobody_else_sees_its_folder(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def watch(command: list[str], folder: Path, *_: object, **__: object) -> int:
+        seen.append(folder.stat().st_mode & 0o7777)
+        raise EngineError("seen enough")
+
+    monkeypatch.setattr(virtual.watch, "run", watch)
+    with pytest.raises(EngineError, match="seen enough"):
+        execute(cell, 1, tmp_path)
+    assert seen == [0o700]
+
+
+def test_the_hosts_kernel_gives_neither_rights_nor_memory(cell: Cell, tmp_path: Path, attack: Attack) -> None:
+    """Set-user-ID and set-group-ID programs, terminals, inode flags, record locks, larger pipes and sockets."""
+    attack(attack="take")
+    execute(cell, 1, tmp_path)
+    told = results(run_folder(tmp_path, cell, 1))
+    assert told.pop("terminal") == -errno.ENOENT
+    assert told.pop("descriptors") == 4096
+    assert len(told) == 19
+    assert set(told.values()) == {-errno.EPERM}
 
 
 def test_an_outcome_that_is_none_is_an_error(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:

@@ -80,38 +80,6 @@ static int open_a_large_file(void)
 	return file;
 }
 
-static void map_a_file_without_a_name(void)
-{
-	const int file = open_a_large_file();
-
-	unlink(HIDDEN);
-	if (mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED)
-		perror("mmap");
-	close(file);
-	wait_for_ever();
-}
-
-static void send_a_file_that_nobody_receives(void)
-{
-	const int file = open_a_large_file();
-	char control[CMSG_SPACE(sizeof(file))] = { 0 }, byte = 0;
-	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	int pair[2];
-
-	unlink(HIDDEN);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(file));
-	memcpy(CMSG_DATA(header), &file, sizeof(file));
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || sendmsg(pair[0], &message, 0) < 0)
-		perror("sendmsg");
-	close(file);
-	wait_for_ever();
-}
-
 /* Who executes a file that it may not read cannot be looked at by others. */
 static void hide(void)
 {
@@ -139,10 +107,6 @@ int main(int argc, char **argv)
 		take_memory_in_a_child_of_a_thread();
 	if (!strcmp(attack, "sockets"))
 		fill_sockets();
-	if (!strcmp(attack, "mapped-file"))
-		map_a_file_without_a_name();
-	if (!strcmp(attack, "message"))
-		send_a_file_that_nobody_receives();
 	if (!strcmp(attack, "hole")) {
 		open_a_large_file();
 		wait_for_ever();

@@ -21,9 +21,12 @@
 /* x86-64's numbers; a guest's headers do not give all of them to a module */
 enum {
 	SYS_write = 1, SYS_open = 2, SYS_close = 3, SYS_mmap = 9, SYS_ioctl = 16, SYS_nanosleep = 35, SYS_socket = 41,
-	SYS_connect = 42, SYS_sendmsg = 46, SYS_socketpair = 53, SYS_clone = 56, SYS_kill = 62, SYS_unlink = 87,
-	SYS_setsid = 112, SYS_prctl = 157, SYS_mount = 165, SYS_add_key = 248, SYS_unshare = 272, SYS_setns = 308,
-	SYS_memfd_create = 319, SYS_bpf = 321, SYS_io_uring_setup = 425,
+	SYS_connect = 42, SYS_sendmsg = 46, SYS_socketpair = 53, SYS_setsockopt = 54, SYS_clone = 56, SYS_kill = 62,
+	SYS_fcntl = 72, SYS_mkdir = 83, SYS_creat = 85, SYS_unlink = 87, SYS_chmod = 90, SYS_fchmod = 91,
+	SYS_setsid = 112, SYS_mknod = 133, SYS_prctl = 157, SYS_mount = 165, SYS_add_key = 248, SYS_openat = 257,
+	SYS_mkdirat = 258, SYS_mknodat = 259, SYS_fchmodat = 268, SYS_unshare = 272, SYS_prlimit64 = 302,
+	SYS_setns = 308, SYS_memfd_create = 319, SYS_bpf = 321, SYS_io_uring_setup = 425, SYS_openat2 = 437,
+	SYS_fchmodat2 = 452,
 };
 
 /* as in the host's C library; the kernel's struct msghdr is different */
@@ -155,37 +158,21 @@ static void outlive(void)
 	tell("outlive", child);
 }
 
-/* How a file that has lost its name is kept. */
-enum keeper { NAME, DESCRIPTOR, MAPPING, MESSAGE };
-
-static void send_descriptor(int socket, int descriptor)
-{
-	struct iovec part = { "x", 1 };
-	struct { unsigned long length; int level, kind, descriptor, padding; } control = {
-		sizeof(control) - sizeof(int), SOL_SOCKET, SCM_RIGHTS, descriptor, 0 };
-	struct host_message message = { NULL, 0, &part, 1, &control, sizeof(control), 0 };
-
-	HOST3(SYS_sendmsg, socket, &message, 0);
-}
+/* How a file is kept: by its name, or, once it has lost that, by a descriptor. */
+enum keeper { NAME, DESCRIPTOR };
 
 static void fill_the_disk(enum keeper keeper)
 {
 	static char block[1 << 16];
 	char path[64];
-	int pair[2];
 
 	memset(block, 'x', sizeof(block));
-	host(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, (long)pair, 0, 0);
 	for (int i = 0; i < 100000; i++) {
 		long file, written;
 
 		snprintf(path, sizeof(path), "/guest/run/logs/filler-%d", i);
 		file = HOST3(SYS_open, path, O_RDWR | O_CREAT, 0666);
-		if (keeper == MAPPING)
-			host(SYS_mmap, 0, 4096, PROT_READ, MAP_SHARED, file, 0);
-		if (keeper == MESSAGE)
-			send_descriptor(pair[0], file);
-		if (keeper != NAME)
+		if (keeper == DESCRIPTOR)
 			HOST3(SYS_unlink, path, 0, 0);
 		for (int blocks = 0; blocks < 256; blocks++) {
 			written = HOST3(SYS_write, file, block, sizeof(block));
@@ -215,6 +202,60 @@ static void take_memory(long bytes, int flags)
 	}
 }
 
+/* Pairs of sockets in many processes, each full of data that nobody reads. */
+static void fill_sockets(void)
+{
+	static char block[1 << 16];
+	const long hour[2] = { 3600, 0 };
+
+	for (int process = 0; process < 3; process++) {
+		int pair[2];
+
+		if (HOST3(SYS_clone, 0, 0, 0))
+			continue;
+		while (!host(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, (long)pair, 0, 0))
+			for (int end = 0; end < 2; end++)
+				while (HOST3(SYS_write, pair[end], block, sizeof(block)) > 0)
+					;
+		for (;;)
+			HOST3(SYS_nanosleep, hour, 0, 0);
+	}
+	HOST3(SYS_nanosleep, hour, 0, 0);
+}
+
+/* What would stay on the host, or take the memory of its kernel. */
+static void take_from_the_host(void)
+{
+	const struct { const char *name; long nr, a, b, c, d; } calls[] = {
+		{ "setuid-chmod", SYS_chmod, (long)"/guest/run/logs/x", 04755 },
+		{ "setgid-chmod", SYS_chmod, (long)"/guest/run/logs/x", 02755 },
+		{ "setuid-fchmod", SYS_fchmod, 1, 06755 },
+		{ "setuid-fchmodat", SYS_fchmodat, AT_FDCWD, (long)"/guest/run/logs/x", 04755 },
+		{ "setuid-fchmodat2", SYS_fchmodat2, AT_FDCWD, (long)"/guest/run/logs/x", 04755 },
+		{ "setuid-open", SYS_open, (long)"/guest/run/logs/x", O_CREAT | O_RDWR, 04755 },
+		{ "setuid-openat", SYS_openat, AT_FDCWD, (long)"/guest/run/logs/x", O_CREAT | O_RDWR, 04755 },
+		{ "setuid-openat2", SYS_openat2, AT_FDCWD, (long)"/guest/run/logs/x", 0, 24 },
+		{ "setuid-creat", SYS_creat, (long)"/guest/run/logs/x", 04755 },
+		{ "setuid-mknod", SYS_mknod, (long)"/guest/run/logs/x", 0104755 },
+		{ "setuid-mknodat", SYS_mknodat, AT_FDCWD, (long)"/guest/run/logs/x", 0104755 },
+		{ "setgid-mkdir", SYS_mkdir, (long)"/guest/run/logs/x", 02755 },
+		{ "setgid-mkdirat", SYS_mkdirat, AT_FDCWD, (long)"/guest/run/logs/x", 02755 },
+		{ "send-buffer", SYS_setsockopt, 0, SOL_SOCKET, SO_SNDBUF, 0 },
+		{ "larger-pipe", SYS_fcntl, 0, 1031 /* F_SETPIPE_SZ */, 1 << 20 },
+		{ "record-lock", SYS_fcntl, 1, F_SETLK, 0 },
+		{ "inode-flags", SYS_ioctl, 1, 0x40086602 /* FS_IOC_SETFLAGS */, 0 },
+		{ "terminal-number", SYS_ioctl, 0, 0x80045430 /* TIOCGPTN */, 0 },
+		{ "name-of-memory", SYS_prctl, 0x53564d41 /* PR_SET_VMA */, 0, 0 },
+	};
+	unsigned long limits[2] = { 0, 0 };
+
+	for (int i = 0; i < ARRAY_SIZE(calls); i++)
+		tell(calls[i].name, host(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, calls[i].d, 0, 0));
+	tell("terminal", HOST3(SYS_open, "/dev/ptmx", O_RDWR, 0));
+	host(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, (long)limits, 0, 0);
+	tell("descriptors", limits[1]);
+}
+
 static void fork_without_end(void)
 {
 	const long hour[2] = { 3600, 0 };
@@ -242,14 +283,12 @@ static int __init hostile_init(void)
 		fill_the_disk(NAME);
 	else if (!strcmp(attack, "fill-unlinked"))
 		fill_the_disk(DESCRIPTOR);
-	else if (!strcmp(attack, "fill-mapped"))
-		fill_the_disk(MAPPING);
-	else if (!strcmp(attack, "fill-in-flight"))
-		fill_the_disk(MESSAGE);
 	else if (!strcmp(attack, "memory"))
 		take_memory(1 << 24, MAP_PRIVATE);
-	else if (!strcmp(attack, "shared-pieces"))
-		take_memory(1 << 14, MAP_SHARED);
+	else if (!strcmp(attack, "sockets-full"))
+		fill_sockets();
+	else if (!strcmp(attack, "take"))
+		take_from_the_host();
 	else if (!strcmp(attack, "sockets"))
 		talk_to_sockets();
 	else if (!strcmp(attack, "pipe"))
