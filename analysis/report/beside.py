@@ -104,4 +104,4 @@ def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
         for name in sorted(names):
             yield archives.parse_json(archives.read_member(place, name), f"{place}: {name}")
     except ArchiveError as error:
-        raise BadInputError(f"{error}; allowed: a folder or a .zip of results") from None
+        raise BadInputError(str(error)) from None

@@ -285,5 +285,5 @@ def test_results_of_others_may_come_in_a_zip(report: Path, tmp_path: Path) -> No
     crate = shutil.make_archive(str(tmp_path / "crate"), "zip", report.parent / "there")
     assert results_of("evaluator", Path(crate)) == results_of("evaluator", report.parent / "there")
     (tmp_path / "text.zip").write_text("no archive")
-    with pytest.raises(BadInputError, match=r"text\.zip: neither a folder nor a \.zip of results"):
+    with pytest.raises(BadInputError, match=r"text\.zip: found no end of a zip file; allowed: a whole zip file"):
         results_of("evaluator", tmp_path / "text.zip")
