@@ -1,4 +1,4 @@
-"""Which methods and properties the expressions of claims may use; docs/claims.md lists them from their docstrings."""
+"""Which methods and properties the expressions of claims may use; docs/reference/claims.md lists them."""
 
 from collections.abc import Callable
 from functools import cache

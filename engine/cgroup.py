@@ -20,7 +20,7 @@ from engine.sandbox import Limits
 
 _REMEDY = (
     "`sudo loginctl enable-linger $USER` brings a systemd of this user; a container needs a writable /sys/fs/cgroup of "
-    "its own (docs/trust.md)"
+    "its own (docs/explanation/trust.md)"
 )
 _PREFIX = "testbed-"  # of a group's name
 _CONTROLLERS = {"memory", "pids"}

@@ -124,7 +124,7 @@ def _machine() -> Check:
         return Check("machine", seen)
     if system == "Linux":
         remedy = "the default backend needs x86-64; the qemu backend emulates it, with images from such a machine"
-        return Check("machine", seen, f"{remedy} (docs/backends.md)")
+        return Check("machine", seen, f"{remedy} (docs/explanation/backends.md)")
     return Check("machine", seen, "use a Linux host with an x86-64 processor")
 
 
@@ -185,7 +185,9 @@ def _sandbox() -> Check:
     version = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False).stdout.split()[-1:]
     numbers = re.match(r"(\d+)\.(\d+)", "".join(version))
     if numbers and tuple(map(int, numbers.groups())) < BUBBLEWRAP:
-        remedy = "install bubblewrap 0.7 or newer (Debian 12, Ubuntu 24.04), or use the container (docs/containers.md)"
+        remedy = (
+            "install bubblewrap 0.7 or newer (Debian 12, Ubuntu 24.04), or use a container: docs/howto/containers.md"
+        )
         return Check("sandbox", f"bwrap {version[0]} cannot limit a guest's memory folder (--size)", remedy)
     return Check("sandbox", f"bwrap fails: {done.stderr.strip().splitlines()[-1:]}", _allow_namespaces())
 

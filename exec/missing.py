@@ -14,8 +14,8 @@ _SAID = (
 )
 _LARGEST_BYTES = 16 << 20
 _QUAGGA = (
-    "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR, its successor; docs/exec.md says what to change in "
-    "a script for Quagga"
+    "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR, its successor; docs/howto/exec.md says what to "
+    "change in a script for Quagga"
 )
 _NOT_MISSED = {"command netplan"}  # Mininet's NAT restarts whatever else might set its addresses; nothing does
 _SENTENCES = {

@@ -52,7 +52,7 @@ def renewing(store: Store, say: Say, build: Callable[[], Built]) -> Built:
                 raise
             say(
                 f"{gone.said}. The lock is renewed, so images, and perhaps the bytes of runs, differ from those of "
-                "this commit; docs/images.md says how to get the same"
+                "this commit; docs/reference/images.md says how to get the same"
             )
             _write(say, locks)
             renewed.add(name)

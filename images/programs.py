@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build a program under test: an implementation of kind `program`, as docs/implementations.md says.
+"""Build a program under test: an implementation of kind `program`, as docs/reference/implementations.md says.
 
 An entry of the store holds `files/`, which a guest sees as /opt/implementation; the root that the program asks for, if
 any, is an entry of its own (images/roots.py).

@@ -1,4 +1,4 @@
-"""Packet scripts for uTP: what a peer sends and when, and what has to come back within which bound (docs/interop.md).
+"""Packet scripts for uTP: what a peer sends and when, and what has to come back when (docs/howto/interop.md).
 
 Reads a script, and nothing of this project: the guest runs this file beside the program that plays the peer. Numbers in
 a script are the peer's own as they are; those of the implementation count from its first packet, which has 0.

@@ -1,4 +1,4 @@
-"""docs/extending.md: its changes, made in a copy of the project, give a run with all that they add."""
+"""docs/howto/extending.md: its changes, made in a copy of the project, give a run with all that they add."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from images.cache import default_root
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/extending.md").read_text()
+PAGE = (ROOT / "docs/howto/extending.md").read_text()
 FOLDERS = ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies", "workflows")
 
 
@@ -48,7 +48,7 @@ def test_an_addition_takes_three_files(section: str) -> None:
 
 
 def test_a_client_is_a_folder_of_its_own() -> None:
-    text = (ROOT / "docs/adding-a-client.md").read_text()
+    text = (ROOT / "docs/howto/adding-a-client.md").read_text()
     files = re.findall(r"^`([\w/.-]+)`[:,]", text, re.MULTILINE)
     assert {str(Path(file).parent) for file in files} == {"images/implementations/mine"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,13 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"analysis", "engine", "exec", "images", "scenarios", "testbed", "tests", "topologies", "workflows"}
+PAGE = ROOT / "docs/explanation/architecture.md"
+[DRAWING] = re.findall(r"```\n(testbed .*?)```", PAGE.read_text(), re.DOTALL)
 MAY_KNOW = {
-    "topologies": set(),
-    "scenarios": {"topologies"},
-    "images": {"scenarios"},
-    "engine": {"images", "scenarios", "topologies"},
-    "exec": {"engine", "images", "scenarios", "topologies"},
-    "analysis": {"scenarios"},
+    package: set(below.split()) for package, below in re.findall(r"^(\w+)(?: +-> (.*))?$", DRAWING, re.MULTILINE)
 }
 
 
@@ -37,6 +35,12 @@ def test_a_package_knows_only_those_below_it(package: str) -> None:
     for file in (ROOT / package).rglob("*.py"):
         known = {name.partition(".")[0] for name in imported(file)} & PACKAGES
         assert known - {package} <= MAY_KNOW[package], file
+
+
+def test_the_drawing_has_each_import_and_no_other() -> None:
+    for package, below in MAY_KNOW.items():
+        names = (name.partition(".")[0] for file in (ROOT / package).rglob("*.py") for name in imported(file))
+        assert {name for name in names if name in PACKAGES} - {package} == below, package
 
 
 def test_what_runs_in_a_guest_knows_nothing_of_the_host() -> None:

@@ -18,7 +18,7 @@ SINGLE: Final = "single"  # the cell of a scenario without a matrix
 class Question:
     """Answers expressions from the runs of one experiment, and from other runs with the same seed.
 
-    `words` are the names that the claims file gives to expressions, see docs/claims.md.
+    `words` are the names that the claims file gives to expressions, see docs/reference/claims.md.
     """
 
     def __init__(self, runs: Runs, experiment: str, words: Mapping[str, str]) -> None:

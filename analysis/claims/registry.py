@@ -270,7 +270,7 @@ def _bad_expressions(document: Document) -> Iterator[Problem]:
             continue
         defined = words[: words.index(str(path[1]))] if is_word else words  # a word may use those above it
         if wrong := expressions.problem(value, defined):
-            yield document.problem(path, _found(value), f"an expression of docs/claims.md; {wrong}")
+            yield document.problem(path, _found(value), f"an expression of docs/reference/claims.md; {wrong}")
 
 
 def _of_figure(figure: dict[str, Any]) -> Iterator[str]:

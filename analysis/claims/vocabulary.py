@@ -1,6 +1,6 @@
 """The words that the expressions of one cell and seed may use.
 
-`python -m analysis.claims.vocabulary` prints the tables of docs/claims.md, made from the words' docstrings.
+`python -m analysis.claims.vocabulary` prints the tables of docs/reference/claims.md, made from the words' docstrings.
 """
 
 import inspect

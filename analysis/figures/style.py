@@ -1,4 +1,4 @@
-"""What all figures share: grounds and inks, sizes, type, digits. docs/figures.md writes the grammar down."""
+"""What all figures share: grounds and inks, sizes, type, digits. docs/reference/figures.md writes the grammar down."""
 
 import math
 import re

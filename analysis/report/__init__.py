@@ -124,7 +124,7 @@ def _searched(experiments: Sequence[Result]) -> list[list[str]]:
 
 
 def _crosscheck(results: Path) -> list[dict[str, Any]]:
-    """What `make crosscheck` left, if it has been run; see docs/backends.md."""
+    """What `make crosscheck` left, if it has been run; see docs/explanation/backends.md."""
     folder, name = results / "crosscheck", "crosscheck.json"
     if not (folder / name).exists():
         return []

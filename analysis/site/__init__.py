@@ -109,13 +109,12 @@ def _unlink_what_stayed(folder: Path) -> None:
 
 
 def _documentation(project: Path, out: Path) -> Part:
-    """Build the documentation, the README as its first page; links that leave docs/ are only text there."""
+    """Build the documentation; links that leave docs/ are only text there."""
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "docs"
         shutil.copytree(project / "docs", staged)
-        (staged / "index.md").write_text((project / "README.md").read_text(encoding="utf-8").replace("](docs/", "]("))
-        for page in staged.glob("*.md"):
-            page.write_text(_LINK.sub(_inside(staged), page.read_text(encoding="utf-8")), encoding="utf-8")
+        for page in staged.rglob("*.md"):
+            page.write_text(_LINK.sub(_inside(page, staged), page.read_text(encoding="utf-8")), encoding="utf-8")
         (staged / "javascripts").mkdir()
         shutil.copyfile(OWN / SHIM, staged / "javascripts" / SHIM)
         shutil.copyfile(project / "mkdocs.yml", staged.parent / "mkdocs.yml")
@@ -138,8 +137,9 @@ def _documentation(project: Path, out: Path) -> Part:
     )
 
 
-def _inside(staged: Path) -> Callable[[re.Match[str]], str]:
+def _inside(page: Path, docs: Path) -> Callable[[re.Match[str]], str]:
     def text(link: re.Match[str]) -> str:
-        return link[0] if (staged / link[2]).is_file() else link[1]
+        target = (page.parent / link[2]).resolve()
+        return link[0] if target.is_file() and target.is_relative_to(docs.resolve()) else link[1]
 
     return text

@@ -1,6 +1,6 @@
 """Measures how often the rules are right, on synthetic claims whose truth is known.
 
-`python -m analysis.verdicts.coverage` prints the table of docs/verdicts.md.
+`python -m analysis.verdicts.coverage` prints the table of docs/reference/verdicts.md.
 """
 
 from collections import Counter

@@ -93,7 +93,7 @@ def _load(module: str) -> None:
     if done.returncode:
         raise EngineError(
             f"this kernel ({platform.release()}) has no module {module}: `dkms install images/{module}` builds it "
-            "(docs/backends.md)"
+            "(docs/explanation/backends.md)"
         )
 
 

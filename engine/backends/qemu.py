@@ -2,9 +2,10 @@
 
 Each instruction takes 1 ns of guest time (`-icount shift=0`) and waiting takes none, so a run does not depend on the
 host's speed. But computing is not free, as it is in the default backend, and a repeated run may differ by microseconds
-now and then (docs/backends.md). Everything is in one initial RAM disk, because a disk would have the host's timing. So
-the firmware does not look at disks, and the disk through which results leave is used only at the end. A program under
-test without a root of its own is in the RAM disk as well. The emulator runs in a sandbox, like other guests.
+now and then (docs/explanation/backends.md). Everything is in one initial RAM disk, because a disk would have the host's
+timing. So the firmware does not look at disks, and the disk through which results leave is used only at the end. A
+program under test without a root of its own is in the RAM disk as well. The emulator runs in a sandbox, like other
+guests.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Flows of programs under test: each side runs its implementation's `endpoint` (docs/implementations.md)."""
+"""Flows of programs under test: each side runs its implementation's `endpoint` (docs/reference/implementations.md)."""
 
 import json
 import os

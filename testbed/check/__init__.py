@@ -1,1 +1,1 @@
-"""Whether an implementation keeps its contract; see docs/implementations.md."""
+"""Whether an implementation keeps its contract; see docs/reference/implementations.md."""

@@ -1,4 +1,4 @@
-"""Carries out `testbed check`: tests in short runs whether an implementation keeps docs/implementations.md."""
+"""Carries out `testbed check`: whether an implementation keeps docs/reference/implementations.md, in short runs."""
 
 import argparse
 import copy

@@ -1,1 +1,1 @@
-"""Implementations side by side in the same scenarios; see docs/compare.md."""
+"""Implementations side by side in the same scenarios; see docs/howto/compare.md."""

@@ -1,1 +1,1 @@
-"""What packets show of the documents that LEDBAT follows; see docs/conformance.md."""
+"""What packets show of the documents that LEDBAT follows; see docs/howto/conformance.md."""

@@ -74,7 +74,7 @@ def load(path: Path = FILE) -> Requirements:
                 problems.append(document.problem((*field, "document"), f"found {entry['document']!r}", allowed))
             for name in ("measure", "at_least", "at_most"):
                 if wrong_word := expressions.problem(str(entry.get(name, 0)), MEASURES):
-                    allowed = "an expression in the words of docs/claims.md and docs/conformance.md"
+                    allowed = "an expression in the words of docs/reference/claims.md and docs/howto/conformance.md"
                     problems.append(document.problem((*field, name), wrong_word, allowed))
             shown = entry.get("hidden") or Shown(
                 entry["case"], entry["measure"], _text(entry, "at_least"), _text(entry, "at_most")

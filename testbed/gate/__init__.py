@@ -1,1 +1,1 @@
-"""Budgets that an implementation must stay within, and its versions; see docs/gate.md."""
+"""Budgets that an implementation must stay within, and its versions; see docs/howto/gate.md."""

@@ -21,7 +21,7 @@ OPERATORS: Final[dict[type[ast.cmpop], tuple[str, Callable[[float, float], bool]
     ast.GtE: (">=", lambda measured, bound: measured >= bound),
 }
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
-WORDS: Final = "an expression in the words of docs/claims.md and docs/gate.md"
+WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
 NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
 
 

@@ -1,1 +1,1 @@
-"""Which implementations understand each other; see docs/interop.md."""
+"""Which implementations understand each other; see docs/howto/interop.md."""

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
     parser.add_argument(
-        "--case", action="append", default=[], help="a case or script of docs/interop.md; may be repeated"
+        "--case", action="append", default=[], help="a case or script of docs/howto/interop.md; may be repeated"
     )
     parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
     parser.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")

@@ -138,7 +138,7 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
         ({"measure": "1; 2"}, ":14: claims[0].measure"),
         (
             {"measure": "jian()"},
-            "found 'jian()'; allowed: an expression of docs/claims.md; unknown word 'jian' (did you mean",
+            "found 'jian()'; allowed: an expression of docs/reference/claims.md; unknown word 'jian' (did you mean",
         ),
         ({"measure": "queue_ms.meen(1, 2)"}, "unknown word 'meen' (did you mean mean?)"),
         ({"holds": "all([cell(n).shar('a') for n in ['b']])"}, "claims[0].holds: found"),

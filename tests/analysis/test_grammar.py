@@ -1,4 +1,4 @@
-"""The grammar of docs/figures.md: colours that everyone can tell apart on both grounds, digits, names, bytes."""
+"""The grammar of docs/reference/figures.md: colours that everyone can tell apart, digits, names, bytes."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_no_colour_means_two_things() -> None:
 
 
 def test_the_documentation_has_this_palette() -> None:
-    text = (ROOT / "docs/figures.md").read_text()
+    text = (ROOT / "docs/reference/figures.md").read_text()
     table = text.partition("<!-- palette")[2].partition("<!-- end of palette")[0]
     rows = [[part.strip(" `") for part in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
     assert {name: tuple(filter(None, colours)) for name, *colours in rows} == roles.COLOURS

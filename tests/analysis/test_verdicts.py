@@ -23,7 +23,7 @@ REPRODUCED, NEAR, UNDECIDED, NOT = (
 )
 
 
-PAGE = Path(__file__).parents[2] / "docs/verdicts.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/verdicts.md"
 
 
 def says(printed: str, unit: str | None = "1", **fields: Any) -> Expected:

@@ -1,4 +1,4 @@
-"""A congestion control of one's own: docs/adding-an-algorithm.md builds, from files or an archive, and runs."""
+"""A congestion control of one's own: docs/howto/adding-an-algorithm.md builds, from files or an archive, and runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from images.kernel.build import Kernel
 from testbed.cli import main
 from tests.images.building import build_root, store_with_build_root
 
-PAGE = (PROJECT / "docs" / "adding-an-algorithm.md").read_text()
+PAGE = (PROJECT / "docs" / "howto" / "adding-an-algorithm.md").read_text()
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, cl
     assert digests[0] == digests[1] != digests[2]
 
 
-# anacrolix/utp falls silent in two of the first eight seeds, 1 among them: docs/findings.md
+# anacrolix/utp falls silent in two of the first eight seeds, 1 among them: docs/results/findings.md
 @pytest.mark.parametrize(
     ("client", "seed"),
     [

@@ -277,7 +277,7 @@ def test_the_page_that_adds_a_client_shows_one_that_keeps_the_contract(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    page = (PROJECT / "docs" / "adding-a-client.md").read_text()
+    page = (PROJECT / "docs" / "howto" / "adding-a-client.md").read_text()
     shown = dict(re.findall(r"`images/implementations/(mine/[\w.]+)`.*?```\w+\n(.*?)```", page, re.DOTALL))
     assert set(shown) == {"mine/implementation.yaml", "mine/endpoint"}
     (own_implementations / "mine").mkdir()

@@ -1,4 +1,4 @@
-"""docs/exec.md: its script and its commands do what it says."""
+"""docs/howto/exec.md: its script and its commands do what it says."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "exec.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "exec.md"
 BIN = Path(sys.executable).parent
 # builds a root file system: tests/reach/test_labs.py has such labs
 RARE = "--deb"

@@ -1,4 +1,4 @@
-"""Clients whose builds or checks take minutes keep the contract, apart from what docs/findings.md says of them."""
+"""Clients whose builds or checks take minutes keep the contract, but for docs/results/findings.md."""
 
 import shutil
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""The tables of docs/module.md are what their runs give; fifteen minutes, and some more where the kernel that ticks 250
-times a second has to be built."""
+"""The tables of docs/howto/module.md are what their runs give; fifteen minutes, and some more where the kernel that
+ticks 250 times a second has to be built."""
 
 import shutil
 from collections.abc import Iterator

@@ -81,7 +81,7 @@ def _version() -> str:
 
 
 def _commands() -> str:
-    page = (images.PROJECT / "docs" / "module.md").read_text()
+    page = (images.PROJECT / "docs" / "howto" / "module.md").read_text()
     found = re.search(r"<!-- commands.*?```sh\n(.*?)```", page, re.DOTALL)
     assert found
     return found[1]

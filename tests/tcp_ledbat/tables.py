@@ -1,4 +1,4 @@
-"""The tables of docs/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs, which takes some minutes.
+"""The tables of docs/howto/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs, in some minutes.
 
 They are the same on every machine, so tests/reach compares them with the page.
 """
@@ -19,7 +19,7 @@ from scenarios.load import read
 from scenarios.resolve import expand
 
 HERE: Final = Path(__file__).parent
-PAGE: Final = images.PROJECT / "docs" / "module.md"
+PAGE: Final = images.PROJECT / "docs" / "howto" / "module.md"
 START, END = "<!-- {}: written by python -m tests.tcp_ledbat.tables -->\n", "<!-- end of {} -->"
 PACKET_BITS: Final = 8 * 1500
 SLOW_CWND_PKTS: Final = 2

@@ -1,4 +1,4 @@
-"""The same bytes under every condition that this machine can bring about: the table in docs/trust.md.
+"""The same bytes under every condition that this machine can bring about: the table in docs/explanation/trust.md.
 
 One run holds a flow of every congestion control of the kernel at once. Load, folders and Open vSwitch:
 tests/engine/test_identity.py; clocks: test_faults.py.
@@ -96,7 +96,8 @@ def test_without_walls(cell: Cell, tmp_path: Path, reference: Digests, monkeypat
 def test_in_ptrace_mode(cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on hosts, and with kernels before 6.16, that lack the faster mode: it repeats itself.
 
-    It may give others than seccomp mode, which interrupts the guest's kernel whenever a process ends: docs/trust.md.
+    It may give others than seccomp mode, which interrupts the guest's kernel whenever a process ends:
+    docs/explanation/trust.md.
     """
     boot = launch.boot_arguments
 

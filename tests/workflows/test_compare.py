@@ -1,4 +1,4 @@
-"""`testbed compare`: what it refuses, what it writes, and a real small comparison as docs/compare.md shows it."""
+"""`testbed compare`: what it refuses, what it writes, and a real small comparison as docs/howto/compare.md shows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from testbed.compare.panel import CASES, filled, panel
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "compare.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "compare.md").read_text()
 BIN = Path(sys.executable).parent
 TWO = ("tcp-cubic", "tcp-ledbat")
 

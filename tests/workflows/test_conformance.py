@@ -29,7 +29,7 @@ from testbed.conformance.requirements import FILE, load
 from tests.analysis.synthetic import vouch
 from tests.analysis.utp_model import Model
 
-PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "conformance.md").read_text()
 
 
 def test_the_page_lists_cases_and_measures() -> None:

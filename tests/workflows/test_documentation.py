@@ -1,4 +1,4 @@
-"""docs/scenarios.md lists the fields that the schema has; what it and the README show as examples works."""
+"""docs/reference/scenarios.md lists the fields that the schema has; what it and the README show as examples works."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scenarios.schema import SCHEMAS
 from scenarios.units import QUANTITIES
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "scenarios.md"
-CLAIMS = ROOT / "docs" / "claims.md"
-FINDINGS = ROOT / "docs" / "findings.md"
+PAGE = ROOT / "docs" / "reference" / "scenarios.md"
+CLAIMS = ROOT / "docs" / "reference" / "claims.md"
+FINDINGS = ROOT / "docs" / "results" / "findings.md"
 README = ROOT / "README.md"
 KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
 
@@ -117,7 +117,7 @@ def test_the_examples_are_scenarios(tmp_path: Path) -> None:
     assert expand(example(README, tmp_path), "full")
 
 
-@pytest.mark.parametrize("page", [FINDINGS, ROOT / "docs" / "questions.md"], ids=["bugs", "questions"])
+@pytest.mark.parametrize("page", [FINDINGS, ROOT / "docs" / "howto" / "questions.md"], ids=["bugs", "questions"])
 def test_what_pages_show_are_scenarios(page: Path, tmp_path: Path) -> None:
     for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)):
         file = tmp_path / f"{number}.yaml"
@@ -134,7 +134,7 @@ def test_the_readme_names_files_and_experiments_that_exist() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    files = (README, *(ROOT / "docs").glob("*.md"), *ROOT.glob("images/*/README.md"))
+    files = (README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("images/*/README.md"))
     pages = {page: re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE) for page in files}
     wrong = []
     for page, text in pages.items():

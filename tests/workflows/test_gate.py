@@ -1,4 +1,4 @@
-"""`testbed gate`: budgets that are wrong, how runs are judged, and one real gate as docs/gate.md shows it."""
+"""`testbed gate`: budgets that are wrong, how runs are judged, and one real gate as docs/howto/gate.md shows it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.workflows.test_documentation import rows
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gate.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "gate.md").read_text()
 SCENARIO = """\
 experiment: made-by-hand
 title: A short race

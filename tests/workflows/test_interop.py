@@ -23,7 +23,7 @@ from tests.analysis.synthetic import vouch
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "interop.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "interop.md").read_text()
 
 
 def test_the_page_shows_the_cases() -> None:
@@ -205,7 +205,7 @@ def test_a_real_matrix(tmp_path: Path) -> None:
 
 
 def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
-    """libutp passes one, and fails two as docs/interop.md says."""
+    """libutp passes one, and fails two as docs/howto/interop.md says."""
     program("libutp")
     command = [Path(sys.executable).parent / "testbed", "interop", "libutp", "--into", tmp_path]
     chosen = ["gap", "fast-retransmission", "unknown-extension"]

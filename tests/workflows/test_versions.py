@@ -28,7 +28,7 @@ from testbed.gate.judge import Judgement, Outcome
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 BISECT = ["gate", "bisect", "libtorrent"]
-PAGE = (ROOT / "docs" / "versions.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "versions.md").read_text()
 
 
 def test_the_page_speaks_of_versions_that_are_listed() -> None:
@@ -94,7 +94,7 @@ def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: 
         (
             ["--scenario", "alone", "--measure", 'alone("share")'],
             "--measure: found alone('share'), not one of throughput, queuing delay, retransmissions; "
-            "allowed: an expression in the words of docs/claims.md and docs/gate.md\n",
+            "allowed: an expression in the words of docs/reference/claims.md and docs/howto/gate.md\n",
         ),
         (
             ["--scenario", "alone", "--cell", "case=2mbit", "--measure", 'alone("throughput")'],

@@ -1,4 +1,4 @@
-# Runs the LEDBAT module's own tests in a debug kernel. They decide the claims with `kunit: true` (docs/claims.md).
+# Runs the LEDBAT module's own tests in a debug kernel. They decide the claims with `kunit: true` (docs/reference/claims.md).
 
 
 # A failing test is a result: the file records it, and the exit status does not end the pipeline. The sources come over

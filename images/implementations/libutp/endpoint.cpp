@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sender and receiver over libutp, as docs/implementations.md asks of an endpoint.
+ * Sender and receiver over libutp, as docs/reference/implementations.md asks of an endpoint.
  *
  * Each side makes one system call per packet, which sends the answers to the last packet and waits for the next. The
  * next packet comes with its arrival time. The clock is read once per wake-up: everything that libutp does until the
