@@ -10,6 +10,10 @@ from typing import Any
 from engine import sources
 from engine.images import PROJECT, Images, Program
 
+MOST_PARTS = 100
+"""That a stranger's provenance may have."""
+_LONGEST = 1000  # characters of a part that are shown
+
 
 @cache
 def commit() -> str:
@@ -40,7 +44,7 @@ def of(images: Images, programs: Mapping[str, Program], arguments: list[str]) ->
 
 
 def told(part: Any) -> str:
-    """Return a part of a provenance as a line of text."""
+    """Return a part of a provenance, which may be a stranger's, as a line of text."""
     if isinstance(part, dict):
-        return ", ".join(f"{name} {told(value)}" for name, value in part.items())
-    return str(part)
+        return ", ".join(f"{name} {told(value)}" for name, value in part.items())[:_LONGEST]
+    return str(part)[:_LONGEST]

@@ -13,7 +13,6 @@ import shutil
 import signal
 import tempfile
 import threading
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,7 +45,8 @@ _MOST_WALL_S = 7200.0
 _INTERPRETERS = ("python3", "bash")
 _MODULES = {".py", ".pyc", ".so"}
 _LEFT_OUT = {"__pycache__", "results"}
-_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_TEXT = {"type": "string", "maxLength": 10_000}
+_TEXTS = {"type": "array", "items": _TEXT}
 _TRUE_OR_FALSE = {"type": "boolean"}
 
 
@@ -67,7 +67,7 @@ _SCHEMA: dict[str, Any] = {
         "memory_mib": {"type": "integer", "minimum": MEMORY_MIB, "maximum": MOST_MEMORY_MIB},
         "together": _TRUE_OR_FALSE,
         "exit_status": {"type": "integer"},
-        "provenance": {"type": "object"},
+        "provenance": {"type": "object", "maxProperties": provenance.MOST_PARTS},
         "digests": {"type": "object", "additionalProperties": _TEXT},
     },
 }
@@ -106,10 +106,32 @@ def verify(file: Path) -> Iterator[str | Repetition]:
     """Say what was handed in, then run it again and compare every byte of its results, and its exit status.
 
     Raises:
-        EngineError: the zip is damaged, its command runs no file of its folder, or the script cannot be run.
+        EngineError: as `opened`, or the script cannot be run.
     """
-    with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
-        folder = Path(place, "handed-in")
+    with opened(file) as (order, said):
+        yield from _told(file, order, said)
+        with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place, _ended_after(_MOST_WALL_S):
+            again = run_script(order, Path(place, "again"), echo=False)
+        before = _below(_RESULTS, said["digests"]) | {"exit status": str(said["exit_status"])}
+        after = again["digests"] | {"exit status": str(again["exit_status"])}
+        yield Repetition(
+            name=file.name,
+            files=len(again["digests"]),
+            different=differences(before, after),
+            made_with_another=differences(said["provenance"], again["provenance"]),
+            kind="files",
+        )
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[Order, dict[str, Any]]]:
+    """Unpack a hand-in; yield what to run, and what order.json says, both checked.
+
+    Raises:
+        EngineError: the zip is damaged or exceeds a bound, or its command runs no file of its folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="testbed-hand-in-") as place:
+        folder = Path(place)
         _unpack(file, folder)
         said = _read(file, folder)
         order = Order(
@@ -125,19 +147,7 @@ def verify(file: Path) -> Iterator[str | Repetition]:
             stdin=(folder / _STDIN).read_bytes(),
             together=said["together"],
         )
-        yield from _told(file, order, said)
-        with _ended_after(_MOST_WALL_S):
-            again = run_script(order, Path(place, "again"), echo=False)
-        before = _below(_RESULTS, said["digests"])
-        after = {**again["digests"], "exit status": str(again["exit_status"])}
-        before["exit status"] = str(said["exit_status"])
-        yield Repetition(
-            name=file.name,
-            files=len(again["digests"]),
-            different=differences(before, after),
-            made_with_another=differences(said["provenance"], again["provenance"]),
-            kind="files",
-        )
+        yield order, said
 
 
 def is_hand_in(file: Path) -> bool:
@@ -172,7 +182,7 @@ def script_of(words: Sequence[str], folder: Path) -> Path:
             scripts = [folder / name] if ".." not in Path(name).parts else []
         case _:
             scripts = []
-    if not (scripts and scripts[0].is_file()):
+    if not (scripts and os.path.isfile(scripts[0])):  # noqa: PTH113 (a name may be none that a file can have)
         allowed = "python3 or bash and a file of the folder, or python3 -m and a module of it"
         raise EngineError(f"the command is {shortened(shlex.join(words))!r}; allowed in a hand-in: {allowed}")
     return scripts[0].relative_to(folder)
@@ -253,14 +263,14 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
     digests = {f"{_INPUT}/{name}": digest for name, digest in tree_digest(copy).items()}
     digests |= {f"{_RESULTS}/{name}": digest for name, digest in summary["digests"].items()}
     digests[_STDIN] = file_digest(members[_STDIN])
-    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(ORDER, json.dumps({**said, "digests": digests}, indent=1) + "\n")
-        for name, path in members.items():
-            archive.write(path, name)
+    order_json = json.dumps({**said, "digests": digests}, indent=1) + "\n"
+    try:
+        archives.pack(file, {ORDER: order_json, **members})
+    except ArchiveError as error:
+        raise EngineError(str(error)) from None
 
 
 def _unpack(file: Path, folder: Path) -> None:
-    folder.mkdir()
     try:
         archives.unpack(file, folder)
     except ArchiveError as error:
@@ -277,7 +287,8 @@ def _read(file: Path, folder: Path) -> dict[str, Any]:
     wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
     if wrong:
         raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {shortened(_said_of(wrong))}")
-    if not (folder / _INPUT / said["beside"]).resolve().is_relative_to((folder / _INPUT).resolve()):
+    beside = Path(said["beside"])
+    if beside.is_absolute() or ".." in beside.parts or not os.path.isdir(folder / _INPUT / beside):  # noqa: PTH112
         raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
     if not (folder / _STDIN).is_file():
         raise EngineError(f"{file}: {_STDIN} is missing")

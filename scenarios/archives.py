@@ -1,4 +1,4 @@
-"""Reads zip files, folders and JSON that may come from anywhere, within bounds.
+"""Writes zip files, and reads zip files, folders and JSON that may come from anywhere, within bounds.
 
 Everything that a zip file lists is checked before anything is unpacked, so that a small file can neither fill the disk
 nor write outside its folder.
@@ -11,7 +11,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -88,6 +88,40 @@ def unpack(file: Path, folder: Path) -> None:
             target.chmod(0o600 | member.external_attr >> 16 & 0o100)
 
 
+def pack(file: Path, members: Mapping[str, Path | str]) -> None:
+    """Write a zip file of files and texts by their names; it appears when it is whole and on the disk.
+
+    Raises ArchiveError, and leaves nothing, where it cannot be written or `unpack` would refuse it.
+    """
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+            for name, content in members.items():
+                if isinstance(content, str):
+                    archive.writestr(name, content)
+                else:
+                    archive.write(content, name)
+        for problem in _problems(archive.infolist(), partial.stat().st_size):
+            raise ArchiveError(f"{file}: {problem}")
+        sync(partial)
+        partial.rename(file)
+        sync(file.absolute().parent)
+    except OSError as error:
+        raise ArchiveError(f"{file}: cannot be written ({error.strerror}); choose another place") from None
+    finally:
+        if os.path.lexists(partial):
+            partial.unlink()
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def read_member(file: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> bytes:
     """Read one member of a zip file.
 
@@ -101,7 +135,7 @@ def read_member(file: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> byt
     try:
         with zipfile.ZipFile(file) as archive:
             return archive.read(name)
-    except _DAMAGE as error:
+    except (*_DAMAGE, OSError) as error:  # OSError: the list names a place before the file's beginning
         raise _damaged(file, error, name) from None
 
 
@@ -143,6 +177,7 @@ def parse_json(text: bytes, name: str) -> Any:
     """Parse JSON; raises as `read_json`."""
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()  # refuses half of a surrogate pair, which no file name can hold
         if not _is_deeper(value, DEEPEST_JSON):
             return value
     except RecursionError:

@@ -10,6 +10,7 @@ from typing import Any
 from analysis.claims.plan import Planned, plan
 from analysis.errors import BadInputError
 from engine.errors import EngineError
+from engine.provenance import MOST_PARTS
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell, expand, resolve
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, Crate, listed
@@ -132,6 +133,11 @@ class Archived:
             raise EngineError(f"{name}: summary.json: digests: found none; allowed: a SHA-256 for each file")
         if not isinstance(seed, int) or name.rpartition("/")[2] != f"seed-{seed}" or size not in SIZES:
             raise EngineError(f"{name}: run.json: found seed {seed!r}, size {size!r}; allowed: those of its folder")
+        made_with = description.get("provenance")
+        if not isinstance(made_with, dict) or len(made_with) > MOST_PARTS:
+            raise EngineError(
+                f"{name}: run.json: provenance: found none; allowed: an object of {MOST_PARTS} parts at most"
+            )
         if description.get("backend") != "virtual":
             backend = description.get("backend")
             raise EngineError(f"{name}: carried out on the backend {backend}; only virtual runs repeat to the byte")

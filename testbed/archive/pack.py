@@ -9,7 +9,6 @@ import json
 import mimetypes
 import os
 import tempfile
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from engine.images import PROJECT
 from engine.provenance import commit
 from images.cache import file_digest
 from scenarios import scenario_files
-from scenarios.archives import ArchiveError, members
+from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
 from testbed.archive import due
 from testbed.archive.crate import KUNIT, OF_RUN, RUNS
@@ -58,45 +57,27 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
     crate = _crate(results, captures)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.absolute().parent) as place:
-            whole = Path(place, out.name)
-            _write(crate, Path(place, "crate"), key, whole)
-            whole.rename(out)
-        _sync(out.absolute().parent)
+            folder = Path(place, out.name)
+            crate.write(folder)
+            if key is not None:
+                sign(folder, key)
+            _give_name(folder, out)
     except OSError as error:
         raise EngineError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    except ArchiveError as error:
+        raise EngineError(str(error)) from None
     return out
 
 
-def _write(crate: ROCrate, folder: Path, key: Path | None, whole: Path) -> None:
-    """Write a crate to a folder, sign it, and make `whole` of it: a zip file or that folder, on the disk."""
-    crate.write(folder)
-    if key is not None:
-        sign(folder, key)
-    if whole.suffix == ".zip":
-        _zip(folder, whole)
+def _give_name(folder: Path, out: Path) -> None:
+    """Make `out` of a crate, once all of it is on the disk."""
+    if out.suffix == ".zip":
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        pack(out, {path.relative_to(folder).as_posix(): path for path in files})
     else:
-        folder.rename(whole)
         os.sync()  # thousands of files in one call
-
-
-def _zip(folder: Path, file: Path) -> None:
-    """Pack a folder, as far as `testbed verify` would unpack it."""
-    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            archive.write(path, path.relative_to(folder))
-    _sync(file)
-    try:
-        members(file)
-    except ArchiveError as error:
-        raise EngineError(f"{error}; choose a folder as --out") from None
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        folder.rename(out)
+        sync(out.absolute().parent)
 
 
 def _crate(results: Path, captures: bool) -> ROCrate:

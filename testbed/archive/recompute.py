@@ -88,17 +88,15 @@ def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str
     needed = set(archived.runs_of(experiment))
     complete = needed <= repeated | read and not archived.failed(experiment)
     folder = _measured(archived, experiment, runs)
-    place = archived.crate.folder / EXPERIMENTS / experiment
-    before, after = (_rows(file / "metrics.csv", f"{archived.crate.name}: {experiment}") for file in (place, folder))
+    before, after = read_metrics(archived, experiment), _rows(folder / "metrics.csv", experiment)
     unsure = set() if complete else _about_all_seeds(registry.load(archived.claims(experiment)))
     kept = [row for row in after if (row[3] or row[4]) not in unsure]
     different = [f"metrics.csv: {row}" for row in _other_rows(before, kept, complete)]
-    archived_verdicts = archived.crate.read(EXPERIMENTS / experiment / "verdicts.json")
-    verdicts = _comparable(archived_verdicts, archived.crate.name / EXPERIMENTS / experiment)
+    verdicts = read_verdicts(archived, experiment)
     judged = 0
     if complete:
         text = (folder / "verdicts.json").read_text().replace(f"{archived.crate.folder}/", "")
-        computed = _comparable(json.loads(text), folder)
+        computed = _comparable(json.loads(text), experiment)
         different += [f"verdicts.json: {name}" for name in differences(verdicts, computed)]
         judged = sum(name in computed for name in computed["claims"])
     return Recomputation(
@@ -110,6 +108,26 @@ def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str
         verdicts=(judged, len(verdicts["claims"])),
         different=different,
     )
+
+
+def read_metrics(archived: Archived, experiment: str) -> list[Row]:
+    """Return the rows of the archived metrics.csv, numbers to nine digits.
+
+    Raises:
+        EngineError: it is no such table.
+    """
+    file = archived.crate.folder / EXPERIMENTS / experiment / "metrics.csv"
+    return _rows(file, f"{archived.crate.name}: {experiment}")
+
+
+def read_verdicts(archived: Archived, experiment: str) -> dict[str, Any]:
+    """Return what of the archived verdicts.json a repetition must give: its parts, and each claim by its id.
+
+    Raises:
+        EngineError: it is damaged.
+    """
+    verdicts = archived.crate.read(EXPERIMENTS / experiment / "verdicts.json")
+    return _comparable(verdicts, f"{archived.crate.name}: {experiment}")
 
 
 def _measured(archived: Archived, experiment: str, runs: Path) -> Path:
@@ -160,18 +178,20 @@ def _other_rows(before: list[Row], after: list[Row], complete: bool) -> Iterator
     yield from sorted({", ".join(word for word in (row[1], f"seed {row[2]}", *row[3:5]) if word) for row in wrong})
 
 
-def _comparable(verdicts: dict[str, Any], place: Path) -> dict[str, Any]:
-    """Return what of verdicts.json a repetition must give: each claim by its id, without those that KUnit decides."""
-    parts = {name: value for name, value in verdicts.items() if name not in _OF_THE_HOST}
+def _comparable(verdicts: dict[str, Any], name: str) -> dict[str, Any]:
+    """Leave out what differs by design, and the claims that KUnit decides."""
+    parts = {part: value for part, value in verdicts.items() if part not in _OF_THE_HOST}
     try:
-        parts["runs"] = [
-            {name: value for name, value in run.items() if name not in _OF_A_REPETITION} for run in verdicts["runs"]
-        ]
+        parts["runs"] = [_without_times(run) for run in verdicts["runs"]]
         parts["claims"] = [str(claim["id"]) for claim in verdicts["claims"]]
-        parts |= {claim["id"]: claim for claim in verdicts["claims"] if not claim.get("kunit")}
+        parts |= {str(claim["id"]): claim for claim in verdicts["claims"] if not claim.get("kunit")}
     except (KeyError, TypeError, AttributeError):
-        raise EngineError(f"{place}: verdicts.json: found no list of runs and claims; allowed: both") from None
-    return {name: _rounded(value) for name, value in parts.items()}
+        raise EngineError(f"{name}/verdicts.json: found no list of runs and claims; allowed: both") from None
+    return {part: _rounded(value) for part, value in parts.items()}
+
+
+def _without_times(run: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in run.items() if name not in _OF_A_REPETITION}
 
 
 def _rounded(value: Any) -> Any:

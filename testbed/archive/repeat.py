@@ -27,7 +27,7 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
         name=archived.name,
         files=len(summary["digests"]),
         different=[*differences(archived.digests, summary["digests"]), *(f"summary.json: {one}" for one in reported)],
-        made_with_another=[*_made_with(archived.description, description)],
+        made_with_another=_made_with(archived.description, description),
     )
 
 
@@ -37,5 +37,5 @@ def _without_times(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _made_with(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Name the parts of the provenance that differ, and what else the engine decided in another way."""
-    provenance = [one.pop("provenance", {}) for one in (before, after)]
-    return [*differences(*(one if isinstance(one, dict) else {} for one in provenance)), *differences(before, after)]
+    provenance = differences(before.pop("provenance"), after.pop("provenance"))
+    return [*provenance, *differences(before, after)]

@@ -85,8 +85,7 @@ def _made_with(archived: Archived) -> Iterator[str]:
     """Say what the archive says of what its runs were made with, each different part once."""
     made: dict[str, set[str]] = {}
     for name in archived.run_names:
-        provenance = archived.run(name).description.get("provenance")
-        for part, value in (provenance if isinstance(provenance, dict) else {}).items():
+        for part, value in archived.run(name).description["provenance"].items():
             made.setdefault(part, set()).add(told(value))
     for part, values in made.items():
         yield f"made with {part}: {listed(values)}"

@@ -596,6 +596,8 @@ ORDER = {
         ({"words": ["printf", "wished"]}, "the command is 'printf wished'; allowed in a hand-in: "),
         ({"beside": "../.."}, r"beside: found '../..'; allowed: a folder below input"),
         ({"limit_s": None}, r"limit_s: None is not of type 'integer'"),
+        ({"beside": "x" * 300}, r"beside: found 'x{300}'; allowed: a folder below input"),
+        ({"words": ["python3", "x" * 300]}, r"allowed in a hand-in: python3 or bash and a file of the folder"),
         ({"digests": {}}, "changed since it was made: input/lab.py, stdin"),
         ({"deb": ["-oAPT::x"]}, r"deb\[0\]: found '-oAPT::x'"),
     ],

@@ -87,6 +87,26 @@ def test_a_plain_one_is_unpacked(tmp_path: Path) -> None:
         archives.read_member(file, "a/run", most_bytes=6)
 
 
+def test_what_is_packed_can_be_unpacked_or_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "zeros").touch()
+    os.truncate(tmp_path / "zeros", 100 << 20)
+    archives.pack(tmp_path / "small.zip", {"a/text": "content", "a/file": Path(__file__)})
+    assert archives.read_member(tmp_path / "small.zip", "a/text") == b"content"
+    with pytest.raises(ArchiveError, match=r"bomb.zip: unpacked it takes 104857600 bytes"):
+        archives.pack(tmp_path / "bomb.zip", {"zeros": tmp_path / "zeros"})
+    with pytest.raises(ArchiveError, match=r"x.zip: cannot be written \(Not a directory\); choose another place"):
+        archives.pack(tmp_path / "zeros" / "x.zip", {})
+    assert {path.name for path in tmp_path.iterdir()} == {"zeros", "small.zip"}
+
+
+def test_a_list_that_names_a_place_before_the_file_is_refused(tmp_path: Path) -> None:
+    at = len(PLAIN) - 6
+    offset = struct.unpack_from("<L", PLAIN, at)[0]
+    (tmp_path / "crafted.zip").write_bytes(PLAIN[:at] + struct.pack("<L", offset + 9) + PLAIN[at + 4 :])
+    with pytest.raises(ArchiveError, match=r"crafted.zip: a/b.txt: is damaged \(.*Invalid argument"):
+        archives.read_member(tmp_path / "crafted.zip", "a/b.txt")
+
+
 def test_many_names_are_refused_before_they_are_read(tmp_path: Path) -> None:
     file = tmp_path / "many.zip"
     file.write_bytes(packed(*((f"{number:05}", b"") for number in range(archives.MOST_MEMBERS + 1))))
@@ -123,6 +143,7 @@ def test_a_crafted_folder_is_refused(tmp_path: Path, what: str) -> None:
         (b'{"a": 1, "a": 2}', "'a' twice in an object"),
         (b"[NaN]", "NaN is no number"),
         (b"9" * 5000, "x.json: is no JSON"),
+        (b'"\\ud800"', "x.json: is no JSON"),
     ],
 )
 def test_crafted_json_is_refused(text: bytes, words: str) -> None:
