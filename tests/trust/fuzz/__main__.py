@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,6 +90,8 @@ def _in_a_child(make: Callable[[Path], None], into: Path) -> None:
         try:
             make(into)
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     if os.waitpid(child, 0)[1]:

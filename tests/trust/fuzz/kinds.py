@@ -193,10 +193,12 @@ def _make_archives(into: Path) -> None:
     results = into / "results"
     for seed in (1, 2):
         execute(cell, seed, results / "runs")
-        kept = shutil.copytree(run_folder(results / "runs", cell, seed), into / "kept")
-        write_columns(run_folder(results / "runs", cell, seed))
-        shutil.copytree(kept, run_folder(results / "runs", cell, seed), dirs_exist_ok=True)
+        run = run_folder(results / "runs", cell, seed)
+        kept = shutil.copytree(run, into / "kept")
+        write_columns(run)
+        shutil.copytree(kept, run, dirs_exist_ok=True)
         shutil.rmtree(kept)
+        sums.write(run, sums.below(run))
     os.chdir(PROJECT)
     measured = measure(scenario.with_suffix(".claims.yaml"), results / "runs", results / "experiments")
     for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
