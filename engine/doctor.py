@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import cgroup, quota
+from engine import calls, cgroup, quota
 from engine.sandbox import TRIAL, UNCONFINED
 from images.cache import default_root
 from images.debian import mirrors
@@ -102,6 +102,7 @@ def checks() -> list[Check]:
         _mirror(),
         _sandbox(),
         _bound(),
+        _system_calls(),
         *_shared_memory(),
         _disk(),
         _memory(),
@@ -194,6 +195,15 @@ def _sandbox() -> Check:
 
 def _bound() -> Check:
     return Check("memory of guests", cgroup.described())
+
+
+def _system_calls() -> Check:
+    """Nothing to remedy: guests run either way."""
+    lacking = calls.lacking()
+    if calls.in_process() and not lacking:
+        return Check("system calls", f"of guests in the host process that makes them, as {calls.IN_PROCESS}=1 says")
+    why = f"; no {', no '.join(lacking)}" if lacking else f"; {calls.IN_PROCESS}=1 is faster (docs/backends.md)"
+    return Check("system calls", f"of guests by way of stub processes{why}")
 
 
 def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:

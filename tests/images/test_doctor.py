@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import doctor, images
+from engine import calls, doctor, images
 from engine.doctor import Check, HostPackage, host_packages, install, report
 from engine.sandbox import UNCONFINED
 from images.__main__ import main as build_images
@@ -127,6 +127,18 @@ def test_a_noexec_dev_shm_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     executable, _ = doctor._shared_memory()
     assert executable.remedy
     assert "remount,exec /dev/shm" in executable.remedy
+
+
+def test_how_system_calls_reach_guests_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen() -> str:
+        return next(check.seen for check in doctor.checks() if check.name == "system calls")
+
+    monkeypatch.setattr(calls, "lacking", list)
+    assert seen() == "of guests by way of stub processes; TESTBED_IN_PROCESS=1 is faster (docs/backends.md)"
+    monkeypatch.setenv(calls.IN_PROCESS, "1")
+    assert seen() == "of guests in the host process that makes them, as TESTBED_IN_PROCESS=1 says"
+    monkeypatch.setattr(calls, "lacking", lambda: ["FSGSBASE (Linux 5.9)"])
+    assert seen() == "of guests by way of stub processes; no FSGSBASE (Linux 5.9)"
 
 
 def test_closed_user_namespaces_name_the_switch(tmp_path: Path) -> None:

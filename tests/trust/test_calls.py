@@ -1,102 +1,64 @@
-"""Every program that own code starts is listed in calls.yaml, with the reason why its arguments are safe."""
+"""What is hard for a guest's kernel that runs in its processes, where the host can do that, and by way of stubs."""
 
-import ast
-import re
-from collections.abc import Iterator
-from itertools import pairwise
+import subprocess
 from pathlib import Path
 
-import yaml
+import pytest
 
-ROOT = Path(__file__).parents[2]
-LISTED = yaml.safe_load(Path(__file__).with_name("calls.yaml").read_text())
-CODE = sorted(
-    file
-    for folder in ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies")
-    for file in (ROOT / folder).rglob("*.py")
-    if not file.is_relative_to(ROOT / "images" / "implementations")  # these run in a guest, as what is under test
-)
-RULES = sorted([ROOT / "Snakefile", *ROOT.glob("workflows/**/*.smk"), *ROOT.glob("workflows/**/Snakefile")])
-STARTS = {
-    "subprocess": r"run|Popen|call|check_call|check_output|getoutput|getstatusoutput",
-    "os": r"system|popen|exec.*|spawn.*|posix_spawnp?|startfile",
-    "pty": r"spawn|fork",
-    "asyncio": r"create_subprocess_.*",
-}
-NEVER = {("os", "system"), ("os", "popen"), ("subprocess", "getoutput"), ("subprocess", "getstatusoutput")}
-HELPERS = {"logged", "_apt_get", "_apt_cache", "spawn"}
-"""Own functions that start what their callers say: these are listed, too."""
+from engine import calls, images
+from images.kernel.trial import MEMORY_FOLDER
+from tests.images.building import build_root
+
+SOURCE = Path(__file__).with_name("calls.c")
+TIMEOUT_S = 300
+CHECKED = 14
 
 
-def named(node: ast.AST) -> tuple[str, str] | None:
-    """The module and the name of an attribute such as `subprocess.run`."""
-    return (node.value.id, node.attr) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else None
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root file system with calls.c and nothing else."""
+    folder = tmp_path_factory.mktemp("calls") / "root"
+    folder.mkdir()
+    command = ["gcc", "-O2", "-static", "-Wall", "-Wextra", "-Werror", "-o", "init", "/seen/calls.c"]
+    see = {"/seen/calls.c": SOURCE}
+    build_root().run(command, folder.parent / "log", "Compiling calls.c", work=folder, see=see)
+    return folder
 
 
-def starts(node: ast.AST) -> bool:
-    """Whether a program is started here, or a function that starts one is handed on."""
-    if isinstance(node, ast.Call) and (called := getattr(node.func, "attr", getattr(node.func, "id", ""))) in HELPERS:
-        return named(node.func) != ("pty", called)
-    module, name = named(node) or ("", "")
-    return module in STARTS and re.fullmatch(STARTS[module], name) is not None
+def console(root: Path, folder: Path, option: str) -> list[str]:
+    """Boot a guest of that root, and return what it said."""
+    words = [
+        *("mem=512M", "rootfstype=hostfs", f"rootflags={root}", "ro", "init=/init", "con=null", "con0=null,fd:1"),
+        *("time-travel=inf-cpu", "norandmaps", "seed=1", "quiet", "seccomp=on", f"uml_dir={folder}/", option),
+    ]
+    done = subprocess.run(
+        [images.load().kernel, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={"TMPDIR": str(MEMORY_FOLDER)},
+        timeout=TIMEOUT_S,
+        check=True,
+        start_new_session=True,
+    )
+    return done.stdout.splitlines()
 
 
-def walked(node: ast.AST, place: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """Every node but annotations, with the names of the classes and functions around it."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        place = f"{place}.{node.name}".lstrip(".")
-    yield place, node
-    for field, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and field not in ("annotation", "returns"):
-                yield from walked(child, place)
+@pytest.mark.parametrize(("option", "kernels_place"), [("inproc=on", "refused"), ("inproc=off", "free")])
+def test_programs_that_are_hard_to_serve(root: Path, tmp_path: Path, option: str, kernels_place: str) -> None:
+    if option == "inproc=on" and calls.lacking():
+        pytest.skip("this host has nothing but stub processes")
+    said = console(root, tmp_path, option)
+    assert [line for line in said if line.endswith(" WRONG")] == []
+    assert len([line for line in said if line.endswith(" ok")]) == CHECKED
+    assert f"kernel's place {kernels_place}" in said
 
 
-def calls() -> set[str]:
-    """`file: function` of each place that starts a program."""
-    return {
-        f"{file.relative_to(ROOT)}: {place or '(module)'}"
-        for file in CODE
-        for place, node in walked(ast.parse(file.read_text()))
-        if starts(node)
-    }
-
-
-def test_every_call_of_a_program_is_listed_with_its_reason() -> None:
-    reasons = {f"{file}: {place}": why for file, places in LISTED["calls"].items() for place, why in places.items()}
-    assert calls() - set(reasons) == set(), "add it to tests/trust/calls.yaml, with the reason why it is safe"
-    assert set(reasons) - calls() == set(), "tests/trust/calls.yaml lists what is not there any more"
-    assert all(isinstance(why, str) and len(why) > 10 for why in reasons.values())
-
-
-def test_no_call_is_hidden_by_the_form_of_its_import() -> None:
-    for file in CODE:
-        for _, node in walked(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module in STARTS:
-                assert not [one.name for one in node.names if re.fullmatch(STARTS[node.module], one.name)], file
-            if isinstance(node, ast.Import):
-                assert not [one.name for one in node.names if one.name in STARTS and one.asname], file
-
-
-def test_no_shell_reads_what_was_put_together_and_no_python_the_working_folder() -> None:
-    for file in CODE:
-        for _, node in walked(ast.parse(file.read_text())):
-            where = f"{file}:{getattr(node, 'lineno', 0)}"
-            assert named(node) not in NEVER, where
-            assert not (isinstance(node, ast.keyword) and node.arg == "shell"), where
-            for word, following in pairwise(node.elts if isinstance(node, ast.List | ast.Tuple) else []):
-                option = word.value if isinstance(word, ast.Constant) else None
-                script = isinstance(option, str) and re.fullmatch("-[elux]*c", option)
-                assert not (script and isinstance(following, ast.JoinedStr)), where
-                module = isinstance(following, ast.Constant) and following.value == "-m"
-                assert not (named(word) == ("sys", "executable") and module), f"{where}: -P must stand before -m"
-
-
-def test_rules_quote_what_they_hand_to_a_shell() -> None:
-    for file in RULES:
-        text = file.read_text()
-        shells = re.findall(r"^ +shell:\n((?: +\".*\"\n)+)", text, re.MULTILINE) + re.findall(r"shell\((.*)\)", text)
-        assert len(shells) == len(re.findall(r"\bshell[(:]", text)), f"{file}: a form that this test does not read"
-        fields = {field for shell in shells for field in re.findall(r"(?<!{){([^{}]+)}", shell)}
-        unquoted = {field for field in fields if not field.endswith(":q")}
-        assert unquoted <= LISTED["unquoted"].keys(), f"{file}: write {{FIELD:q}}"
+def test_what_is_lacking_is_told() -> None:
+    """Without virtual time, for one: real time needs signals from outside."""
+    kernel = images.load().kernel
+    done = subprocess.run([kernel, "seccomp=on", "inproc=on"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (
+        1,
+        ["inproc=on cannot be had: time-travel=inf-cpu is not used"],
+    )

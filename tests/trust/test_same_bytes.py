@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import images, launch, sandbox
+from engine import calls, images, launch, sandbox
 from engine.run import execute
 from images import guest_tools, module
 from images.cache import Store, file_digest
@@ -90,6 +90,15 @@ def test_on_each_cpu_alone(cell: Cell, tmp_path: Path, reference: Digests, which
 
 def test_without_walls(cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sandbox.UNCONFINED, "1")
+    assert digests(cell, tmp_path) == reference
+
+
+def test_with_its_kernel_in_its_processes(
+    cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if calls.lacking():
+        pytest.skip("this host has nothing but stub processes")
+    monkeypatch.setenv(calls.IN_PROCESS, "1")
     assert digests(cell, tmp_path) == reference
 
 

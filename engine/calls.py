@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""How system calls reach a guest's kernel: in the host process that makes them, or by way of a stub process.
+
+The second is what guests do. The first is several times as fast, where the host has what it takes (docs/backends.md).
+"""
+
+import ctypes
+import os
+
+IN_PROCESS = "TESTBED_IN_PROCESS"
+"""Environment variable: with 1, system calls reach a guest's kernel in the host process that makes them."""
+
+# from the host's headers: <linux/prctl.h>, <linux/auxvec.h>, <asm/hwcap2.h>
+_PR_SET_SYSCALL_USER_DISPATCH, _PR_SYS_DISPATCH_OFF = 59, 0
+_AT_HWCAP2, _HWCAP2_FSGSBASE = 26, 1 << 1
+
+
+def in_process() -> bool:
+    """Tell whether it is asked for; where the host lacks something for it, guests use stub processes all the same."""
+    return os.environ.get(IN_PROCESS) == "1"
+
+
+def kernel_option() -> str:
+    """Return the option of the guest's kernel."""
+    return "inproc=auto" if in_process() else "inproc=off"
+
+
+def lacking() -> list[str]:
+    """Name what the host lacks for the first; empty if nothing."""
+    library = ctypes.CDLL(None)
+    library.getauxval.restype = ctypes.c_ulong
+    found = []
+    if not library.getauxval(ctypes.c_ulong(_AT_HWCAP2)) & _HWCAP2_FSGSBASE:
+        found.append("FSGSBASE (Linux 5.9)")
+    if library.prctl(_PR_SET_SYSCALL_USER_DISPATCH, *map(ctypes.c_ulong, (_PR_SYS_DISPATCH_OFF, 0, 0, 0))):
+        found.append("Syscall User Dispatch (Linux 5.11)")
+    return found
