@@ -4,19 +4,22 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.__main__ import main as analysis
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from engine.errors import EngineError
 from engine.images import PROJECT
 from exec import hand_in
-from scenarios import archives
+from scenarios import archives, sums
 from scenarios.archives import ArchiveError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import known
+from tests.analysis import synthetic
 from tests.trust.fuzz.kinds import KINDS, make_hand_ins, seal_hand_in
 
 
@@ -52,6 +55,17 @@ def test_a_hand_in_that_says_much_is_refused_in_a_sentence(tmp_path: Path) -> No
     with pytest.raises(EngineError, match=r"order\.json: provenance: ") as refused:
         list(hand_in.verify(file))
     assert len(str(refused.value)) < 1000
+
+
+def test_a_table_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = synthetic.write(tmp_path, replace(synthetic.plain(), keep_captures=False))
+    assert analysis(["columns", str(run)]) == 0
+    table = run / "columns" / "packets.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-200] + bytes(192) + whole[-8:])  # what describes its columns
+    sums.write(run, sums.below(run))
+    assert analysis(["observe", str(run)]) == 2
+    assert "analysis: a table cannot be read: " in capsys.readouterr().err
 
 
 def test_json_without_end(tmp_path: Path) -> None:
