@@ -10,6 +10,7 @@ import mimetypes
 import os
 import tempfile
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -143,6 +144,7 @@ def _workflow(crate: ROCrate) -> Any:
     return workflow
 
 
+@cache  # each of its experiments asks
 def _of_study(study: Path) -> list[Path]:
     """List what a study's scenarios and claims are read from: its YAML files, and the traces that scenarios name."""
     files = sorted((PROJECT / study).glob("*.yaml"))
