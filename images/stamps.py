@@ -44,7 +44,7 @@ def note(root: Path, entry: Path, stamp: str) -> None:
     file = _file(root, entry)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     with contextlib.suppress(OSError):  # then the next process compares anew
-        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.parent.mkdir(mode=0o755, exist_ok=True)  # those who share the store read them
         if file.parent.lstat().st_uid == os.geteuid():  # no link of another user's is followed
             draft.write_text(stamp)
             draft.rename(file)

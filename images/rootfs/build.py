@@ -31,6 +31,7 @@ LAB = HERE / "lab"
 LAB_LOCK = LAB / "packages.lock"
 SUITE = "trixie"
 EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
+READABLE = "a+rX"  # users who share a store look at all files, and their guests open them
 
 # Nobody reads these in a guest
 LEFT_OUT = ("doc/*", "man/*", "info/*", "locale/*", "zoneinfo/*", "lintian/*", "bug/*", "bash-completion/*")
@@ -93,6 +94,7 @@ def _build(
         "packages": lock.digest,
         "epoch": EPOCH,
         "customize": file_digest(CUSTOMIZE),
+        "modes": READABLE,
         "left out": LEFT_OUT,
         "kept": KEPT,
         **more,
@@ -133,11 +135,11 @@ def install_debian(
     (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
     root = folder / "root"
     root.mkdir()
-    # as the invoking user, who must be able to read all of it: the guest opens files with that user's rights; times of
-    # last change are kept, since programs in the guest see them
+    # guests open files with the rights of whoever runs them, who may be another user than this one; times of last
+    # change are kept, since programs in the guest see them
     options = ["--no-same-owner", "--preserve-permissions", "--exclude=./dev/*", "--delay-directory-restore"]
     logged(["tar", "-xf", str(tar), "-C", str(root), *options], log, what)
-    logged(["chmod", "-R", "u+rX", str(root)], log, what)
+    logged(["chmod", "-R", READABLE, str(root)], log, what)
     tar.unlink()
     (root / "packages.txt").rename(folder / "packages.txt")
 
