@@ -17,7 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scenarios import files
 
@@ -34,6 +34,23 @@ def digest(file: Path) -> str:
     """Return the SHA-256 (hex) of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file or folder below `folder`, which may be a stranger's.
+
+    Raises:
+        DamagedError: the name leads out of it, or a link on the path does.
+    """
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise DamagedError(f"{folder}: found the name {name!r}; allowed: names of what is below this folder")
+    path = folder
+    for part in parts:
+        path /= part
+        if path.is_symlink():
+            raise DamagedError(f"{path}: found a link; allowed: files and folders")
+    return path
 
 
 def below(folder: Path, *names: str) -> dict[str, str]:
@@ -95,10 +112,11 @@ def checked(folder: Path, name: str) -> Path:
         its_sum = read(folder).get(name)
         if its_sum is None:
             raise DamagedError(f"{folder / name}: nothing vouches for it: {FILE} has no sum of it")
-        wrong = _wrong(folder / name, its_sum)
+        path = inside(folder, name)
+        wrong = _wrong(path, its_sum)
     if wrong:
-        raise DamagedError(f"{folder / name}: {wrong}; it has to be made again")
-    return folder / name
+        raise DamagedError(f"{path}: {wrong}; it has to be made again")
+    return path
 
 
 def damaged(folder: Path) -> dict[str, str]:
@@ -126,7 +144,8 @@ def replacing(folder: Path, instead_of: Collection[str] = ()) -> Iterator[Path]:
         files.flush(draft)
         with _locked(folder, fcntl.LOCK_EX):
             for name in made:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                place = inside(folder, str(PurePosixPath(name).parent)) if "/" in name else folder
+                place.mkdir(parents=True, exist_ok=True)
                 (draft / name).replace(folder / name)
             kept = {name: its_sum for name, its_sum in known(folder).items() if name not in instead_of}
             write(folder, kept | made)

@@ -66,6 +66,7 @@ def write_columns(folder: Path) -> list[str]:
     names = sums.read(folder)
     captures = [name for name in names if name.startswith("pcap/")]
     traces = [QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)]
+    ended = [sums.inside(folder, name) for name in traces]
     tables = [name for name in names if name.startswith(f"{FOLDER}/")]
     warnings: list[str] = []
     if captures or not tables:
@@ -78,7 +79,7 @@ def write_columns(folder: Path) -> list[str]:
         for name in tables:
             sums.checked(folder, name)
     if not run.keep_captures:
-        for done in (*(folder / "pcap").glob("*"), *(folder / name for name in traces)):
+        for done in (*sums.inside(folder, "pcap").glob("*"), *ended):
             done.unlink(missing_ok=True)
     return warnings
 

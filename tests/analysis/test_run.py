@@ -9,6 +9,7 @@ from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
+from scenarios.sums import DamagedError
 from tests.analysis.synthetic import ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write
 
 
@@ -277,3 +278,27 @@ def test_completion_and_length_of_a_run_that_ended_with_its_flows(tmp_path: Path
 def test_a_flow_without_end_is_never_asked_when_it_was_done(run: Run) -> None:
     with pytest.raises(BadInputError, match="flow tcp has no bytes"):
         run.completed("tcp")
+
+
+def test_a_strangers_run_folder_changes_nothing_outside_of_it(tmp_path: Path) -> None:
+    """Captures and traces that are not kept are removed: in this folder, whatever links and names say."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine.csv").write_text("mine")
+    names = write(tmp_path / "names", plain())
+    document = json.loads((names / "run.json").read_text())
+    document["keep_captures"] = False
+    (names / "traces" / "cwnd-..").mkdir()
+    document["flows"][0]["name"] = f"../../{'../' * len(names.parts)}{outside}/mine"
+    (names / "run.json").write_text(json.dumps(document))
+    vouch(names)
+    with pytest.raises(DamagedError, match="found the name"):
+        write_columns(names)
+    for place in ("pcap", "columns"):
+        links = write(tmp_path / place, plain())
+        if place == "pcap":
+            (links / place).rename(links / "was")
+        (links / place).symlink_to(outside)
+        with pytest.raises(DamagedError, match="found a link"):
+            write_columns(links)
+    assert [path.name for path in outside.iterdir()] == ["mine.csv"]
