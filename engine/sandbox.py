@@ -36,7 +36,15 @@ FOLDERS = {
 PROGRAMS = "/guest/programs"
 """Has a folder for each program of the run, with its `files` and its `root`."""
 _WALLS = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
-TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+_OF_THE_HOST = ("acpi", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger")
+PROC = ["--proc", "/proc"]
+"""A /proc of the sandbox's own processes, in which nobody writes what belongs to the host.
+
+Files such as core_pattern belong to the host's root, and bubblewrap leaves them writable for a guest that root runs.
+"""
+for _name in _OF_THE_HOST:
+    PROC += ["--ro-bind-try", f"/proc/{_name}", f"/proc/{_name}"]
+TRIAL = ["bwrap", *_WALLS, "--ro-bind", "/", "/", *PROC, "--dev", "/dev"]
 TRIAL += ["--size", "65536", "--tmpfs", MEMORY_FOLDER, "true"]
 """A command that succeeds where the sandbox works."""
 _CONFINE = f"{FOLDERS['TESTBED_TOOLS']}/confine"
@@ -138,7 +146,7 @@ def command(
         outside += ["--setenv", name, value]
     outside += ["--hostname", "guest", *([] if interactive else ["--new-session"])]
     # of devices only what the guest's kernel opens: each opening of /dev/ptmx would take one of the host's terminals
-    outside += ["--proc", "/proc", "--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null"]
+    outside += [*PROC, "--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null"]
     outside += ["--size", str(limits.memory_folder_bytes), "--tmpfs", MEMORY_FOLDER]
     for place, source in read_only.items():
         outside += ["--ro-bind", os.fspath(source), place]

@@ -274,3 +274,24 @@ def test_a_host_without_user_namespaces(scenario: Path, tmp_path: Path) -> None:
     finally:
         del os.environ[sandbox.UNCONFINED]
     assert status == 0, told
+
+
+OPENS_FOR_WRITING = """\
+import os
+for top, folders, names in os.walk("/proc"):
+    if top == "/proc":
+        folders[:] = [name for name in folders if not name.isdigit() and name not in ("self", "thread-self")]
+    for path in (os.path.join(top, name) for name in names):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW))
+        except OSError:
+            continue
+        print(path)
+"""
+
+
+def test_nothing_of_the_hosts_proc_opens_for_writing() -> None:
+    """Else a guest of root, without Landlock, writes core_pattern, which the host executes."""
+    command = [*sandbox.TRIAL[:-1], sys.executable, "-c", OPENS_FOR_WRITING]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
