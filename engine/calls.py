@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How system calls reach a guest's kernel: in the host process that makes them, or by way of a stub process.
 
-The second is what guests do. The first is several times as fast, where the host has what it takes (docs/backends.md).
+The second is what guests do. The first is several times as fast, where the host has what it takes:
+docs/explanation/backends.md.
 """
 
 import ctypes

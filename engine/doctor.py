@@ -202,8 +202,9 @@ def _system_calls() -> Check:
     lacking = calls.lacking()
     if calls.in_process() and not lacking:
         return Check("system calls", f"of guests in the host process that makes them, as {calls.IN_PROCESS}=1 says")
-    why = f"; no {', no '.join(lacking)}" if lacking else f"; {calls.IN_PROCESS}=1 is faster (docs/backends.md)"
-    return Check("system calls", f"of guests by way of stub processes{why}")
+    missing = ", ".join(f"no {part}" for part in lacking)
+    why = missing or f"{calls.IN_PROCESS}=1 is faster (docs/explanation/backends.md)"
+    return Check("system calls", f"of guests by way of stub processes; {why}")
 
 
 def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:

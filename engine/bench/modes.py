@@ -1,4 +1,4 @@
-"""What runs cost with the guest's kernel in its processes and by way of stub processes (docs/backends.md)."""
+"""What runs cost with the guest's kernel in its processes, and with stub processes: docs/explanation/backends.md."""
 
 import os
 import resource

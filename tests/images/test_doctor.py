@@ -134,7 +134,7 @@ def test_how_system_calls_reach_guests_is_told(monkeypatch: pytest.MonkeyPatch) 
         return next(check.seen for check in doctor.checks() if check.name == "system calls")
 
     monkeypatch.setattr(calls, "lacking", list)
-    assert seen() == "of guests by way of stub processes; TESTBED_IN_PROCESS=1 is faster (docs/backends.md)"
+    assert seen() == "of guests by way of stub processes; TESTBED_IN_PROCESS=1 is faster (docs/explanation/backends.md)"
     monkeypatch.setenv(calls.IN_PROCESS, "1")
     assert seen() == "of guests in the host process that makes them, as TESTBED_IN_PROCESS=1 says"
     monkeypatch.setattr(calls, "lacking", lambda: ["FSGSBASE (Linux 5.9)"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,13 @@ def test_the_readme_names_files_and_experiments_that_exist() -> None:
         assert (ROOT / file).exists(), file
     known = {cell["experiment"] for cell in plan(scenario_files(ROOT / "workflows/studies/icccn"), "full")}
     assert set(re.findall(r"icccn-fig[\w-]+(?![\w.-])", text)) - known == set()
+
+
+def test_pages_that_files_name_exist() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    texts = {name: (ROOT / name).read_text(errors="replace") for name in listed if (ROOT / name).is_file()}
+    named = {(page, name) for name, text in texts.items() for page in re.findall(r"\bdocs/[a-z0-9/-]+\.md", text)}
+    assert {(page, name) for page, name in named if not (ROOT / page).exists()} == set()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
