@@ -30,7 +30,7 @@ _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than ex
 _TAIL_BYTES = 4096
 _MADE = ("pcap", "traces")  # what a repeated run must reproduce
 _TOLD = ("run.json", "summary.json")
-_SAY_NOTHING = ("reboot:", "init: the agent ended")  # what comes before says why
+_ENDED, _AGENT_ENDED = "reboot:", "init: the agent ended"  # what comes before them says why, if anything does
 _KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
 
@@ -230,5 +230,6 @@ def _out_of_memory(folder: Path, memory_mib: int) -> str:
 def _last_words(folder: Path) -> str:
     lines = _console(folder)
     panics = [line for line in lines if line.startswith("Kernel panic")]
-    words = panics[:1] or [line for line in lines if not line.startswith(_SAY_NOTHING)] or lines
+    said = [line for line in lines if not line.startswith(_ENDED)]
+    words = panics[:1] or [line for line in said if not line.startswith(_AGENT_ENDED)] or said or lines
     return words[-1] if words else "its console says nothing"

@@ -38,7 +38,6 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(command: list[str]) ->
         "interop tcp-reno",
         "conformance tcp-ledbat",
         "gate --client tcp-ledbat",
-        "kinds",
         "check tcp-reno",
     ],
 )
@@ -48,4 +47,7 @@ def test_a_place_that_cannot_be_written_is_named(
     into = tmp_path / "into"
     into.symlink_to("nowhere/at/all")
     assert main([*command.split(), "--into", str(into)]) == 2
-    assert capsys.readouterr().err == f"--into {into}: cannot be written (File exists); choose another\n"
+    assert (
+        capsys.readouterr().err.splitlines(keepends=True)[-1]
+        == f"--into {into}: cannot be written (File exists); choose another\n"
+    )

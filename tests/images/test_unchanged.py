@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ CONTENT = b"as it was built, in more than one byte"
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: set[str]) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: set[str]) -> Iterator[Store]:
     """A store with small files in place of what boots and of a program with a root."""
     asked.add(PROGRAM)
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
@@ -41,7 +41,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: set[str]) -> S
     files, root = entry("programs", "files/endpoint"), entry("roots", "root/usr/lib/libc.so")
     program = {"files": str(files / "files"), "digest": "p", "root": str(root / "root"), "root_digest": "q"}
     index.write(store, index.path(tmp_path, PROGRAM), program)
-    return store
+    yield store
+    images.load.cache_clear()  # later tests in this process load the project's
+    images.program.cache_clear()
 
 
 def load() -> None:

@@ -191,7 +191,7 @@ def test_why_a_run_failed_is_not_written_through_a_link(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "summary.json").symlink_to(elsewhere)
-    execution._note_failure(folder, "for a reason")
+    execution._note_failure(folder, {}, "for a reason")
     assert not elsewhere.exists()
 
 

@@ -92,8 +92,9 @@ def test_a_script_that_starts_many_programs_goes_on(tmp_path: Path, monkeypatch:
     """As one whose network has many hosts."""
     monkeypatch.setattr(progress, "STANDSTILL_S", 1.0)
     monkeypatch.setattr(progress, "CREEP", 1e9)
-    script = f"import subprocess\nfor _ in range(100): subprocess.run({COMPUTES}, check=True)\n"
-    (tmp_path / "many.py").write_text(script)
+    (tmp_path / "many.py").write_text(
+        f"import subprocess\nfor _ in range(100): subprocess.run({COMPUTES}, check=True)\n"
+    )
     order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
     assert script.run(order, tmp_path / "results", echo=False)["exit_status"] == 0
 

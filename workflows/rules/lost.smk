@@ -87,6 +87,7 @@ def made_by(file):
 
 
 if workflow.is_main_process:
+    plan(config["size"])  # a wrong scenario is refused here, in its own words, and not while jobs are looked for
     there = [size for size, root in ROOTS.items() if Path(root, "runs").exists()]
     files = {size: damaged(size) for size in there}
     for size in there:
