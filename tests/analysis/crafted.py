@@ -33,13 +33,13 @@ def records(packet: bytes, times_ns: Ints, **fields: tuple[int, str, Ints]) -> N
 
 def turned(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The same from the receiver to the sender, without payload."""
-    back = rows.copy()
+    acks = rows.copy()
     ip = RECORD_HEADER_BYTES
-    back[:, ip + 12 : ip + 16], back[:, ip + 16 : ip + 20] = rows[:, ip + 16 : ip + 20], rows[:, ip + 12 : ip + 16]
-    back[:, ip + 20 : ip + 22], back[:, ip + 22 : ip + 24] = rows[:, ip + 22 : ip + 24], rows[:, ip + 20 : ip + 22]
-    back[:, ip + 2 : ip + 4] = np.array([0, rows.shape[1] - ip], np.uint8)
-    back[:, ip + 8] = 63  # it passed a router, so the capture was taken at the sender
-    return back
+    acks[:, ip + 12 : ip + 16], acks[:, ip + 16 : ip + 20] = rows[:, ip + 16 : ip + 20], rows[:, ip + 12 : ip + 16]
+    acks[:, ip + 20 : ip + 22], acks[:, ip + 22 : ip + 24] = rows[:, ip + 22 : ip + 24], rows[:, ip + 20 : ip + 22]
+    acks[:, ip + 2 : ip + 4] = np.array([0, rows.shape[1] - ip], np.uint8)
+    acks[:, ip + 8] = 63  # it passed a router, so the capture was taken at the sender
+    return acks
 
 
 def _turn(number: int) -> Ints:

@@ -341,21 +341,21 @@ def test_a_signature_says_whose_archive_it_is(
     for name in ("alice", "mallory"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
         public = (tmp_path / f"{name}.pub").read_text()
-        (tmp_path / f"only-{name}").write_text(f'{name}@example.org namespaces="ledbat-testbed" {public}')
+        (tmp_path / f"just-{name}").write_text(f'{name}@example.org namespaces="ledbat-testbed" {public}')
     crate = tmp_path / "crate"
     words = ["archive", "--results", str(results), "--out", str(crate), "--sign", str(tmp_path / "alice")]
     assert main(words) == 0
     alone = ["verify", str(crate), "--signer"]
-    assert main([*alone, str(tmp_path / "only-alice")]) == 0
+    assert main([*alone, str(tmp_path / "just-alice")]) == 0
     assert "; signed by alice@example.org, ED25519 key SHA256:" in capsys.readouterr().out
-    assert main([*alone, str(tmp_path / "only-mallory")]) == 2
+    assert main([*alone, str(tmp_path / "just-mallory")]) == 2
     assert "the signature is not good, or not by one of these signers" in capsys.readouterr().err
     (crate / "README.md").write_text("forged")
     seal(crate)
-    assert main([*alone, str(tmp_path / "only-alice")]) == 2
+    assert main([*alone, str(tmp_path / "just-alice")]) == 2
     assert "the signature is not good" in capsys.readouterr().err
     (crate / f"{METADATA}.sig").unlink()
-    assert main([*alone, str(tmp_path / "only-alice")]) == 2
+    assert main([*alone, str(tmp_path / "just-alice")]) == 2
     assert "the archive is not signed" in capsys.readouterr().err
 
 
