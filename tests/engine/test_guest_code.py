@@ -39,7 +39,7 @@ def test_no_guest_compiles_anything(cell: Cell, tmp_path: Path, sabotage: Sabota
 def test_code_that_does_not_compile_is_named_before_anything_runs(
     cell: Cell, tmp_path: Path, sabotage: Sabotage
 ) -> None:
-    sabotage("topologies/two_path.py", '"""', '"')
+    sabotage("topologies/named/two_path.py", '"""', '"')
     with pytest.raises(EngineError, match=r"two_path\.py"):
         execute(cell, 1, tmp_path / "runs")
 

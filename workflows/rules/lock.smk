@@ -18,17 +18,17 @@ def lock():
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"Waiting for {place.read_text()}, which is at work in this folder.", file=sys.stderr, flush=True)
-        wait_for(file)
+        wait_for(file, place.read_text())
     file.truncate(0)
     file.write(f"process {os.getpid()} (`{shlex.join(sys.argv)}`, since {time.strftime('%F %T')})")
     file.flush()
     return file
 
 
-def wait_for(file):
-    """Wait for the lock of a file; Ctrl-C ends that."""
+def wait_for(file, holder):
+    """Say who holds the lock of a file, and wait for it; Ctrl-C ends that."""
     try:
+        print(f"Waiting for {holder}, which is at work in this folder.", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)
     except KeyboardInterrupt:
         print("Interrupted; nothing had begun.", file=sys.stderr, flush=True)
