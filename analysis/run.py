@@ -11,6 +11,7 @@ import numpy as np
 from analysis.run_bottleneck import BottleneckWords
 from analysis.run_call import CallWords
 from analysis.run_objects import ObjectWords
+from analysis.run_outcomes import OutcomeWords
 from analysis.run_sender import SenderWords
 from analysis.run_video import VideoWords
 from analysis.series import Instants, NotMeasuredError
@@ -20,7 +21,7 @@ from analysis.words import word
 STEADY: Final = 2 / 3  # of the run have passed when `steady` begins
 
 
-class Run(BottleneckWords, SenderWords, CallWords, ObjectWords, VideoWords):
+class Run(BottleneckWords, SenderWords, CallWords, ObjectWords, OutcomeWords, VideoWords):
     """A finished run. Raises NotMeasuredError for what its captures and traces do not tell.
 
     The methods marked as words are those that claims may use; their intervals are the whole run by default.

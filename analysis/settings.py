@@ -30,6 +30,7 @@ class Flow:
     ends: dict[str, str] = field(default_factory=dict)  # its hosts, by the tap of each
     family: str = OTHER  # what its sender's implementation.yaml says
     transport: str = "tcp"  # tcp, utp or udp
+    may_fail: bool = False  # how its endpoints ended is a result
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def _flow(flow: Fields, document: Fields) -> Flow:
         ends={"sender": flow.maybe("from", str) or "", "receiver": flow.maybe("to", str) or ""},
         family=about.get("family", OTHER),
         transport=about.get("transport", "tcp"),
+        may_fail=flow.maybe("may_fail", bool) or False,
     )
 
 

@@ -27,6 +27,18 @@ _INSTANT_OR_NONE = {"type": ["integer", "null"], "description": "a whole number,
 _STATUS = {"type": ["integer", "null"], "minimum": -64, "maximum": 255, "description": "an exit status, or null"}
 _TEXTS = {"type": "array", "items": {"type": "string"}, "description": "a list of texts"}
 _FIELDS = {"type": "object", "description": "fields below it"}
+ENDINGS = ("died", "gave up", "refused", "hung", "incomplete")
+"""How an endpoint that was not done ended, in the words of engine/guest/flows.py."""
+_OUTCOME = {
+    **_FIELDS,
+    "required": ["endpoint", "ending", "at_ns", "says"],
+    "properties": {
+        "endpoint": {"enum": ["sender", "receiver"], "description": "sender or receiver"},
+        "ending": {"enum": ENDINGS, "description": f"one of {', '.join(ENDINGS)}"},
+        "at_ns": _INSTANT,
+        "says": {"type": "string", "description": "a text"},
+    },
+}
 
 RUN: dict[str, Any] = {
     **_FIELDS,
@@ -48,6 +60,7 @@ RUN: dict[str, Any] = {
                     "received_bytes": _WHOLE_OR_NONE,
                     "sender_exit": _STATUS,
                     "receiver_exit": _STATUS,
+                    "outcomes": {"type": "array", "items": _OUTCOME, "description": "a list of outcomes"},
                 },
             },
         },

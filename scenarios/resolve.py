@@ -200,9 +200,9 @@ def _cell(
 
 
 def _named(values: dict[str, Any]) -> str:
-    return ",".join(f"{name}={_written(value)}" for name, value in values.items()) or "single"
+    return ",".join(f"{name}={written(value)}" for name, value in values.items()) or "single"
 
 
-def _written(value: object) -> str:
-    """Write a matrix value as YAML does."""
+def written(value: object) -> str:
+    """Write a matrix value as YAML does, and as names of cells do."""
     return str(value).lower() if isinstance(value, bool) else str(value)

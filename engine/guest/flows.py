@@ -13,6 +13,7 @@ from topologies.timeline import GRACE_NS
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 _LONGEST_REASON = 500  # characters
+_NOT_SUPPORTED = 127  # exit status of an endpoint for a role or a parameter that it does not have
 
 
 @dataclass
@@ -30,6 +31,13 @@ class Endpoint:
     log: str
     deadline_ns: int | None = None
     exit_code: int | None = None
+
+    @property
+    def ending(self) -> str:
+        """In a word, how a process ended that did not end well: by a signal, without support, or by itself."""
+        if self.exit_code is None or self.exit_code < 0:
+            return "died"
+        return "refused" if self.exit_code == _NOT_SUPPORTED else "gave up"
 
     def tell_to_end(self) -> None:
         """Send SIGTERM; it has `GRACE_NS` of virtual time to obey."""
@@ -53,7 +61,7 @@ class Endpoint:
 class Flows:
     """The flows of a run. A flow with bytes is done when its sender ends by itself.
 
-    `failure` is a sentence about the first endpoint that failed.
+    `failure` is a sentence about the first endpoint that failed, of a flow that must not.
     """
 
     def __init__(self, net: Any, run: dict[str, Any], results: str) -> None:
@@ -74,6 +82,9 @@ class Flows:
         self._running = {os.pidfd_open(endpoint.process): endpoint for endpoint in self._endpoints}
         self._completed_ns: dict[str, int | None] = {flow["name"]: None for flow in run["flows"] if flow["bytes"]}
         self._endless = len(self._completed_ns) < len(run["flows"])
+        self._outcomes: dict[str, dict[str, dict[str, Any]]] = {
+            flow["name"]: {} for flow in run["flows"] if flow.get("may_fail")
+        }
         self.failure: str | None = None
 
     def wait_until(self, at_ns: int) -> bool:
@@ -100,7 +111,8 @@ class Flows:
     def collect(self) -> dict[str, dict[str, Any]]:
         """Return for each flow the bytes that its receiver got and both exit statuses.
 
-        A flow with bytes also has `completed_ns` (scenario time), None if it was not done in time.
+        A flow with bytes also has `completed_ns` (scenario time), None if it was not done in time. A flow that may fail
+        has `outcomes`: of each endpoint that was not done its role, a word, the instant (scenario time) and a sentence.
         """
         flows: dict[str, dict[str, Any]] = {flow: {"completed_ns": at} for flow, at in self._completed_ns.items()}
         for endpoint in self._endpoints:
@@ -113,14 +125,16 @@ class Flows:
                     self._check_received(endpoint, flow["received_bytes"])
             elif endpoint.kind == "program":
                 programs.keep_window(endpoint.log, f"{self._results}/traces/cwnd-{name}.csv")
+        for name, outcomes in self._outcomes.items():
+            flows[name]["outcomes"] = list(outcomes.values())
         return flows
 
     def _check_received(self, endpoint: Endpoint, received: int) -> None:
         name, expected = endpoint.flow["name"], endpoint.flow["bytes"]
         if not received:
-            self._fail(f"flow {name}: {self._nothing_came(endpoint)}")
+            self._note(endpoint, "incomplete", self._nothing_came(endpoint))
         elif expected and self._completed_ns[name] is not None and received != expected:
-            self._fail(f"flow {name}: is done, but its receiver has {received} of {expected} bytes")
+            self._note(endpoint, "incomplete", f"is done, but its receiver has {received} of {expected} bytes")
 
     def _nothing_came(self, receiver: Endpoint) -> str:
         """Say of a receiver without a byte what its host's kernel saw, which does not know the connections of uTP."""
@@ -144,8 +158,7 @@ class Flows:
         if not ended and until_ns < at_ns:
             for descriptor in [fd for fd, deadline_ns in deadlines.items() if deadline_ns == until_ns]:
                 endpoint = self._running[descriptor]
-                name = endpoint.flow["name"]
-                self._fail(f"flow {name}: {endpoint.role} still ran {GRACE_NS / 1e9:g} s after SIGTERM")
+                self._note(endpoint, "hung", f"{endpoint.role} still ran {GRACE_NS / 1e9:g} s after SIGTERM")
                 endpoint.kill()
                 self._note_end(descriptor)
         return not ended and until_ns == at_ns
@@ -161,12 +174,19 @@ class Flows:
         at_ns = now_ns() - self._origin_ns
         complaint = endpoint.complaint(bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None, at_ns)
         if complaint:
-            self._fail(f"flow {name}: {endpoint.role} {complaint}")
+            self._note(endpoint, endpoint.ending, f"{endpoint.role} {complaint}")
         elif endpoint is sender and endpoint.flow["bytes"] and endpoint.deadline_ns is None:
             self._completed_ns[name] = at_ns
 
-    def _fail(self, sentence: str) -> None:
-        self.failure = self.failure or sentence
+    def _note(self, endpoint: Endpoint, ending: str, says: str) -> None:
+        """Note the first thing that is wrong with an endpoint: an outcome, if its flow may fail, else a failure."""
+        name = endpoint.flow["name"]
+        if name in self._outcomes:
+            at_ns = now_ns() - self._origin_ns
+            outcome = {"endpoint": endpoint.role, "ending": ending, "at_ns": at_ns, "says": says}
+            self._outcomes[name].setdefault(endpoint.role, outcome)
+        else:
+            self.failure = self.failure or f"flow {name}: {says}"
 
 
 def _ended(exit_code: int | None) -> str:

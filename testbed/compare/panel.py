@@ -1,6 +1,6 @@
 """The scenarios of a comparison: the panel that every implementation goes through, and files like those."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import yaml
 from engine.errors import EngineError
 from scenarios import load
 from scenarios.errors import Problem, ScenarioError, choices
-from scenarios.resolve import expand
+from scenarios.resolve import expand, written
 
 CASES: Final = Path(__file__).with_name("cases")
 # matrix names whose values are the implementations; a flow's `implementation: "${client}"` stands for one
@@ -51,8 +51,13 @@ def check_point(scenario: Path, name: str, field: str) -> None:
         raise EngineError(f"{field}: found {name!r}; allowed: {choices(points, name)}")
 
 
-def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
+def filled(
+    scenario: Path, names: Sequence[str], seeds: int, points: Collection[str] = (), may_fail: bool = False
+) -> str:
     """Return the text of a scenario that compares these implementations.
+
+    With `points` it has only the cases, and only the values of its matrix, that these points need. `may_fail` makes of
+    the client's end a result, whatever it is.
 
     Raises:
         ScenarioError: the file has no place for them, or is not a scenario.
@@ -60,10 +65,26 @@ def filled(scenario: Path, names: Sequence[str], seeds: int) -> str:
     expand(scenario, "full")
     document = load.read(scenario)
     data: dict[str, Any] = document.data
-    matrix = data.get("matrix", {})
-    if CLIENT not in matrix or not any(flow["name"] == CLIENT for flow in data["flows"]):
+    if CLIENT not in data.get("matrix", {}) or not any(flow["name"] == CLIENT for flow in data["flows"]):
         allowed = f'a matrix name `{CLIENT}`, and a flow of that name with implementation "${{{CLIENT}}}"'
         raise ScenarioError([Problem(scenario, 1, "matrix", f"has no place for what is compared, {CLIENT}", allowed)])
-    data["matrix"] = {name: list(names) if name in (CLIENT, RIVAL) else values for name, values in matrix.items()}
+    if may_fail:
+        [client] = [flow for flow in data["flows"] if flow["name"] == CLIENT]
+        client["may_fail"] = True
+    if points:
+        _keep_points(data, points)
+    for name in data["matrix"]:
+        if name in (CLIENT, RIVAL):
+            data["matrix"][name] = list(names)
     data["seeds"] = {"full": seeds}
     return f"# {scenario.name}, filled by `testbed compare`\n" + yaml.safe_dump(data, sort_keys=False, width=120)
+
+
+def _keep_points(data: dict[str, Any], points: Collection[str]) -> None:
+    """Leave out the cases and the matrix's values that no point has, as far as points are named by them."""
+    parts = {part for name in points for part in name.split(",")}
+    if "cases" in data:
+        data["cases"] = {name: case for name, case in data["cases"].items() if f"case={name}" in parts}
+    for name, values in data["matrix"].items():
+        if name not in (CLIENT, RIVAL):
+            data["matrix"][name] = [value for value in values if f"{name}={written(value)}" in parts]

@@ -10,6 +10,7 @@ from testbed import own_study
 from testbed.gate import budgets
 from testbed.gate import command as gate
 from testbed.gate.budgets import Budgets
+from testbed.gate.judge import BROKEN
 from testbed.gate.versions import place_of, versions_of
 
 
@@ -95,5 +96,8 @@ def _measured(wanted: Budgets, client: str, into: Path) -> float:
     if len(judgement.outcomes) > 1:
         cells = ", ".join(outcome.cell for outcome in judgement.outcomes)
         raise EngineError(f"--cell: missing; allowed: one of {cells}")
-    number = judgement.outcomes[0].measured
+    [outcome] = judgement.outcomes
+    if outcome.result == BROKEN:  # a number is never beyond itself: the client did not get to its end
+        raise EngineError(f"{client} cannot be judged: {outcome.says}")
+    number = outcome.measured
     return math.inf if number is None else number

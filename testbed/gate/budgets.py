@@ -38,6 +38,16 @@ class Budget:
     holds: Callable[[float, float], bool]
 
     @property
+    def words(self) -> set[str]:
+        """The names that it uses."""
+        return {node.id for text in (self.measured, self.bound) for node in names_of(text)}
+
+    @property
+    def is_about_ends(self) -> bool:
+        """Whether it bounds how the client ends, so that its end alone does not break it."""
+        return "ended" in self.words
+
+    @property
     def most(self) -> bool:
         """Whether it bounds a number from above, so that the largest is the worst."""
         return self.sign.startswith("<")
@@ -61,6 +71,11 @@ class Budgets:
     seeds: int
     budgets: list[Budget | Comparison]
 
+    def points(self, scenario: str) -> list[str]:
+        """Return the points of a scenario that budgets name; none if one of them is about all."""
+        cells = [budget.cell for budget in self.budgets if budget.scenario == scenario]
+        return [] if None in cells else [cell for cell in cells if cell is not None]
+
     def others(self) -> dict[str, list[str]]:
         """Return the scenarios, each with the implementations to run in it beside the client."""
         others: dict[str, list[str]] = {budget.scenario: [] for budget in self.budgets}
@@ -68,6 +83,11 @@ class Budgets:
             if isinstance(budget, Comparison) and budget.other not in others[budget.scenario]:
                 others[budget.scenario].append(budget.other)
         return others
+
+
+def names_of(expression: str) -> list[ast.Name]:
+    """List the names in an expression."""
+    return [node for node in ast.walk(ast.parse(expression.strip(), mode="eval")) if isinstance(node, ast.Name)]
 
 
 def load(path: Path) -> Budgets:
@@ -117,8 +137,12 @@ def _budget(entry: dict[str, Any]) -> Budget:
     text = entry["holds"]
     _check_words(text)
     whole = ast.parse(text.strip(), mode="eval").body
-    if not isinstance(whole, ast.Compare) or len(whole.ops) != 1 or type(whole.ops[0]) not in OPERATORS:
+    if not isinstance(whole, ast.Compare):
         raise ValueError(f"found {text!r}, which compares nothing")
+    if len(whole.ops) > 1:
+        raise ValueError(f"found {text!r}, which compares twice")
+    if type(whole.ops[0]) not in OPERATORS:
+        raise ValueError(f"found {text!r}, which is about equality or membership")
     sign, holds = OPERATORS[type(whole.ops[0])]
     measured, bound = ast.unparse(whole.left), ast.unparse(whole.comparators[0])
     return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, holds)

@@ -1,6 +1,7 @@
 """Carries out `testbed gate`: runs an implementation in the scenarios that its budgets name, and judges it."""
 
 import argparse
+import itertools
 from pathlib import Path
 from typing import Final
 
@@ -60,13 +61,18 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path, prefix: str)
     """
     others = wanted.others()
     files = {scenario: find(scenario, beside, f"{prefix}scenario") for scenario in others}
-    names = {files[scenario]: [client, *of_scenario] for scenario, of_scenario in others.items()}
-    arguments.senders([name for of_file in names.values() for name in of_file])
+    if len({file.name for file in files.values()}) < len(files):
+        raise EngineError(f"{prefix}scenario: found two of one name, or one named twice; allowed: {', '.join(files)}")
+    arguments.senders([client, *itertools.chain.from_iterable(others.values())])
     for budget in wanted.budgets:
         if budget.cell is not None:
             check_point(files[budget.scenario], budget.cell, f"{prefix}cell")
     folder = own_study.folder_of(into, client)
-    own_study.write(folder, STUDY, {file.name: filled(file, names[file], wanted.seeds) for file in names})
+    texts = {
+        file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail=True)
+        for scenario, file in files.items()
+    }
+    own_study.write(folder, STUDY, texts)
     return folder
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,19 +18,21 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from testbed.compare.differences import largest_believed
 from testbed.compare.metrics import METRICS, PHASES
-from testbed.compare.panel import point
+from testbed.compare.panel import CLIENT, point
 from testbed.compare.standings import measured, tell_standing
 from testbed.gate.budgets import Budget, Budgets, Comparison
+from testbed.gate.units import unit
 
 FORMAT: Final = 1
 STUDY: Final = "gate"
 PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"
+MOST_TOLD: Final = 5  # instants in a sentence
 SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A budget in one cell: its worst seed, or the reason why one of them tells nothing."""
+    """A budget in one cell: its worst seed, how the client ended there, or the reason why one of them tells nothing."""
 
     name: str
     scenario: str
@@ -131,6 +133,11 @@ def _compared(
     if failure is not None or not all(sides.values()):
         says = f"a run failed: {failure}" if failure else "there is no finished run of both"
         return Outcome(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
+    for name, of_side in sides.items():
+        if ended := _ended(of_side):
+            result, folder = BROKEN if name == client else UNKNOWN, str(ended[0].folder.relative_to(results))
+            says = f"{name} {ended[1]}"
+            return Outcome(budget.name, budget.scenario, point, result, None, None, says, folder, wall_s)
     numbers = [entry for metric in METRICS if client in (entry := measured(metric, list(sides), sides))["clients"]]
     largest_p = largest_believed([p for entry in numbers if (p := entry["clients"][client]["p"]) is not None])
     worse = []
@@ -159,21 +166,46 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
 
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)
+    if not budget.is_about_ends and (ended := _ended(of_cell)):
+        run, says = ended
+        return outcome(BROKEN, None, None, f"the client {says}", run)
     worst: tuple[float, float, Run] | None = None
     for run in of_cell:
         try:
             measured, bound = (_number(expression, run) for expression in (budget.measured, budget.bound))
         except NotMeasuredError as error:
             return outcome(UNKNOWN, None, None, str(error), run)
-        if worst is None or (measured - bound > worst[0] - worst[1]) == budget.most:
+        if worst is None or (_excess(measured, bound) > _excess(*worst[:2])) == budget.most:
             worst = measured, bound, run
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
     measured, bound, run = worst
     result = PASSED if budget.holds(measured, bound) else BROKEN
-    shown = "never" if math.isinf(measured) else f"{measured:.6g}"
-    says = f"{budget.measured} = {shown}, budget {budget.sign} {bound:.6g}"
+    shown, allowed = (_shown(number, unit(budget.measured)) for number in (measured, bound))
+    says = f"{budget.measured} = {shown}, budget {budget.sign} {allowed}{_told(budget, run)}"
     finite = None if math.isinf(measured) else measured
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
+
+
+def _ended(runs: Sequence[Run]) -> tuple[Run, str] | None:
+    """Return the first run in which an endpoint of the client was not done, and how it ended; None if there is none."""
+    ends = ((run, outcome) for run in runs for outcome in run.outcomes(CLIENT))
+    return next(((run, str(outcome)) for run, outcome in ends), None)
+
+
+def _told(budget: Budget, run: Run) -> str:
+    """Say, of a budget about ends or connections, what happened in the run."""
+    told = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.is_about_ends else []
+    if "reconnections" in budget.words:
+        told += [f"reconnected at {at_s:.3f} s" for at_s in run.reconnections(CLIENT).times[:MOST_TOLD]]
+    return "".join(f"; {sentence}" for sentence in told)
+
+
+def _excess(measured: float, bound: float) -> float:
+    return 0.0 if measured == bound else measured - bound
+
+
+def _shown(value: float, unit: str) -> str:
+    return "never" if math.isinf(value) else f"{value:.6g} {unit}".strip()
 
 
 def _number(expression: str, run: Run) -> float:

@@ -1,6 +1,7 @@
 """Programs under test: what a good endpoint leaves, and how each kind of bad one fails its own run only."""
 
 import json
+import math
 import re
 import shutil
 import signal
@@ -14,6 +15,8 @@ from urllib.parse import unquote
 import pytest
 
 from analysis.__main__ import main as analyse
+from analysis.capture.columns import write_columns
+from analysis.run import Run
 from engine import images as built
 from engine import progress
 from engine.errors import EngineError
@@ -134,6 +137,43 @@ def test_a_bad_endpoint_fails_its_run_with_a_sentence(toy: Toy, tmp_path: Path, 
     with pytest.raises(EngineError, match=sentence):
         _run(scenario, tmp_path / "runs")
     assert [path.name for path in (tmp_path / "runs/trial/toy/single").iterdir()] == ["failed-seed-1"]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "endpoint", "ending", "says"),
+    [
+        ("dies", "sender", "died", "sender was ended by SIGSEGV"),
+        ("crashes", "sender", "gave up", "sender exited with 1: out of luck"),
+        ("ends early", "sender", "gave up", "sender ended by itself at"),
+        ("refuses", "receiver", "refused", "receiver exited with 127"),
+        ("ignores SIGTERM", "sender", "hung", "sender still ran 1 s after SIGTERM"),
+        ("says nothing", "receiver", "incomplete", "its receiver got no byte, though its host accepted a connection"),
+    ],
+)
+def test_the_end_of_a_flow_that_may_fail_is_a_result(
+    toy: Toy, tmp_path: Path, flaw: str, endpoint: str, ending: str, says: str
+) -> None:
+    scenario = toy(flaw)
+    scenario.write_text(scenario.read_text().replace("start: 100ms", "start: 100ms, may_fail: true"))
+    summary, folder = _run(scenario, tmp_path / "runs")
+    assert (summary["status"], summary["ended_ns"]) == ("ok", 3_000_000_000)
+    run = Run(folder)
+    outcome = run.outcomes("it")[0]
+    assert (outcome.endpoint, outcome.ending, outcome.says.startswith(says)) == (endpoint, ending, True)
+    assert run.ended("it") == run.ended("it", ending) == outcome.at_s
+    assert run.ended("it", "died") == (outcome.at_s if ending == "died" else math.inf)
+
+
+def test_a_second_connection_is_seen(toy: Toy, tmp_path: Path) -> None:
+    scenario = toy("connects again")
+    scenario.write_text(scenario.read_text().replace("[bottleneck-out]", "[sender]"))
+    _, folder = _run(scenario, tmp_path / "runs")
+    write_columns(folder)
+    run = Run(folder)
+    assert run.outcomes("it") == []
+    assert run.connections("it").count() == 2
+    [again_s] = run.reconnections("it").times
+    assert 0.15 < again_s < 0.4
 
 
 def test_one_that_spins_is_named_and_the_next_run_goes_on(

@@ -18,11 +18,14 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from scenarios import sums
 from scenarios.load import read
+from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.panel import panel
 from testbed.gate import budgets, judge
-from testbed.gate.command import DEFAULT
+from testbed.gate.command import DEFAULT, prepare
+from testbed.gate.units import unit
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import rows
 
@@ -79,7 +82,8 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
         (budget("a", "queue_ms.mean()"), "budgets[0].holds: found 'queue_ms.mean()', which compares nothing"),
         (budget("a", "qeue_ms.mean() < 1"), "unknown word 'qeue_ms' (did you mean queue_ms?)"),
         (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
-        (budget("a", "1 < queue_ms.mean() < 2"), "which compares nothing"),
+        (budget("a", "1 < queue_ms.mean() < 2"), "which compares twice"),
+        (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which is about equality or membership"),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
         (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
         (
@@ -189,6 +193,67 @@ def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: 
     [outcome] = judgement.outcomes
     worse = "share, shared: 80 instead of 66.6 % (p = 0.029)"
     assert (worse in outcome.says) is bool(status)
+
+
+@pytest.mark.parametrize(
+    ("holds", "result", "says"),
+    [
+        ('shared("throughput") < 7', "broken", "the client gave up at 4.200 s: sender exited with 1: no luck"),
+        ('ended("client", "gave up") < 5', "passed", "= 4.2 s, budget < 5 s; gave up at 4.200 s"),
+        ('ended("client", "died") < 5', "broken", "= never, budget < 5 s; gave up at 4.200 s"),
+        ('ended("client", "wrong") < 5', None, "found 'wrong'; allowed: died, gave up, refused, hung, incomplete"),
+    ],
+)
+def test_how_a_client_ends_is_a_result(
+    results: Path, tmp_path: Path, holds: str, result: str | None, says: str
+) -> None:
+    [folder] = (results / "runs").glob("*/*/*/seed-1")
+    outcome = {
+        "endpoint": "sender",
+        "ending": "gave up",
+        "at_ns": 4_200_000_000,
+        "says": "sender exited with 1: no luck",
+    }
+    run, summary = (json.loads((folder / name).read_text()) for name in ("run.json", "summary.json"))
+    run["flows"][0]["may_fail"] = True
+    summary["flows"] = {"client": {"outcomes": [outcome]}}
+    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "summary.json").write_text(json.dumps(summary))
+    sums.write(folder, sums.below(folder))
+    wanted = budgets.load(put(tmp_path, budget("it", holds)))
+    if result is None:
+        with pytest.raises(BadInputError, match=says):
+            judge.judge(wanted, results, "tcp-ledbat")
+        return
+    [judged] = judge.judge(wanted, results, "tcp-ledbat").outcomes
+    assert judged.result == result
+    assert says in judged.says
+
+
+def test_only_the_points_that_budgets_name_are_run(tmp_path: Path) -> None:
+    named = {"name": "a", "scenario": "alone", "cell": "case=10mbit", "holds": "queue_ms.mean() < 1"}
+    both = [named, named | {"name": "b", "cell": "case=1mbit"}]
+    for chosen, points in (([named], ["10mbit"]), (both, ["1mbit", "10mbit"])):
+        wanted = budgets.load(put(tmp_path, *chosen))
+        folder = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path, "")
+        cells = expand(folder / "studies" / "gate" / "alone.yaml", "full")
+        assert [cell.name for cell in cells] == [f"case={name},client=tcp-ledbat" for name in points]
+        assert all(cell.settings["flows"][0]["may_fail"] for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("queue_ms.percentile(95, 10)", "ms"),
+        ('shared("time to yield")', "s"),
+        ('alone("throughput")', "Mbit/s"),
+        ("queue_ms.slope()", ""),
+        ('drops("client").count()', ""),
+        ('throughput("client") / 2', ""),
+    ],
+)
+def test_numbers_have_units(expression: str, shown: str) -> None:
+    assert unit(expression) == shown
 
 
 def test_a_real_gate(tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""How the endpoints of a flow ended, and which connections they opened."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from analysis.errors import BadInputError
+from analysis.run_folder import WHERE, RunFolder, keep
+from analysis.series import Instants, NotMeasuredError
+from analysis.settings import NS
+from analysis.words import word
+
+ENDINGS: Final = ("died", "gave up", "refused", "hung", "incomplete")
+_TCP, _UTP = "tcp", "utp"
+_SYN_OF_TCP: Final = 2
+_SYN_OF_UTP: Final = 4
+_ACK: Final = 16
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An endpoint that was not done: its role, how it ended, when, and in its own words why."""
+
+    endpoint: str
+    ending: str
+    at_s: float
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.ending} at {self.at_s:.3f} s: {self.says}"
+
+
+class OutcomeWords(RunFolder):
+    """The words of a run about the ends of endpoints, and about connections."""
+
+    def outcomes(self, flow: str) -> list[Outcome]:
+        """List the endpoints of a flow that were not done, in the order of their ends."""
+        known = self.flow(flow)
+        told = self.summary.child("flows").child(known.name).children("outcomes") if known.may_fail else []
+        listed = [
+            Outcome(one.get("endpoint", str), one.get("ending", str), one.get("at_ns", int) / NS, one.get("says", str))
+            for one in told
+        ]
+        return sorted(listed, key=lambda outcome: outcome.at_s)
+
+    @word
+    def ended(self, flow: str, how: str = "") -> float:
+        """Instant, s, at which an endpoint of a flow with `may_fail` ended as it should not; `never` if none did.
+
+        With `how` only an end of that kind counts: "died", "gave up", "refused", "hung" or "incomplete".
+        """
+        if how and how not in ENDINGS:
+            raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {', '.join(ENDINGS)}")
+        return min((outcome.at_s for outcome in self.outcomes(flow) if how in ("", outcome.ending)), default=math.inf)
+
+    @word
+    def connections(self, flow: str) -> Instants:
+        """Instants at which a flow opened a connection: SYNs of TCP and uTP, else the first packet from each port."""
+        return Instants(self._opened_s(flow), self.ends_s)
+
+    @word
+    def reconnections(self, flow: str) -> Instants:
+        """Instants at which a flow opened a connection after its first one."""
+        return Instants(self._opened_s(flow)[1:], self.ends_s)
+
+    @keep
+    def _opened_s(self, flow: str) -> NDArray[np.float64]:
+        known = self.flow(flow)
+        taps = ("receiver" if known.backward else "sender", *WHERE)
+        tap = next((tap for tap in taps if tap in self.settings.captures), None)
+        if tap is None:
+            raise NotMeasuredError(f"the connections of flow {flow} need a capture at {' or '.join(taps)}")
+        packets = self.packets(60)
+        if known.transport == _UTP:
+            opening = packets.with_row_index("packet").join(
+                self.table("utp").filter(pl.col("utp_type") == _SYN_OF_UTP), on="packet"
+            )
+            each = ["forward", "sport", "utp_connection"]
+        elif known.transport == _TCP:
+            opening = packets.filter(pl.col("flags") & (_SYN_OF_TCP | _ACK) == _SYN_OF_TCP)
+            each = ["forward", "sport", "seq"]
+        else:
+            opening, each = packets.filter("forward"), ["sport"]
+        of_flow = (pl.col("flow") == known.name) & (pl.col("tap") == tap)
+        opened = opening.filter(of_flow).group_by(each).agg(pl.col("time_ns").min()).sort("time_ns").collect()
+        opened_s: NDArray[np.float64] = opened["time_ns"].to_numpy() / NS
+        return opened_s
