@@ -134,6 +134,8 @@ static const struct {
 	{SYS_prctl, 0, ANY_WORD, PR_SET_PDEATHSIG},
 	{SYS_prctl, 0, ANY_WORD, PR_SET_NO_NEW_PRIVS},
 	{SYS_prctl, 0, ANY_WORD, PR_SET_NAME},
+	/* of processes that the guest's kernel runs in: which calls are theirs */
+	{SYS_prctl, 0, ANY_WORD, PR_SET_SYSCALL_USER_DISPATCH},
 };
 
 static const struct sock_filter first[] = {
