@@ -1,7 +1,8 @@
-"""The number that an expression is in one run, for gates and conformance."""
+"""The number that an expression is in one run, for gates, conformance and evaluations."""
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from analysis.claims.expressions import evaluate
@@ -11,12 +12,18 @@ from analysis.run import Run
 from analysis.series import NeverHappenedError
 
 
-def number(expression: str, run: Run, functions: Mapping[str, Callable[..., float]]) -> float:
-    """Value of an expression in the words of claims and in `functions`; infinity for what never happened.
+def number(
+    expression: str,
+    run: Run,
+    functions: Mapping[str, Callable[..., float]] = MappingProxyType({}),
+    names: Mapping[str, float] = MappingProxyType({}),
+) -> float:
+    """Value of an expression in the words of claims, in `functions` and `names`; infinity for what never happened.
 
     Raises NotMeasuredError for what the run does not tell, BadInputError for what is no number.
     """
-    vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, {})
+    vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, dict.fromkeys(names, ""))
+    vocabulary.defined |= names
     vocabulary.functions |= functions
     try:
         value: Any = evaluate(expression, vocabulary)

@@ -25,7 +25,14 @@ PAGE = ROOT / "docs" / "reference" / "scenarios.md"
 CLAIMS = ROOT / "docs" / "reference" / "claims.md"
 FINDINGS = ROOT / "docs" / "results" / "findings.md"
 README = ROOT / "README.md"
-KINDS = {"string": "text", "boolean": "true or false", "integer": "whole number", "array": "list", "object": "fields"}
+KINDS = {
+    "string": "text",
+    "boolean": "true or false",
+    "number": "number",
+    "integer": "whole number",
+    "array": "list",
+    "object": "fields",
+}
 
 
 def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:

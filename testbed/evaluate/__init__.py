@@ -1,0 +1,1 @@
+"""Whether a control meets the criteria of RFC 9743, by runs beside a baseline."""

@@ -1,0 +1,65 @@
+"""Carries out `testbed evaluate`: runs a control and a baseline in the scenarios of all criteria, and judges it."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from analysis.watchdog import LIMIT_S, ended_after
+from engine.errors import EngineError
+from scenarios.errors import choices
+from testbed import arguments, own_study
+from testbed.compare.panel import filled
+from testbed.evaluate import criteria, judge, pages
+from testbed.evaluate.criteria import Criterion
+from testbed.evaluate.judge import STUDY
+
+STANDARD: Final = "tcp-cubic"
+"""The baseline: RFC 9438, what most hosts use."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", help="the control under test")
+    parser.add_argument("--criterion", action="append", default=[], help="one of them; may be repeated; default: all")
+    parser.add_argument("--baseline", default=STANDARD, help="what it is compared with; default: %(default)s")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
+    parser.add_argument("--into", type=Path, default=Path("results/evaluate"), help="default: %(default)s")
+    parser.set_defaults(kept="finished runs are kept")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Evaluate a control; return 0 when every criterion that runs decide was judged, 1 when some runs failed.
+
+    Everything is kept in the folder --into/<the control>; a second call continues there.
+
+    Raises:
+        EngineError, ScenarioError: something is wrong with the order, before anything runs.
+    """
+    client, baseline = options.implementation, options.baseline
+    arguments.senders([client, baseline])
+    if client == baseline:
+        raise EngineError(f"--baseline: found {baseline!r}, the control under test; allowed: another one")
+    if options.seeds < 1:
+        raise EngineError(f"--seeds: found {options.seeds}; allowed: a whole number, at least 1")
+    chosen = _chosen(options.criterion)
+    folder = own_study.folder_of(options.into, client)
+    files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
+    texts = {name: filled(file, [baseline, client], options.seeds) for name, file in files.items()}
+    own_study.write(folder, STUDY, texts)
+    status = own_study.carry_out(folder) if texts else 0
+    with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
+        judged = judge.judge(chosen, folder, client, baseline)
+        page = pages.write(folder, judged, client, baseline, options.seeds)
+    print(pages.summary(judged, client, baseline, page))
+    if status:
+        print("Some runs failed; the next call tries them again.", file=sys.stderr)
+    return status
+
+
+def _chosen(names: list[str]) -> list[Criterion]:
+    known = {criterion.id: criterion for criterion in criteria.load_all()}
+    for name in names:
+        if name not in known:
+            raise EngineError(f"--criterion: found {name!r}; allowed: {choices(list(known), name)}")
+    return [criterion for name, criterion in known.items() if not names or name in names]

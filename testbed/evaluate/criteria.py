@@ -1,0 +1,118 @@
+"""The criteria of RFC 9743 as data: a folder each, with its rows in criterion.yaml and the scenarios beside it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.claims import expressions
+from analysis.errors import BadInputError
+from scenarios import load as yaml_file
+from scenarios import schema
+from scenarios.errors import Problem, ScenarioError, choices
+from scenarios.load import Document
+from scenarios.resolve import expand
+from testbed.compare.panel import point
+
+FOLDER: Final = Path(__file__).with_name("criteria")
+FILE: Final = "criterion.yaml"
+SCHEMA: Final = Path(__file__).with_name("schema.yaml")
+BASELINE: Final = "baseline"
+"""In bounds, the value of the same measure in the baseline's run of the same point and seed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statement about the control under test; `bound` is an expression, and the measure's most or its least.
+
+    `points` are the scenario's points that it speaks of; None are all.
+    """
+
+    id: str
+    says: str
+    otherwise: str
+    scenario: str
+    points: list[str] | None
+    measure: str
+    unit: str
+    bound: str
+    is_most: bool
+    because: str
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion; `form` are questions for the control's author, `not_measured` what no run here shows."""
+
+    id: str
+    section: str
+    title: str
+    level: str
+    asks: str
+    rows: list[Row]
+    form: list[str]
+    not_measured: str | None
+
+    @property
+    def scenarios(self) -> dict[str, Path]:
+        """The scenarios of its rows, by the name that each has among those of all criteria."""
+        return {
+            f"{self.id}-{name}.yaml": FOLDER / self.id / f"{name}.yaml" for name in {row.scenario for row in self.rows}
+        }
+
+
+def load_all() -> list[Criterion]:
+    """Read all criteria, in the order of the RFC's sections. Raises BadInputError as `load` does."""
+    everything = [load(file) for file in FOLDER.glob(f"*/{FILE}")]
+    return sorted(everything, key=lambda criterion: [int(part) for part in criterion.section.split(".")])
+
+
+def load(path: Path) -> Criterion:
+    """Read and check a criterion. Raises BadInputError that names line and field of everything that is wrong."""
+    try:
+        rules = yaml_file.read(SCHEMA).data
+        document = yaml_file.read(path)
+        if wrong := schema.problems(document, rules) or _problems(document):
+            raise ScenarioError(wrong)
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+    data = document.data
+    rows = [_row(entry) for entry in data.get("rows", [])]
+    names = {name: data[name] for name in ("section", "title", "level", "asks")}
+    return Criterion(
+        path.parent.name, **names, rows=rows, form=data.get("form", []), not_measured=data.get("not_measured")
+    )
+
+
+def _row(entry: dict[str, Any]) -> Row:
+    is_most = "at_most" in entry
+    texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
+    return Row(
+        **texts, points=entry.get("points"), bound=str(entry["at_most" if is_most else "at_least"]), is_most=is_most
+    )
+
+
+def _problems(document: Document) -> list[Problem]:
+    """Say what is wrong with the rows of a criterion, as far as no schema can."""
+    problems: list[Problem] = []
+    ids: set[str] = set()
+    folder = document.file.parent
+    for index, entry in enumerate(document.data.get("rows", [])):
+        field = ("rows", index)
+        if entry["id"] in ids:
+            problems.append(document.problem((*field, "id"), f"found {entry['id']!r} again", "another name"))
+        ids.add(entry["id"])
+        for name, words in (("measure", ()), ("at_least", (BASELINE,)), ("at_most", (BASELINE,))):
+            if wrong := expressions.problem(str(entry.get(name, 0)), words):
+                allowed = "an expression in the words of docs/reference/claims.md and docs/howto/evaluate.md"
+                problems.append(document.problem((*field, name), wrong, allowed))
+        scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != FILE)
+        if entry["scenario"] not in scenarios:
+            allowed = choices(scenarios, entry["scenario"])
+            problems.append(document.problem((*field, "scenario"), f"found {entry['scenario']!r}", allowed))
+            continue
+        points = {point(cell.name) for cell in expand(folder / f"{entry['scenario']}.yaml", "full")}
+        for name in entry.get("points", []):
+            if name not in points:
+                allowed = choices(sorted(points), name)
+                problems.append(document.problem((*field, "points"), f"found {name!r}", allowed))
+    return problems

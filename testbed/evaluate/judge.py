@@ -1,0 +1,177 @@
+"""Judges a control by the runs of all criteria, and what each cell of them shows."""
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from typing import Final
+
+from analysis.claims.of_run import number
+from analysis.documents import read_yaml
+from analysis.run import Run
+from analysis.runs import Runs
+from analysis.series import NotMeasuredError
+from analysis.verdicts.intervals import Interval
+from analysis.verdicts.intervals import mean as interval_of_mean
+from testbed.compare.panel import CLIENT, point
+from testbed.evaluate.criteria import BASELINE, Criterion, Row
+
+STUDY: Final = "evaluate"
+MET, NOT_MET, OPEN, NOT_MEASURED = "met", "not met", "open", "not measured"
+SIGNS: Final = {NOT_MET: "✗", OPEN: "○", MET: "✓", NOT_MEASURED: "?"}
+"""The verdicts, from worst to best; one that nothing was measured for decides only where all others do not."""
+EPSILON: Final = 1e-5
+"""Relative: less than a packet of the shortest run, so that no rounding decides; as for claims of papers."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row at one point of its scenario.
+
+    `measured`, `beside` (the baseline) and `bound` are means over the seeds; None where a seed has no finite number.
+    `margin` is the 95 % interval of the mean distance to the bound, seed by seed, positive where it is kept; None
+    with one seed, and where a number is not finite.
+    """
+
+    row: str
+    point: str
+    verdict: str
+    why: str
+    seeds: int
+    measured: float | None
+    beside: float | None
+    bound: float | None
+    margin: Interval | None
+    run: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a criterion; `verdict` is the worst of its cells."""
+
+    criterion: Criterion
+    cells: list[Cell]
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of the cells; NOT_MEASURED for a criterion without any."""
+        return worst([cell.verdict for cell in self.cells])
+
+    def of(self, row: Row) -> list[Cell]:
+        """Return the cells of a row."""
+        return [cell for cell in self.cells if cell.row == row.id]
+
+
+def worst(verdicts: Sequence[str]) -> str:
+    """Return the worst of some verdicts."""
+    return next((verdict for verdict in SIGNS if verdict in verdicts), NOT_MEASURED)
+
+
+def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str) -> list[Judged]:
+    """Judge a control in all criteria by the runs below a folder, several criteria at a time."""
+    # a fork would copy the libraries without their threads
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        cells = pool.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
+        return [Judged(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
+
+
+def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> list[Cell]:
+    """Judge each row of a criterion at each of its points."""
+    if not criterion.rows:
+        return []
+    runs = Runs(folder / "runs")
+    cells: list[Cell] = []
+    for row in criterion.rows:
+        scenario = folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml"
+        experiment = read_yaml(scenario).get("experiment", str)
+        for name, sides in _sides(runs, experiment, client, baseline).items():
+            if row.points is None or name in row.points:
+                cells.append(_cell(row, name, sides, folder))
+    return cells
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Runs of one point by their seeds: of the control under test, and of the baseline; and why some failed."""
+
+    own: dict[int, Run]
+    beside: dict[int, Run]
+    failures: list[str]
+
+
+def _sides(runs: Runs, experiment: str, client: str, baseline: str) -> dict[str, Sides]:
+    """Return the runs of each point, in the order of the cells' names."""
+    sides: dict[str, Sides] = {}
+    for (cell, seed), run in runs.by_cell_and_seed(experiment).items():
+        of_point = sides.setdefault(point(cell), Sides({}, {}, []))
+        whose = run.settings.cell_values[CLIENT]
+        for name, of_side in ((client, of_point.own), (baseline, of_point.beside)):
+            if whose == name:
+                of_side[seed] = run
+    for failure in runs.failed(experiment):
+        of_point = sides.setdefault(point(failure.cell), Sides({}, {}, []))
+        of_point.failures.append(f"seed {failure.seed}: {failure.why}")
+    return sides
+
+
+def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
+    """Judge a row at one point."""
+    own = [sides.own[seed] for seed in sides.own.keys() & sides.beside.keys()]
+    run = str(own[0].folder.relative_to(folder)) if own else ""
+    if sides.failures or not own:
+        why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
+        return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
+    try:
+        numbers = [_numbers(row, sides.own[seed], sides.beside[seed]) for seed in sorted(sides.own)]
+    except NotMeasuredError as error:
+        return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run)
+    verdict, interval = decided(row, numbers)
+    measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))
+    return Cell(row.id, name, verdict, _why(row, numbers), len(own), measured, beside, bound, interval, run)
+
+
+def decided(row: Row, numbers: Sequence[tuple[float, float, float]]) -> tuple[str, Interval | None]:
+    """Return the verdict and the interval of the mean margin, for what each seed gives (see `_numbers`).
+
+    Without an interval, every seed has to be on the same side of its bound.
+    """
+    margins = [_margin(row, value, bound) for value, _, bound in numbers]
+    interval = interval_of_mean(margins) if len(margins) > 1 and all(map(math.isfinite, margins)) else None
+    low, high = interval or (min(margins), max(margins))
+    return MET if low >= 0 else NOT_MET if high < 0 else OPEN, interval
+
+
+def _numbers(row: Row, own: Run, beside: Run) -> tuple[float, float, float]:
+    """Return what a seed gives for the control and for the baseline, and the bound."""
+    reference = number(row.measure, beside)
+    return number(row.measure, own), reference, number(row.bound, own, names={BASELINE: reference})
+
+
+def _margin(row: Row, measured: float, bound: float) -> float:
+    """Return how far a number is inside its bound. What equals it is inside, also where both never happened."""
+    if measured == bound or abs(measured - bound) <= EPSILON * abs(bound):
+        return 0.0
+    return bound - measured if row.is_most else measured - bound
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if all(map(math.isfinite, values)) else None
+
+
+def _why(row: Row, numbers: Sequence[tuple[float, float, float]]) -> str:
+    """Say what was measured, what the baseline has, and the bound."""
+    measured, beside, bounds = (_shown(column) for column in zip(*numbers, strict=True))
+    return f"{measured} {row.unit}; baseline {beside}; allowed: {'at most' if row.is_most else 'at least'} {bounds}"
+
+
+def _shown(values: Sequence[float]) -> str:
+    """Show a mean; with the number of seeds where the event never came."""
+    never = sum(map(math.isinf, values))
+    if never == len(values):
+        return "never"
+    finite = fmean(value for value in values if math.isfinite(value))
+    return f"{finite:.3g}" + (f" (never in {never} of {len(values)} seeds)" if never else "")

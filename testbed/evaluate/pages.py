@@ -1,0 +1,110 @@
+"""What an evaluation writes: a page, the same as data, an appendix for an Internet-Draft, and a summary to print."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.files import write_made, write_text
+from analysis.report import TEMPLATES, pages, render, write_shared
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, Judged
+
+FORMAT: Final = 1
+OWN: Final = Path(__file__).parent
+COLOURS: Final = {MET: "reproduced", NOT_MET: "not-reproduced", OPEN: "undecided", NOT_MEASURED: "soft"}
+SHOWN_FAULTS: Final = 12
+"""So many sentences fit on a screen together with the table of criteria."""
+
+
+def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> Path:
+    """Write evaluation.json, evaluation.md and index.html into a folder; return the page."""
+    document = {
+        "format": FORMAT,
+        "client": client,
+        "baseline": baseline,
+        "seeds": seeds,
+        "criteria": [_data(of_criterion) for of_criterion in judged],
+    }
+    write_made(folder / "evaluation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(folder / "evaluation.md", appendix(judged, client, baseline, seeds))
+    write_shared(folder)
+    values = document | {"signs": SIGNS, "colours": COLOURS, "judged": judged, "faults": faults(judged)}
+    render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
+    return folder / "index.html"
+
+
+def summary(judged: Sequence[Judged], client: str, baseline: str, page: Path) -> str:
+    """Say on one screen how the control stands: a line a criterion, and what it does where it fails."""
+    lines = [f"{client} beside {baseline}, by the criteria of RFC 9743:"]
+    for of_criterion in judged:
+        criterion = of_criterion.criterion
+        counts = Counter(cell.verdict for cell in of_criterion.cells)
+        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+        told = told or "for the author to answer"
+        sign = SIGNS[of_criterion.verdict] if criterion.rows else "-"
+        lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({told})")
+    sentences = faults(judged)
+    if sentences:
+        lines.append(f"Where it fails: {client}")
+        lines += [f"  - {sentence}" for sentence in sentences[:SHOWN_FAULTS]]
+        if len(sentences) > SHOWN_FAULTS:
+            lines.append(f"  - and {len(sentences) - SHOWN_FAULTS} more, on the page")
+    return "\n".join([*lines, f"Page: {page}"])
+
+
+def faults(judged: Sequence[Judged]) -> list[str]:
+    """Say what the control does in each row that it does not meet, and where; MUST comes first."""
+    sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
+    for of_criterion in judged:
+        for row in of_criterion.criterion.rows:
+            points = [cell.point for cell in of_criterion.of(row) if cell.verdict == NOT_MET]
+            if points:
+                where = "" if points == ["single"] else f" ({'; '.join(points)})"
+                criterion = of_criterion.criterion
+                word = "" if criterion.level == "text" else f", {criterion.level}"
+                sentences[criterion.level].append(f"{row.otherwise}{where} [{criterion.section}{word}]")
+    return [sentence for of_level in sentences.values() for sentence in of_level]
+
+
+def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> str:
+    """Return Markdown for the appendix of an Internet-Draft: each criterion with what was measured, and the forms."""
+    lines = [
+        f"# Evaluation of {client} by the criteria of RFC 9743",
+        "",
+        f"Each number is a mean over {seeds} seeds of runs in virtual time, beside {baseline} in the same network and "
+        "with the same seeds. A row is met, or not met, where the 95 % interval of the distance to its bound says so, "
+        f"and open where that interval crosses the bound. `testbed evaluate {client}` repeats it byte for byte.",
+        "",
+    ]
+    for of_criterion in judged:
+        lines += _section(of_criterion)
+    return "\n".join(lines)
+
+
+def _section(of_criterion: Judged) -> list[str]:
+    criterion = of_criterion.criterion
+    level = "" if criterion.level == "text" else f" ({criterion.level})"
+    lines = [f"## {criterion.section} {criterion.title}{level}", "", criterion.asks, ""]
+    if criterion.rows:
+        lines += ["| | statement | where | measured |", "|---|---|---|---|"]
+        for row in criterion.rows:
+            for cell in of_criterion.of(row):
+                where = "" if cell.point == "single" else cell.point
+                texts = (SIGNS[cell.verdict], row.says, where, cell.why.replace("|", "\\|").replace("\n", " "))
+                lines.append("| " + " | ".join(texts) + " |")
+        lines.append("")
+    for question in criterion.form:
+        lines += [f"- {question}", "", "  (to be answered by the author)", ""]
+    if criterion.not_measured:
+        lines += [f"Not measured: {criterion.not_measured}", ""]
+    return lines
+
+
+def _data(of_criterion: Judged) -> dict[str, Any]:
+    return {
+        **asdict(of_criterion.criterion),
+        "verdict": of_criterion.verdict,
+        "cells": [asdict(cell) for cell in of_criterion.cells],
+    }

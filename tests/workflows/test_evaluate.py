@@ -1,0 +1,158 @@
+"""`testbed evaluate`: criteria that are wrong, how cells are judged, and one real evaluation."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.errors import BadInputError
+from scenarios.load import read
+from testbed.cli import main
+from testbed.evaluate import criteria, judge, pages
+from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
+from testbed.evaluate.judge import Cell, Judged
+from tests.workflows.test_documentation import rows
+
+pytestmark = pytest.mark.usefixtures("alone_in_checkout")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "evaluate.md").read_text()
+FLOOR = Row("floor", "it is fast", "is slow", "runs", None, "throughput()", "Mbit/s", "baseline", False, "so")
+CEILING = Row("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms", "baseline", True, "so")
+
+
+def test_the_page_lists_the_criteria() -> None:
+    lines = ["| section | criterion | level | statements |", "|---|---|---|---|"]
+    for criterion in criteria.load_all():
+        name = f"`{criterion.id}`: {criterion.title}"
+        lines.append(f"| {criterion.section} | {name} | {criterion.level} | {len(criterion.rows) or ''} |")
+    assert "<!-- criteria -->\n" + "\n".join(lines) + "\n<!-- end of criteria -->" in PAGE
+
+
+def test_the_page_lists_the_fields() -> None:
+    head = "| field | value | default | meaning |\n|---|---|---|---|\n"
+    schema = read(criteria.SCHEMA).data
+    fields = "\n".join(rows(schema, schema))
+    assert f"<!-- fields of criterion -->\n{head}{fields}\n<!-- end of fields of criterion -->" in PAGE
+
+
+def test_each_scenario_has_a_row() -> None:
+    used = {file for criterion in criteria.load_all() for file in criterion.scenarios.values()}
+    assert used == {file for file in FOLDER.glob("*/*.yaml") if file.name != FILE}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scenario": "buffer"}, "rows[0].scenario: found 'buffer'; allowed: buffers"),
+        ({"points": ["buffer=9p"]}, "rows[0].points: found 'buffer=9p'; allowed: "),
+        ({"measure": "queue_msec"}, "rows[0].measure: unknown word 'queue_msec'"),
+        ({"measure": "baseline"}, "rows[0].measure: unknown word 'baseline'"),
+        ({"at_least": 3}, "rows[0]: "),
+        ({"id": "use"}, "rows[2].id: found 'use' again; allowed: another name"),
+    ],
+)
+def test_what_is_wrong_with_a_criterion(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(FOLDER / "bufferbloat", tmp_path / "bufferbloat")
+    data = yaml.safe_load((folder / FILE).read_text())
+    data["rows"][0] |= change
+    (folder / FILE).write_text(yaml.safe_dump(data))
+    with pytest.raises(BadInputError) as error:
+        criteria.load(folder / FILE)
+    assert f"{FILE}:" in str(error.value)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tcp-cubicc"], "unknown implementation 'tcp-cubicc'; allowed: "),
+        (["tcp-bbr", "--criterion", "bloat"], "--criterion: found 'bloat'; allowed: "),
+        (["tcp-bbr", "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1"),
+        (
+            ["tcp-bbr", "--baseline", "tcp-bbr"],
+            "--baseline: found 'tcp-bbr', the control under test; allowed: another one",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_order(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", *words, "--into", str(tmp_path / "results")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+NEVER = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("row", "pairs", "verdict"),
+    [
+        (FLOOR, [(5.0, 4.0), (5.1, 4.0), (5.2, 4.1)], judge.MET),
+        (FLOOR, [(4.0, 4.0), (4.1, 4.1)], judge.MET),  # on the bound in each seed
+        (FLOOR, [(3.0, 4.0), (3.1, 4.0), (3.2, 4.1)], judge.NOT_MET),
+        (FLOOR, [(3.0, 4.0), (5.1, 4.0), (4.2, 4.1)], judge.OPEN),
+        (FLOOR, [(3.0, 4.0)], judge.NOT_MET),  # one seed: its value
+        (CEILING, [(3.0, 4.0), (3.1, 4.0)], judge.MET),
+        (CEILING, [(NEVER, 4.0), (NEVER, 4.0)], judge.NOT_MET),
+        (CEILING, [(NEVER, 4.0), (3.0, 4.0)], judge.OPEN),
+        (CEILING, [(NEVER, NEVER), (NEVER, NEVER)], judge.MET),
+        (CEILING, [(3.0, NEVER), (3.0, NEVER)], judge.MET),
+    ],
+)
+def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> None:
+    assert judge.decided(row, [(value, bound, bound) for value, bound in pairs])[0] == verdict
+
+
+def judged(level: str, cells: list[Cell]) -> Judged:
+    rows_of = [FLOOR] if cells else []
+    return Judged(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
+
+
+def cell(point: str, verdict: str) -> Cell:
+    return Cell("floor", point, verdict, "3 Mbit/s", 5, 3.0, 4.0, 4.0, (-1.0, -0.5), "runs/x")
+
+
+def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
+    text = judged("text", [cell("single", judge.NOT_MET)])
+    must = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
+    forms = judged("MUST", [])
+    assert [one.verdict for one in (text, must, forms)] == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED]
+    assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
+
+
+def test_a_control_that_never_backs_off_fails_its_rows(
+    evaluated: Callable[..., dict[str, Any]],
+) -> None:
+    """BBR of the kernel is the first version: RFC 9743 names its losses behind less than 1.5 products of buffer."""
+    document = evaluated("tcp-bbr", "high-loss", "multipath")
+    cells = {of_cell["point"]: of_cell for of_cell in document["criteria"][0]["cells"]}
+    assert cells["number=12,buffer=33p"]["verdict"] == judge.NOT_MET
+    assert cells["number=1,buffer=66p"]["verdict"] == judge.MET
+    assert document["criteria"][1]["verdict"] == judge.NOT_MEASURED
+
+
+@pytest.fixture
+def evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """Evaluate a control twice in some criteria; the second time runs nothing and writes the same bytes."""
+
+    def evaluate(name: str, *chosen: str) -> dict[str, Any]:
+        words = [word for criterion in chosen for word in ("--criterion", criterion)]
+        order = ["evaluate", name, *words, "--seeds", "2", "--into", str(tmp_path)]
+        assert main(order) == 0
+        folder = tmp_path / name
+        first = {file.name: file.read_bytes() for file in folder.glob("*.*")}
+        printed = capsys.readouterr().out
+        assert f"Page: {folder / 'index.html'}" in printed
+        assert main(order) == 0
+        assert capsys.readouterr().out == printed
+        assert {file.name: file.read_bytes() for file in folder.glob("*.*")} == first
+        document: dict[str, Any] = json.loads(first["evaluation.json"])
+        return document
+
+    return evaluate
