@@ -58,8 +58,8 @@ def _damaged(options: argparse.Namespace) -> None:
 
     from analysis.damage import damage
 
-    for found in damage(options.results).items():
-        print(json.dumps(found))
+    for damages in damage(options.results).items():
+        print(json.dumps(damages))
 
 
 def _columns(options: argparse.Namespace) -> None:
@@ -126,7 +126,7 @@ def _report(options: argparse.Namespace) -> None:
             options.processes,
         )
     reference = reference_set(options.reference) if options.reference else None
-    write_report(options.results, options.out, reference, [results_of(*one) for one in options.beside])
+    write_report(options.results, options.out, reference, [results_of(*addresses) for addresses in options.beside])
 
 
 def _site(options: argparse.Namespace) -> None:

@@ -18,10 +18,10 @@ def damage(results: Path) -> dict[str, str]:
     """
     folders = list(_with_sums(results))
     with ThreadPoolExecutor() as pool:  # computing sums releases the interpreter's lock
-        found = zip(folders, pool.map(sums.damaged, folders), strict=True)
+        damages = zip(folders, pool.map(sums.damaged, folders), strict=True)
         return {
             (folder / name).relative_to(results).as_posix(): what
-            for folder, damaged in found
+            for folder, damaged in damages
             for name, what in sorted(damaged.items())
         }
 

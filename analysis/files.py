@@ -41,7 +41,7 @@ def replace_between(page: Path, start: str, end: str, text: str) -> None:
     Raises BadInputError where the page lacks one of them.
     """
     head, _, rest = page.read_text().partition(start)
-    _, found, tail = rest.partition(end)
-    if not found:
+    _, marker, tail = rest.partition(end)
+    if not marker:
         raise BadInputError(f"{page}: found no {start} ... {end}; allowed: a page with both")
     write_text(page, f"{head}{start}\n{text}{end}{tail}")

@@ -45,19 +45,19 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     """
     study = registry.load_study(claims.parent)
     experiment = registry.load(claims)
-    others = {one.id: one for one in _others(study, experiment)}
+    others = {other.id: other for other in _others(study, experiment)}
     ask = Question(Runs(runs), experiment.runs_of, experiment.words)
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
     failed = ask.runs.failed(experiment.runs_of)
     if not own:
-        reasons = "".join(f"; cell {one.cell}, seed {one.seed} failed: {one.why}" for one in failed)
+        reasons = "".join(f"; cell {run.cell}, seed {run.seed} failed: {run.why}" for run in failed)
         raise BadInputError(f"{runs}: there is no finished run of {experiment.runs_of}{reasons}")
     folder = out / experiment.id
     rows: list[tuple[object, ...]] = []
     tests = read_if_made(kunit.parent, kunit.name) if kunit else None
     declared = Fields(claims, experiment.figure, "figure")
     ask.ask_ahead(_questions(experiment, declared, ask))
-    asserted = [_assert(one, experiment, ask) for one in experiment.asserts]
+    asserted = [_assert(assertion, experiment, ask) for assertion in experiment.asserts]
     judged = []
     for claim in experiment.claims:
         shown, there = claim, ask
@@ -73,7 +73,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     result = _result(study, experiment, others, own, judged) | {
         "asserted": asserted,
         "also_measured": extras,
-        "failed": [asdict(one) for one in failed],
+        "failed": [asdict(run) for run in failed],
         "figure": numbers_of(declared, ask),
     }
     verdicts = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -86,8 +86,8 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
 def _questions(experiment: Experiment, figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
     """Yield all expressions that will be evaluated, each with its cell."""
     for claim in experiment.claims:
-        yield from ((one, claim.cell) for one in (claim.measure, claim.holds) if one)
-    yield from ((one.holds, one.cell) for one in experiment.asserts)
+        yield from ((expression, claim.cell) for expression in (claim.measure, claim.holds) if expression)
+    yield from ((assertion.holds, assertion.cell) for assertion in experiment.asserts)
     yield from ((extra.measure, extra.cell) for extra in experiment.also_measured)
     yield from asked_by(figure, ask)
 
@@ -104,16 +104,23 @@ def _original(claim: Claim, where: Experiment) -> Claim:
     return registry.shown_here(claim, original)
 
 
-def _assert(one: Assertion, experiment: Experiment, ask: Question) -> dict[str, Any]:
+def _assert(assertion: Assertion, experiment: Experiment, ask: Question) -> dict[str, Any]:
     """Check a setting in all seeds, at full size only: a quick run may be shorter."""
-    entry: dict[str, Any] = {"text": one.text, "source": one.source, "holds": one.holds, "checked": False}
+    entry: dict[str, Any] = {
+        "text": assertion.text,
+        "source": assertion.source,
+        "holds": assertion.holds,
+        "checked": False,
+    }
     sizes = {run.settings.size for run in ask.runs.by_cell_and_seed(experiment.runs_of).values()}
     if sizes != {"full"}:
         return entry
-    held, unknown = ask.truths(one.holds, one.cell)
+    held, unknown = ask.truths(assertion.holds, assertion.cell)
     wrong = ", ".join(str(seed) for seed, true in held.items() if not true)
     if wrong:
-        raise BadInputError(f"{experiment.file}: asserts: {one.text} `{one.holds}` is false in seed {wrong}")
+        raise BadInputError(
+            f"{experiment.file}: asserts: {assertion.text} `{assertion.holds}` is false in seed {wrong}"
+        )
     return entry | {"checked": bool(held) and not unknown}
 
 
@@ -152,7 +159,7 @@ def _judge(
 
 def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any]:
     """Name the seeds that are missing from a verdict because their runs failed."""
-    missing = sorted({one.seed for one in failed} & entry["unknown"].keys())
+    missing = sorted({run.seed for run in failed} & entry["unknown"].keys())
     if missing and (entry["measured"] or entry["held"]):
         seeds = ", ".join(map(str, missing))
         entry["why"] += f"; without seed{'s' * (len(missing) > 1)} {seeds}, whose runs failed"
@@ -213,8 +220,8 @@ def _result(
         "conclusions": study.conclusions,
         # the report also names what has not been run
         "experiments": [
-            {"id": one.id, "title": one.title, "artefact": one.artefact}
-            for one in sorted([experiment, *others.values()], key=lambda one: one.file)
+            {"id": member.id, "title": member.title, "artefact": member.artefact}
+            for member in sorted([experiment, *others.values()], key=lambda member: member.file)
         ],
         "experiment": {
             **experiment.data,

@@ -26,12 +26,12 @@ def ask(results: Path, out: Path | None, console: Console | None = None) -> None
     seconds that they would cost (`beyond`). Seeds that stand in it stay, so a claim that more seeds have decided keeps
     them.
     """
-    measured = [one for one in collect(results) if one.folder]
+    measured = [experiment for experiment in collect(results) if experiment.folder]
     first = _first_batch(measured)
     before_it = read_if_made(out.parent, out.name) if out else None
     kept = before_it.get("seeds", dict) if before_it else {}
     before = {(experiment, cell): seeds for experiment, cells in kept.items() for cell, seeds in cells.items()}
-    asked = more_seeds((one.data for one in measured), first, before)
+    asked = more_seeds((experiment.data for experiment in measured), first, before)
     for (experiment, cell), seeds in asked.seeds.items():
         kept.setdefault(experiment, {})[cell] = seeds
     if out:
@@ -42,12 +42,14 @@ def ask(results: Path, out: Path | None, console: Console | None = None) -> None
 
 def _first_batch(measured: list[Result]) -> dict[Cell, Batch]:
     """Ask the scenarios, as they were measured, for the seeds of their cells."""
-    scenarios = {one.data["experiment"]["scenario"]: one.data["runs"][0]["size"] for one in measured}
+    scenarios = {
+        experiment.data["experiment"]["scenario"]: experiment.data["runs"][0]["size"] for experiment in measured
+    }
     try:
         planned = [cell for file, size in scenarios.items() for cell in plan([Path(file)], size)]
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
-    return {(one["experiment"], one["cell"]): Batch(len(one["seeds"]), one["virtual_s"]) for one in planned}
+    return {(entry["experiment"], entry["cell"]): Batch(len(entry["seeds"]), entry["virtual_s"]) for entry in planned}
 
 
 def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], console: Console) -> None:

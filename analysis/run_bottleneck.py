@@ -49,8 +49,8 @@ class BottleneckWords(RunFolder):
     def share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Share of a flow in the bytes of all flows of its direction."""
         backward = self.flow(flow).backward
-        beside = [one for one in self.settings.flows if one.backward == backward]
-        total = sum(self.bytes_of(one.name, t0, t1) for one in beside)
+        beside = [each for each in self.settings.flows if each.backward == backward]
+        total = sum(self.bytes_of(flow.name, t0, t1) for flow in beside)
         if not total:
             raise self.nothing("no flow sent anything", t0, t1)
         return self.bytes_of(flow, t0, t1) / total
@@ -58,7 +58,7 @@ class BottleneckWords(RunFolder):
     @word
     def share_over_time(self, flow: str, step: float = 1.0) -> Series:
         """Share of a flow in the bytes of all flows, in those bins of `step` seconds that have any."""
-        rates = [self.rate(one.name, step) for one in self.settings.flows]
+        rates = [self.rate(flow.name, step) for flow in self.settings.flows]
         total = np.sum([rate.values for rate in rates], axis=0)
         own = self.rate(flow, step)
         busy = total > 0

@@ -47,8 +47,8 @@ class CallWords(RunFolder):
     @word
     def packet_delay_ms(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
         """Percentile of the one-way delays, ms, of the packets of udp-cbr; lost ones have the longest."""
-        found = np.sort(self._delays_between_ms(flow, t0, t1))
-        delay_ms = float(found[max(0, math.ceil(len(found) * percent / 100) - 1)])
+        delays_ms = np.sort(self._delays_between_ms(flow, t0, t1))
+        delay_ms = float(delays_ms[max(0, math.ceil(len(delays_ms) * percent / 100) - 1)])
         if math.isinf(delay_ms):
             raise NeverHappenedError
         return delay_ms

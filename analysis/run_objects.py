@@ -37,10 +37,10 @@ class ObjectWords(RunFolder):
         times_s = np.sort(self._object_s(flow, t0, t1))
         if not len(times_s):
             raise self.nothing(f"flow {flow} opened no connection", t0, t1)
-        found = float(times_s[math.ceil(len(times_s) * percent / 100) - 1]) if percent > 0 else float(times_s[0])
-        if math.isinf(found):
+        time_s = float(times_s[math.ceil(len(times_s) * percent / 100) - 1]) if percent > 0 else float(times_s[0])
+        if math.isinf(time_s):
             raise NeverHappenedError
-        return found
+        return time_s
 
     def _object_s(self, flow: str, t0: float, t1: float | None) -> NDArray[np.float64]:
         start_ns, end_ns = self.interval_ns(t0, t1)
@@ -61,6 +61,6 @@ class ObjectWords(RunFolder):
         ends = ~pl.col("forward") & ((pl.col("proto") == _UDP) | (pl.col("flags") & _FIN > 0))
         closed_ns = pl.col("time_ns").filter(ends).min()
         each = own.group_by(port).agg(pl.col("time_ns").min().alias("opened"), closed_ns.alias("closed")).sort("opened")
-        found = each.collect()
-        times_s = ((found["closed"] - found["opened"]) / NS).cast(pl.Float64).fill_null(math.inf)
-        return found["opened"].to_numpy(), times_s.to_numpy()
+        connections = each.collect()
+        times_s = ((connections["closed"] - connections["opened"]) / NS).cast(pl.Float64).fill_null(math.inf)
+        return connections["opened"].to_numpy(), times_s.to_numpy()

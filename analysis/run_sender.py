@@ -129,14 +129,14 @@ class SenderWords(RunFolder):
         return sizes.counts(self.packet_bytes(flow), t0, self.until(t1))
 
     def _inferred(self, flow: str) -> tuple[Estimate, Estimate]:
-        found = self.control(flow)
-        if found.target_ms is None or found.gain_pkts_per_rtt is None:
+        estimates = self.control(flow)
+        if estimates.target_ms is None or estimates.gain_pkts_per_rtt is None:
             raise NotMeasuredError(f"the window of flow {flow} does not surely react to delay")
-        if found.extrapolated:
+        if estimates.extrapolated:
             raise NotMeasuredError(
-                f"the window of flow {flow} never sank with delay, which was {found.longest_ms:.1f} ms at most"
+                f"the window of flow {flow} never sank with delay, which was {estimates.longest_ms:.1f} ms at most"
             )
-        return found.target_ms, found.gain_pkts_per_rtt
+        return estimates.target_ms, estimates.gain_pkts_per_rtt
 
     def _sampled(self, samples: Samples) -> Series:
         inside = samples.times <= self.ends_s

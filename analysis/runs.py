@@ -41,11 +41,11 @@ class Runs:
 
     def failed(self, experiment: str) -> list[Failure]:
         """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
-        found = [
+        failures = [
             Failure(folder.parent.name, int(folder.name.removeprefix(FAILED)), _reason(folder))
             for folder in self._folder.glob(f"*/{experiment}/*/{FAILED}*")
         ]
-        return sorted(found, key=lambda failure: (failure.cell, failure.seed))
+        return sorted(failures, key=lambda failure: (failure.cell, failure.seed))
 
     def get(self, experiment: str, cell: str, seed: int) -> Run:
         """Return a run that succeeded; NotMeasuredError says why there is none."""

@@ -36,9 +36,9 @@ def print_summary(results: Path, console: Console | None = None) -> None:
             table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
     console = console or Console()
     console.print(table)
-    for study, found in findings(experiments).items():
-        said = ", ".join(f"{found[outcome]} {outcome}" for outcome in Outcome if found[outcome])
-        console.print(f"{study}, {found.total()} findings: {said}", highlight=False, soft_wrap=True)
+    for study, states in findings(experiments).items():
+        said = ", ".join(f"{states[outcome]} {outcome}" for outcome in Outcome if states[outcome])
+        console.print(f"{study}, {states.total()} findings: {said}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
             told = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"

@@ -30,9 +30,9 @@ def lacking() -> list[str]:
     """Name what the host lacks for the first; empty if nothing."""
     library = ctypes.CDLL(None)
     library.getauxval.restype = ctypes.c_ulong
-    found = []
+    lacks = []
     if not library.getauxval(ctypes.c_ulong(_AT_HWCAP2)) & _HWCAP2_FSGSBASE:
-        found.append("FSGSBASE (Linux 5.9)")
+        lacks.append("FSGSBASE (Linux 5.9)")
     if library.prctl(_PR_SET_SYSCALL_USER_DISPATCH, *map(ctypes.c_ulong, (_PR_SYS_DISPATCH_OFF, 0, 0, 0))):
-        found.append("Syscall User Dispatch (Linux 5.11)")
-    return found
+        lacks.append("Syscall User Dispatch (Linux 5.11)")
+    return lacks

@@ -62,23 +62,23 @@ def _rate_bps(run: dict[str, Any], at_ns: int) -> int:
     return int(rates[-1] if rates else run["bottleneck"]["rate_bps"])
 
 
-def agree(one: Measured, other: Measured) -> bool:
+def agree(first: Measured, second: Measured) -> bool:
     """Tell whether two runs are as close as they must be."""
     return (
-        abs(other.throughput_bps / one.throughput_bps - 1) <= THROUGHPUT_SHARE
-        and abs(other.base_rtt_ms - one.base_rtt_ms) <= BASE_RTT_MS
-        and abs(other.queuing_delay_ms - one.queuing_delay_ms) <= QUEUING_DELAY_MS
+        abs(second.throughput_bps / first.throughput_bps - 1) <= THROUGHPUT_SHARE
+        and abs(second.base_rtt_ms - first.base_rtt_ms) <= BASE_RTT_MS
+        and abs(second.queuing_delay_ms - first.queuing_delay_ms) <= QUEUING_DELAY_MS
     )
 
 
 def compare(cell: Cell, into: Path) -> dict[str, Any]:
     """Run one cell on both backends; return an entry of the JSON file."""
-    found = {}
+    measurements = {}
     for backend in BACKENDS:
         execute(cell, 1, into / backend, backend)
-        found[backend] = measured(run_folder(into / backend, cell, 1))
-    entry: dict[str, Any] = {name: asdict(values) for name, values in found.items()}
-    return {"case": cell.name.removeprefix("case="), **entry, "agree": agree(*found.values())}
+        measurements[backend] = measured(run_folder(into / backend, cell, 1))
+    entry: dict[str, Any] = {name: asdict(values) for name, values in measurements.items()}
+    return {"case": cell.name.removeprefix("case="), **entry, "agree": agree(*measurements.values())}
 
 
 def main() -> int:
@@ -106,25 +106,25 @@ def main() -> int:
 def _print(entries: list[dict[str, Any]]) -> None:
     table = Table("scenario", "quantity", *BACKENDS, "apart", "allowed", "")
     for entry in entries:
-        one, other = (entry[backend] for backend in BACKENDS)
-        share = other["throughput_bps"] / one["throughput_bps"] - 1
+        first, second = (entry[backend] for backend in BACKENDS)
+        share = second["throughput_bps"] / first["throughput_bps"] - 1
         table.add_row(
             entry["case"],
             "throughput, Mbit/s",
-            *(f"{values['throughput_bps'] / 1e6:.3f}" for values in (one, other)),
+            *(f"{values['throughput_bps'] / 1e6:.3f}" for values in (first, second)),
             f"{100 * share:+.2f} %",
             f"{100 * THROUGHPUT_SHARE:g} %",
             "agree" if entry["agree"] else "DISAGREE",
         )
-        for flow in one["flow_bps"] if len(one["flow_bps"]) > 1 else ():
-            pair = [values["flow_bps"][flow] for values in (one, other)]
+        for flow in first["flow_bps"] if len(first["flow_bps"]) > 1 else ():
+            pair = [values["flow_bps"][flow] for values in (first, second)]
             apart = f"{100 * (pair[1] / pair[0] - 1):+.2f} %"
             table.add_row("", f"{flow}, Mbit/s", *(f"{value / 1e6:.3f}" for value in pair), apart, "", "")
         for name, words, allowed in (
             ("base_rtt_ms", "base RTT, ms", BASE_RTT_MS),
             ("queuing_delay_ms", "mean queuing delay, ms", QUEUING_DELAY_MS),
         ):
-            pair = [values[name] for values in (one, other)]
+            pair = [values[name] for values in (first, second)]
             table.add_row("", words, *(f"{value:.3f}" for value in pair), f"{pair[1] - pair[0]:+.3f}", f"{allowed:g}")
     Console().print(table)
 

@@ -158,15 +158,15 @@ def _subordinate_ids(etc: Path = Path("/etc")) -> list[Check]:
         return []
     number = os.getuid()
     user = next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
-    found = []
+    answers = []
     for kind in ("subuid", "subgid"):
         file = etc / kind
         lines = [line.split(":") for line in file.read_text().splitlines()] if file.exists() else []
         count = sum(int(line[2]) for line in lines if line[0] in (user, str(number)))
         option = f"--add-{kind}s"
         remedy = f"sudo usermod {option} 100000-165535 {user}  (or another range of 65536 that nobody has)"
-        found.append(Check(str(file), f"{count} for {user}", None if count >= SUBORDINATE_IDS else remedy))
-    return found
+        answers.append(Check(str(file), f"{count} for {user}", None if count >= SUBORDINATE_IDS else remedy))
+    return answers
 
 
 def _mirror() -> Check:
@@ -270,16 +270,16 @@ def _cpus() -> Check:
     return Check("processors", limited if least < count else f"{count} allowed, so as many guests at once")
 
 
-def report(found: list[Check]) -> str:
+def report(answers: list[Check]) -> str:
     """Return the checks as lines for a terminal."""
-    width = max(len(check.name) for check in found)
+    width = max(len(check.name) for check in answers)
     lines = []
-    for check in found:
+    for check in answers:
         lines.append(f"{'ok' if check.ok else 'MISSING':8}{check.name:{width}}  {check.seen}")
         if check.remedy:
             lines.append(f"{'':8}{'':{width}}  -> {check.remedy}")
-    missing = sum(not check.ok for check in found)
-    lines.append(f"{missing} of {len(found)} missing" if missing else "this host has all that is needed")
+    missing = sum(not check.ok for check in answers)
+    lines.append(f"{missing} of {len(answers)} missing" if missing else "this host has all that is needed")
     return "\n".join(lines)
 
 

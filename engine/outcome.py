@@ -112,9 +112,9 @@ def read(file: Path, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if wrong.validator == "required":
         missing = next(name for name in wrong.validator_value if name not in wrong.instance)
         raise _refused(file, field_name([*wrong.absolute_path, missing]), "it is missing", "any valid value")
-    found = json.dumps(wrong.instance)
+    value = json.dumps(wrong.instance)
     raise _refused(
-        file, field_name(wrong.absolute_path), f"found {_shortened(found)}", wrong.schema.get("description", "less")
+        file, field_name(wrong.absolute_path), f"found {_shortened(value)}", wrong.schema.get("description", "less")
     )
 
 

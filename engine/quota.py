@@ -47,8 +47,8 @@ class Group:
 
 def groups(proc: Path = Path("/proc")) -> list[Group]:
     """List the groups with limits that this process is in, outermost first."""
-    found = map(_read, dict.fromkeys(_folders(proc)))
-    return [group for group in found if group.cpus is not None or group.memory_bytes is not None]
+    limits = map(_read, dict.fromkeys(_folders(proc)))
+    return [group for group in limits if group.cpus is not None or group.memory_bytes is not None]
 
 
 def free_bytes(limited: list[Group], proc: Path = Path("/proc")) -> int:

@@ -223,7 +223,7 @@ def _console(folder: Path) -> list[str]:
 
 def _out_of_memory(folder: Path, memory_mib: int) -> str:
     """Return what there is to add to a failure if the guest's kernel killed a process for its memory, or nothing."""
-    killed = [found[1] for line in _console(folder) if (found := _KILLED.match(line))]
+    killed = [match[1] for line in _console(folder) if (match := _KILLED.match(line))]
     return f"; the guest's memory of {memory_mib} MiB ran out, and its kernel killed {killed[0]}" if killed else ""
 
 

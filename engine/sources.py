@@ -33,10 +33,10 @@ def sources(modules: Iterable[str], project: Path = PROJECT) -> list[Path]:
     waiting: list[Path] = []
     for name in modules:
         place = project / Path(*name.split("."))
-        found = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-        if not all(file.is_file() for file in found or [place]):
+        members = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+        if not all(file.is_file() for file in members or [place]):
             raise ValueError(f"{name}: found no such module in {project}")
-        waiting += found
+        waiting += members
     files: set[Path] = set()
     while waiting:
         module = waiting.pop()

@@ -68,11 +68,11 @@ class Usage:
 
 def processes(top: int) -> list[int]:
     """Return process `top` and all below it. A child belongs to the thread that made it."""
-    found = [top]
-    for process in found:
+    family = [top]
+    for process in family:
         for thread in _listed(f"/proc/{process}/task"):
-            found += map(int, _read(f"/proc/{process}/task/{thread}/children").split())
-    return found
+            family += map(int, _read(f"/proc/{process}/task/{thread}/children").split())
+    return family
 
 
 def _open_files(inside: list[int]) -> Iterator[os.stat_result]:

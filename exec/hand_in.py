@@ -249,7 +249,7 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
         "beside": str(order.beside.relative_to(copy)),
         "seed": order.seed,
         "deb": order.deb,
-        "pip": [f"{name}=={one['version']}" for name, one in installed.items()],
+        "pip": [f"{name}=={package['version']}" for name, package in installed.items()],
         "keep_all": order.keep_all,
         "limit_s": order.limit_s,
         "memory_mib": order.memory_mib,

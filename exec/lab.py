@@ -89,7 +89,9 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
             raise ImageError(f"pip has no wheels of {', '.join(requirements)}: {' '.join(said) or done.stderr.strip()}")
         shutil.rmtree(folder / "packages" / "bin", ignore_errors=True)  # they name this host's Python
-        installed = {one["metadata"]["name"]: _version(one) for one in json.loads(report.read_text())["install"]}
+        installed = {
+            package["metadata"]["name"]: _version(package) for package in json.loads(report.read_text())["install"]
+        }
         report.unlink()
         (folder / "versions.json").write_text(json.dumps(installed, indent=1) + "\n")
 

@@ -30,13 +30,13 @@ def missing(folder: Path, noted: list[str]) -> list[str]:
     return sorted({*noted, *_in_output(folder)} - _NOT_MISSED)
 
 
-def sentences(found: list[str]) -> Iterator[str]:
+def sentences(notes: list[str]) -> Iterator[str]:
     """One for each kind of what was missing, and one about Quagga."""
     for kind, sentence in _SENTENCES.items():
-        names = [name for known, _, name in (one.partition(" ") for one in found) if known == kind]
+        names = [name for known, _, name in (note.partition(" ") for note in notes) if known == kind]
         if names:
             yield sentence.format(names=", ".join(names))
-    if any("quagga" in one for one in found):
+    if any("quagga" in note for note in notes):
         yield _QUAGGA
 
 

@@ -64,7 +64,7 @@ def named_by(script: Path | None, folder: Path) -> tuple[str, ...]:
             found = tomllib.loads(text).get("dependencies", [])
         except tomllib.TOMLDecodeError as error:
             raise EngineError(f"{script}: its `# /// script` header is not TOML: {error}") from None
-        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        if not (isinstance(found, list) and all(isinstance(package, str) for package in found)):
             raise EngineError(f"{script}: `dependencies` in its header is {found!r}; allowed: a list of texts")
         return tuple(found)
     try:

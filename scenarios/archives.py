@@ -127,11 +127,11 @@ def read_member(file: Path, name: str, most_bytes: int = MOST_JSON_BYTES) -> byt
 
     Raises ArchiveError for what `members` refuses, and for a member that is missing, damaged or too large.
     """
-    found = [member for member in members(file) if member.filename == name]
-    if not found:
+    matches = [member for member in members(file) if member.filename == name]
+    if not matches:
         raise ArchiveError(f"{file}: {name} is missing")
-    if found[0].file_size > most_bytes:
-        raise ArchiveError(f"{file}: {name}: found {found[0].file_size} bytes; allowed: at most {most_bytes}")
+    if matches[0].file_size > most_bytes:
+        raise ArchiveError(f"{file}: {name}: found {matches[0].file_size} bytes; allowed: at most {most_bytes}")
     try:
         with zipfile.ZipFile(file) as archive:
             return archive.read(name)
@@ -202,8 +202,8 @@ def _no_number(text: str) -> None:
 def _is_deeper(value: Any, most: int) -> bool:
     level = [value]
     for _ in range(most):
-        level = [one for many in level if isinstance(many, dict | list) for one in _inside(many)]
-    return any(isinstance(one, dict | list) for one in level)
+        level = [item for many in level if isinstance(many, dict | list) for item in _inside(many)]
+    return any(isinstance(item, dict | list) for item in level)
 
 
 def _inside(many: dict[str, Any] | list[Any]) -> Iterator[Any]:
@@ -248,11 +248,11 @@ def _name_problem(name: str) -> str | None:
     if (
         len(name) > LONGEST_NAME
         or len(parts) > DEEPEST_FOLDER
-        or any(len(one.encode()) > LONGEST_PART for one in parts)
+        or any(len(part.encode()) > LONGEST_PART for part in parts)
     ):
         allowed = f"{LONGEST_NAME} characters, {DEEPEST_FOLDER} folders, {LONGEST_PART} bytes each"
         return f"found the name {shown}; allowed: at most {allowed}"
-    if not name.isprintable() or "\\" in name or any(one in ("", ".", "..") for one in parts):
+    if not name.isprintable() or "\\" in name or any(part in ("", ".", "..") for part in parts):
         return f"{shown} lies outside of the archive or is no plain name; allowed: names of files below its folder"
     return None
 

@@ -99,9 +99,7 @@ def read_nodes(file: Path) -> yaml.MappingNode:
         raise ScenarioError([Problem(file, 1, "(whole file)", "nested too deeply", "a scenario's fields")]) from None
     if not isinstance(node, yaml.MappingNode):
         raise ScenarioError([Problem(file, 1, "(whole file)", "no mapping of fields", "field: value")])
-    foreign = [
-        Problem(file, line, field_name(path), found, allowed) for path, line, found, allowed in _foreign(node, ())
-    ]
+    foreign = [Problem(file, line, field_name(path), what, allowed) for path, line, what, allowed in _foreign(node, ())]
     if foreign:
         raise ScenarioError(foreign)
     duplicates = [
@@ -162,16 +160,16 @@ def _foreign(node: yaml.Node, path: FieldPath) -> Iterator[tuple[FieldPath, int,
 
 def _duplicates(node: yaml.Node, path: FieldPath) -> list[tuple[FieldPath, int, int]]:
     """Return the fields named twice: path, first line, second line."""
-    found: list[tuple[FieldPath, int, int]] = []
+    duplicates: list[tuple[FieldPath, int, int]] = []
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            found += _duplicates(item, (*path, index))
+            duplicates += _duplicates(item, (*path, index))
     elif isinstance(node, yaml.MappingNode):
         first: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.value in first:
-                found.append(((*path, key.value), first[key.value], line))
+                duplicates.append(((*path, key.value), first[key.value], line))
             first.setdefault(key.value, line)
-            found += _duplicates(value, (*path, key.value))
-    return found
+            duplicates += _duplicates(value, (*path, key.value))
+    return duplicates

@@ -48,15 +48,15 @@ def steps(trace: dict[str, Any], folder: Path, end_ns: int, source: random.Rando
     lines = _read(folder / trace["file"]) if "file" in trace else None
     if not (lines and lines[0].strip() == HEADER) and end_ns > MOST_STEPS * trace["step_ns"]:
         raise TraceError(f"more than {MOST_STEPS} steps in a run", "a longer step, or a shorter run")
-    found: Iterable[tuple[int, float]]
+    points: Iterable[tuple[int, float]]
     if lines:
-        found = _listed(lines) if lines[0].strip() == HEADER else _opportunities(lines, trace["step_ns"], end_ns)
+        points = _listed(lines) if lines[0].strip() == HEADER else _opportunities(lines, trace["step_ns"], end_ns)
     else:
         made = _cellular if trace["like"] == "cellular" else _wifi
         rates = made(trace["mean_bps"], trace["step_ns"] / 1e9, source)
-        found = ((at_ns, next(rates)) for at_ns in range(0, end_ns, trace["step_ns"]))
+        points = ((at_ns, next(rates)) for at_ns in range(0, end_ns, trace["step_ns"]))
     kept: list[Step] = []
-    for at_ns, rate_bps in found:
+    for at_ns, rate_bps in points:
         whole_bps = max(_LEAST_BPS, int(rate_bps) // 8 * 8)
         if whole_bps > _MOST_BPS:
             raise TraceError(f"{whole_bps} bit/s at {at_ns / 1e9:g} s", f"{_MOST_BPS} bit/s at most")

@@ -186,5 +186,5 @@ def _line(name: str, its_sum: str) -> str:
 def _entry(match: re.Match[str]) -> tuple[str, str]:
     name = match["name"]
     if match["escaped"]:
-        name = re.sub(r"\\(.)", lambda one: {"n": "\n", "r": "\r"}.get(one[1], one[1]), name)
+        name = re.sub(r"\\(.)", lambda escape: {"n": "\n", "r": "\r"}.get(escape[1], escape[1]), name)
     return name, match["sum"]

@@ -27,14 +27,14 @@ def pattern(phrase: str) -> re.Pattern[str]:
 def test_nobody_writes_a_synonym() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     patterns = [pattern(phrase) for phrase in synonyms()]
-    found = []
+    synonyms_written = []
     for name in listed.split():
         if NOT_OURS.match(name) or name in (PAGE, "tests/test_words.py") or not (ROOT / name).is_file():
             continue
         text = (ROOT / name).read_text()
-        for match in (match for one in patterns for match in one.finditer(text)):
-            found.append(f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {' '.join(match[0].split())}")
-    assert found == [], f"words that {PAGE} replaces"
+        for match in (match for phrase in patterns for match in phrase.finditer(text)):
+            synonyms_written.append(f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {' '.join(match[0].split())}")
+    assert synonyms_written == [], f"words that {PAGE} replaces"
 
 
 def test_each_term_has_one_meaning() -> None:

@@ -169,11 +169,11 @@ class Network:
         Where packets leave before they reach a queue, the audit could not tell duplicates, or what routers send
         themselves, from packets of the queue.
         """
-        found = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
+        changes = dict.fromkeys(self.queues, Bottleneck.CHANGEABLE)
         if self.routes:
-            return {**found, "route": ("path",)}
+            return {**changes, "route": ("path",)}
         without = {"duplicate", "mtu"} if any(queue.departures for queue in self.queues.values()) else set()
-        return {**found, "path": tuple(what for what in (*CHANGEABLE_OF_PATHS, "mtu") if what not in without)}
+        return {**changes, "path": tuple(what for what in (*CHANGEABLE_OF_PATHS, "mtu") if what not in without)}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
         """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""

@@ -136,8 +136,10 @@ def _labelled(packets: pl.DataFrame, path: Path, run: Settings, owners: Owners) 
     flow, forward = owners.of(packets)
     if run.both_sides and tap in ("sender", "receiver"):
         host = interface.partition("-")[0]
-        here = flow.is_in([one.name for one in run.flows if one.ends[tap] == host])
-        flow, forward = (pl.select(pl.when(here).then(one)).to_series().alias(one.name) for one in (flow, forward))
+        here = flow.is_in([path_flow.name for path_flow in run.flows if path_flow.ends[tap] == host])
+        flow, forward = (
+            pl.select(pl.when(here).then(column)).to_series().alias(column.name) for column in (flow, forward)
+        )
     return (
         packets.drop(UTP)
         .with_columns(

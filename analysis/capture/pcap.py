@@ -131,9 +131,9 @@ def _chunks(path: Path, kinds: Mapping[str, DTypeLike], most_pkts: int) -> Itera
         done, rows, ending = 0, most_pkts, COMPLETE
         while rows == most_pkts and ending == COMPLETE:
             columns = {name: np.empty(most_pkts, dtype) for name, dtype in kinds.items()}
-            rows, offset, ending, found = _dissect.fill(data, offset, headers, tuple(columns.values()))
+            rows, offset, ending, value = _dissect.fill(data, offset, headers, tuple(columns.values()))
             if ending not in (COMPLETE, TRUNCATED):
-                wrong = WRONG[ending].format(found=found).replace("LINKS", _links())
+                wrong = WRONG[ending].format(found=value).replace("LINKS", _links())
                 raise BadInputError(f"{path}: the record at byte {offset} {wrong}")
             yield Arrays({name: column[:rows] for name, column in columns.items()}, ending == TRUNCATED)
             # pages that were read count as this process's memory until they are given back

@@ -40,7 +40,7 @@ class Question:
 
         `numbers` and `truths` then answer from memory.
         """
-        together = sorted(set(asked), key=lambda one: one[1] or "")
+        together = sorted(set(asked), key=lambda question: question[1] or "")
         for seed in self.seeds:
             for expression, cell in together:
                 self._answer(expression, cell, seed)

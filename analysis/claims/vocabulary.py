@@ -53,7 +53,7 @@ def table(kind: type) -> str:
     rows = ["| word | gives | meaning |", "|---|---|---|"]
     for name, function in words(kind).items():
         signature = inspect.signature(function)
-        arguments = ", ".join(one for one in signature.parameters if one != "self")
+        arguments = ", ".join(parameter for parameter in signature.parameters if parameter != "self")
         shown = name if name in properties(kind) else f"{name}({arguments})"
         meaning = " ".join((inspect.getdoc(function) or "").partition("\n\nRaises")[0].split())
         rows.append(f"| `{shown}` | {GIVES.get(signature.return_annotation, 'number')} | {meaning} |")

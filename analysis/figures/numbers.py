@@ -14,10 +14,10 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
     made = dict(figure.data)
     if "values" in made:
         made["values"] = [
-            one.data
-            if "claim" in one.data  # which has its numbers
-            else {**one.data, "by_seed": told(ask.numbers(one.get("measure", str), one.maybe("cell", str))[0])}
-            for one in figure.children("values")
+            fields.data
+            if "claim" in fields.data  # which has its numbers
+            else {**fields.data, "by_seed": told(ask.numbers(fields.get("measure", str), fields.maybe("cell", str))[0])}
+            for fields in figure.children("values")
         ]
     if "plots" in made:
         made["plots"] = [
@@ -40,9 +40,9 @@ def told(by_seed: Mapping[Any, float]) -> dict[Any, float | str]:
 
 def asked_by(figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
     """Yield all expressions that `numbers_of` evaluates, each with its cell."""
-    for one in figure.children("values"):
-        if "claim" not in one.data:
-            yield one.get("measure", str), one.maybe("cell", str)
+    for fields in figure.children("values"):
+        if "claim" not in fields.data:
+            yield fields.get("measure", str), fields.maybe("cell", str)
     for plot in figure.children("plots"):
         yield from ((point.expression, point.cell) for point in _points(figure, plot, ask))
 

@@ -91,7 +91,7 @@ class Plot:
 
     def texts(self) -> list[str]:
         """Texts that stand to the right of the plot."""
-        return [*(line.label for line in self.lines), *(self.level(*one) for one in self.levels)]
+        return [*(line.label for line in self.lines), *(self.level(*level) for level in self.levels)]
 
     def level(self, name: str, value: float) -> str:
         """What a level is called; an arrow says that it is above the plot."""
@@ -331,6 +331,6 @@ def _hover(plot: Plot, across: Specification, data: str, zoom: str | None) -> Sp
             **across,
             "x2": {"field": "u"},
             "opacity": {"condition": {"param": name, "empty": False, "value": 0.12}, "value": 0},
-            "tooltip": [{**one, "type": "nominal"} for one in tooltip],
+            "tooltip": [{**field, "type": "nominal"} for field in tooltip],
         },
     }

@@ -85,8 +85,8 @@ def number(value: float) -> str:
 
 def unit_of(axis: str) -> str:
     """Give the unit of an axis, which stands in brackets at its end; nothing for a plain number."""
-    found = re.search(r"\[([^\[\]]*)\]$", axis)
-    return found[1] if found else ""
+    match = re.search(r"\[([^\[\]]*)\]$", axis)
+    return match[1] if match else ""
 
 
 def text_width(text: str) -> int:

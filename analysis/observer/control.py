@@ -98,7 +98,7 @@ def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats]:
     growth = np.diff(windows)
     again = np.searchsorted(flight.retransmissions.times, edges, side="left")
     limit = limited.at((edges[:-1] + edges[1:]) / 2)
-    free = np.array([one is Limit.CONGESTION_WINDOW for one in limit])
+    free = np.array([reason is Limit.CONGESTION_WINDOW for reason in limit])
     good = (samples > 0) & free[:-1] & free[1:] & (again[2:] == again[:-2])
     good &= np.minimum(windows[:-1], windows[1:]) > SMALLEST_WINDOW_PKTS
     good &= growth <= np.maximum(3, windows[:-1] / 4)  # faster is slow start

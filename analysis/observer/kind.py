@@ -291,7 +291,7 @@ class Signals:
 
         It was an answer to delay if the round-trip time was not shorter than usual before.
         """
-        found = []
+        declines = []
         trips = np.diff(self.edges)
         usual = float(np.median(trips))
         for first, behind in self.clean:
@@ -301,9 +301,9 @@ class Signals:
                     top = i
                 if self.windows[i] <= min(DECLINE * self.windows[top], self.windows[top] - 2):
                     if trips[top] >= USUAL * usual:
-                        found.append(i)
+                        declines.append(i)
                     top = i
-        return found
+        return declines
 
     @cached_property
     def settled(self) -> int:

@@ -37,7 +37,7 @@ class Limits:
     def share(self, limit: Limit, t0: float = 0.0, t1: float = np.inf) -> float:
         """Part of the time in [t0, t1), by the middles of the intervals."""
         middles = (self.edges[:-1] + self.edges[1:]) / 2
-        chosen = [one for one, at in zip(self.limits, middles, strict=True) if t0 <= at < t1]
+        chosen = [reason for reason, at in zip(self.limits, middles, strict=True) if t0 <= at < t1]
         if not chosen:
             raise NotMeasuredError(f"nothing was sent from {t0:g} s to {t1:g} s")
         return chosen.count(limit) / len(chosen)

@@ -100,11 +100,11 @@ def _sizes(seen: Conversation) -> dict[str, Any]:
 
 def _limits(flight: Flight) -> dict[str, Any]:
     try:
-        found = limits.limits(flight)
+        by_time = limits.limits(flight)
     except NotMeasuredError as error:
         return {"not_observed": str(error)}
-    stretches = [[round(begin, 3), round(end, 3), limit.value] for begin, end, limit in found.stretches()]
-    return {**{limit.value: round(found.share(limit), 4) for limit in Limit}, "intervals": stretches}
+    stretches = [[round(begin, 3), round(end, 3), limit.value] for begin, end, limit in by_time.stretches()]
+    return {**{limit.value: round(by_time.share(limit), 4) for limit in Limit}, "intervals": stretches}
 
 
 def _controller(flight: Flight) -> dict[str, Any]:
@@ -116,19 +116,19 @@ def _controller(flight: Flight) -> dict[str, Any]:
 
 def _control(flight: Flight) -> dict[str, Any]:
     try:
-        found = control.infer(flight, limits.limits(flight))
+        estimates = control.infer(flight, limits.limits(flight))
     except NotMeasuredError as error:
         return {"not_observed": str(error)}
     return {
         "estimator": "growth of the window per round against queuing delay; see analysis/observer/control.py",
-        "rounds": found.rounds,
-        "longest_delay_ms": round(found.longest_ms, 3),
-        "falls": found.falls,
-        "extrapolated": found.extrapolated,
-        "target_ms": _estimate(found.target_ms),
-        "gain_pkts_per_rtt": _estimate(found.gain_pkts_per_rtt),
+        "rounds": estimates.rounds,
+        "longest_delay_ms": round(estimates.longest_ms, 3),
+        "falls": estimates.falls,
+        "extrapolated": estimates.extrapolated,
+        "target_ms": _estimate(estimates.target_ms),
+        "gain_pkts_per_rtt": _estimate(estimates.gain_pkts_per_rtt),
     }
 
 
-def _estimate(found: control.Estimate | None) -> dict[str, float] | None:
-    return None if found is None else {name: round(value, 3) for name, value in asdict(found).items()}
+def _estimate(estimate: control.Estimate | None) -> dict[str, float] | None:
+    return None if estimate is None else {name: round(value, 3) for name, value in asdict(estimate).items()}

@@ -25,25 +25,23 @@ def picture(run: Run) -> str:
         "in flight [packets]": _each(names, run.in_flight),
         "queue [packets]": {QUEUE: run.queue_pkts},
     }
-    found = {**roles.of_flows(run.settings.flows), QUEUE: Role(QUEUE, roles.colour(QUEUE))}
-    return stacked(panels, found, (0, run.duration))
+    look = {**roles.of_flows(run.settings.flows), QUEUE: Role(QUEUE, roles.colour(QUEUE))}
+    return stacked(panels, look, (0, run.duration))
 
 
-def stacked(
-    panels: Mapping[str, Mapping[str, Series]], found: Mapping[str, Role], interval: tuple[float, float]
-) -> str:
+def stacked(panels: Mapping[str, Mapping[str, Series]], look: Mapping[str, Role], interval: tuple[float, float]) -> str:
     """Give the SVG of panels by their axes, one above the other over one time (s); of each line the name and series."""
     plots = []
     for axis, series in panels.items():
         lines = [
-            Line(found[name].label, found[name].colour, band(one, (), *interval, INTERVALS))
-            for name, one in series.items()
-            if one.start < interval[1]
+            Line(look[name].label, look[name].colour, band(values, (), *interval, INTERVALS))
+            for name, values in series.items()
+            if values.start < interval[1]
         ]
         plots.append(Plot(axis, interval, lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
     width = style.WIDE - style.AXIS - plot.gutter(plots)
-    drawn = [plot.draw(one, width, HEIGHT, data=one.axis) for one in plots]
-    datasets = {one.axis: plot.rows(one) for one in plots}
+    drawn = [plot.draw(panel, width, HEIGHT, data=panel.axis) for panel in plots]
+    datasets = {panel.axis: plot.rows(panel) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
     return svg.both_grounds(svg.plain(whole))
 

@@ -50,13 +50,13 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     beside = [*([reference] if reference else []), *others]
     views = overview.studies(experiments, reference)
     environment = pages(TEMPLATES)
-    shown = [one for one in experiments if one.folder]
+    shown = [experiment for experiment in experiments if experiment.folder]
     common = {
         "studies": views,
         "reference": reference,
         "others": others,
         "made": overview.banner(experiments),
-        "drawn": {one.id for one in shown},
+        "drawn": {experiment.id for experiment in shown},
     }
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
@@ -83,10 +83,10 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     }
     render(environment, "index.html", out / "index.html", common | values)
     if reference:
-        found = changes.changes(shown, reference)
-        said = changes.summary(found, sum(len(one.claims) for one in shown))
-        render(environment, "changes.html", out / "changes.html", common | {"changes": found, "said": said})
-        write_text(out / "feed.xml", changes.feed(found, "LEDBAT testbed: what changed", said))
+        differences = changes.changes(shown, reference)
+        said = changes.summary(differences, sum(len(experiment.claims) for experiment in shown))
+        render(environment, "changes.html", out / "changes.html", common | {"changes": differences, "said": said})
+        write_text(out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", said))
     if others:
         render(environment, "machines.html", out / "machines.html", common | machines.table(shown, beside))
 
@@ -101,10 +101,10 @@ def write_shared(out: Path) -> None:
 def _watched(results: Path, out: Path) -> list[Watched]:
     """Write the packets of each kind of run into a file of its own, which a browser loads once a reader asks for it."""
     kinds = []
-    for one, data in watched(results / "runs"):
+    for kind, data in watched(results / "runs"):
         text = json.dumps(data, separators=(",", ":"))
-        write_text(out / f"packets-{one.name}.js", f"PACKETS[{json.dumps(one.name)}] = {text};\n")
-        kinds.append(one)
+        write_text(out / f"packets-{kind.name}.js", f"PACKETS[{json.dumps(kind.name)}] = {text};\n")
+        kinds.append(kind)
     return kinds
 
 
@@ -113,13 +113,13 @@ def _searched(experiments: Sequence[Result]) -> list[list[str]]:
     return [
         [
             page_of(claim["id"]),
-            f"{one.study}/{claim.get('finding') or claim['id']}",
+            f"{experiment.study}/{claim.get('finding') or claim['id']}",
             state_of(claim),
-            f"{one.study.upper()}, {one.artefact}",
+            f"{experiment.study.upper()}, {experiment.artefact}",
             claim["title"],
         ]
-        for one in experiments
-        for claim in one.claims
+        for experiment in experiments
+        for claim in experiment.claims
     ]
 
 

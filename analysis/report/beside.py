@@ -45,7 +45,7 @@ def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, 
 def _by_seed(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Give numbers to nine digits: processors with other vector units add in another order."""
     by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
-    return {seed: float(f"{one:.9g}") if isinstance(one, float) else one for seed, one in by_seed.items()}
+    return {seed: float(f"{value:.9g}") if isinstance(value, float) else value for seed, value in by_seed.items()}
 
 
 def reference_set(folder: Path) -> Beside:
@@ -58,16 +58,20 @@ def reference_set(folder: Path) -> Beside:
         raise BadInputError(f"{folder}: there is no reference set (make one with: python -m analysis reference)")
     kept = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     claims = {
-        name: {"verdict": one["verdict"], "held": one["held"], "measured": one["by_seed"] and _spread(one["by_seed"])}
+        name: {
+            "verdict": claim["verdict"],
+            "held": claim["held"],
+            "measured": claim["by_seed"] and _spread(claim["by_seed"]),
+        }
         for each in kept
-        for name, one in each["claims"].items()
+        for name, claim in each["claims"].items()
     }
     dates = sorted(each["ended"] for each in kept if "ended" in each)
     return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {})
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:
-    values = {int(seed): float("inf") if one == "never" else float(one) for seed, one in by_seed.items()}
+    values = {int(seed): float("inf") if value == "never" else float(value) for seed, value in by_seed.items()}
     return vars(spread(values)) | {"by_seed": by_seed}
 
 
@@ -79,16 +83,16 @@ def results_of(name: str, place: Path) -> Beside:
     measured = list(_verdicts(place))
     if not measured:
         raise BadInputError(f"{place}: holds no experiments/*/verdicts.json")
-    ended = sorted(run["ended"] for one in measured for run in one["runs"] if "ended" in run)
-    commits = {commit for one in measured for commit in one["provenance"].get("commit", [])}
-    sizes = {run["size"] for one in measured for run in one["runs"]}
+    ended = sorted(run["ended"] for verdicts in measured for run in verdicts["runs"] if "ended" in run)
+    commits = {commit for verdicts in measured for commit in verdicts["provenance"].get("commit", [])}
+    sizes = {run["size"] for verdicts in measured for run in verdicts["runs"]}
     made = {
         "date": ended[-1][:10] if ended else "",
-        "host": ", ".join(sorted({one["host"] for one in measured if "host" in one})),
+        "host": ", ".join(sorted({verdicts["host"] for verdicts in measured if "host" in verdicts})),
         "commit": ", ".join(sorted({commit[:12] for commit in commits})),
         "size": ", ".join(sorted(sizes)),
     }
-    claims = {claim["id"]: claim for one in measured for claim in one["claims"]}
+    claims = {claim["id"]: claim for verdicts in measured for claim in verdicts["claims"]}
     return Beside(name, claims, {key: value for key, value in made.items() if value})
 
 
@@ -99,7 +103,9 @@ def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
         return
     try:
         names = [
-            one.filename for one in archives.members(place) if Path(one.filename).match("experiments/*/verdicts.json")
+            member.filename
+            for member in archives.members(place)
+            if Path(member.filename).match("experiments/*/verdicts.json")
         ]
         for name in sorted(names):
             yield archives.parse_json(archives.read_member(place, name), f"{place}: {name}")

@@ -53,7 +53,7 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside]) -> list
     """Give the cards of an experiment, failures first, otherwise as the paper has them."""
     told: dict[str, str] = {}
     made = []
-    for claim in sorted(claims, key=lambda one: ORDER.index(Outcome(one["verdict"]))):
+    for claim in sorted(claims, key=lambda entry: ORDER.index(Outcome(entry["verdict"]))):
         card = _card(claim, others, told)
         if card.cause and not card.cause.told_at:
             told[claim["cause"]["text"]] = card.name
@@ -72,7 +72,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         how_many=_how_many(claim),
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, told),
-        beside=[entry for one in others if (entry := one.entry(claim))],
+        beside=[entry for machine in others if (entry := machine.entry(claim))],
     )
 
 

@@ -35,8 +35,8 @@ class Change:
 
 def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
     """List the claims that differ from other results: other verdicts first."""
-    found = [change for one in experiments for change in _changes(one, before)]
-    return sorted(found, key=lambda one: not one.is_of_verdict)
+    differences = [change for experiment in experiments for change in _changes(experiment, before)]
+    return sorted(differences, key=lambda change: not change.is_of_verdict)
 
 
 def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
@@ -58,11 +58,11 @@ def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
         )
 
 
-def summary(found: Sequence[Change], claims: int) -> str:
+def summary(differences: Sequence[Change], claims: int) -> str:
     """Say in a sentence how much is different among so many claims."""
-    verdicts = sum(one.is_of_verdict for one in found)
-    numbers = len(found) - verdicts
-    if not found:
+    verdicts = sum(change.is_of_verdict for change in differences)
+    numbers = len(differences) - verdicts
+    if not differences:
         return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
     return (
         f"Of {plural(claims, 'claim')}, {verdicts} {'has' if verdicts == 1 else 'have'} another verdict, "
@@ -70,14 +70,14 @@ def summary(found: Sequence[Change], claims: int) -> str:
     )
 
 
-def feed(found: Sequence[Change], title: str, told: str) -> str:
+def feed(differences: Sequence[Change], title: str, told: str) -> str:
     """Write an Atom feed (RFC 4287): an entry for each experiment with another verdict."""
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     by_experiment: dict[str, list[Change]] = {}
-    for one in found:
-        if one.is_of_verdict:
-            by_experiment.setdefault(one.experiment.id, []).append(one)
+    for change in differences:
+        if change.is_of_verdict:
+            by_experiment.setdefault(change.experiment.id, []).append(change)
     ended = {name: _ended(of_it[0].experiment) for name, of_it in by_experiment.items()}
     _entry(root, "urn:ledbat-testbed:changes", title, max(ended.values(), default=UNDATED))
     for name, value in (("subtitle", told), ("author", None)):
@@ -88,11 +88,11 @@ def feed(found: Sequence[Change], title: str, told: str) -> str:
     for name, of_it in by_experiment.items():
         entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
         first = of_it[0].experiment
-        kinds = Counter(f"{one.before} to {one.now}" for one in of_it)
+        kinds = Counter(f"{change.before} to {change.now}" for change in of_it)
         moved = ", ".join(f"{amount} from {kind}" for kind, amount in kinds.items())
         _entry(entry, f"urn:ledbat-testbed:{name}:{ended[name]}", f"{first.artefact}, {name}: {moved}", ended[name])
         ElementTree.SubElement(entry, f"{{{ATOM}}}link", {"href": f"{name}.html"})
-        lines = [f"{one.claim['title']} {one.before} before, {one.now} now." for one in of_it]
+        lines = [f"{change.claim['title']} {change.before} before, {change.now} now." for change in of_it]
         ElementTree.SubElement(entry, f"{{{ATOM}}}summary").text = "\n".join(lines)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"

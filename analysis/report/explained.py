@@ -22,19 +22,19 @@ def explained(runs: Path) -> dict[str, Any] | None:
     """Give what the page shows; None where the study has not been run."""
     if not runs.is_dir():
         return None
-    found = [run for (_, seed), run in Runs(runs).by_cell_and_seed(TEN_MINUTES).items() if seed == 1]
-    if not found:
+    ten_minutes = [run for (_, seed), run in Runs(runs).by_cell_and_seed(TEN_MINUTES).items() if seed == 1]
+    if not ten_minutes:
         return None
-    settings = found[0].settings
+    settings = ten_minutes[0].settings
     return {
         "rate_bps": settings.rate_bps,
-        "packet_ms": found[0].packet_ms,
-        "rtt_ms": found[0].base_rtt_ms,
-        "duration_s": found[0].duration,
+        "packet_ms": ten_minutes[0].packet_ms,
+        "rtt_ms": ten_minutes[0].base_rtt_ms,
+        "duration_s": ten_minutes[0].duration,
         "step_s": STEP_S,
-        "targets_ms": sorted({run.target_ms(FIRST) for run in found}),
-        "buffers_pkts": sorted({run.buffer_pkts for run in found}),
-        "runs": {_key(run): _series(run) for run in found},
+        "targets_ms": sorted({run.target_ms(FIRST) for run in ten_minutes}),
+        "buffers_pkts": sorted({run.buffer_pkts for run in ten_minutes}),
+        "runs": {_key(run): _series(run) for run in ten_minutes},
     }
 
 

@@ -16,7 +16,7 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
     counted: list[Counter[str]] = [Counter() for _ in others]
     for experiment in experiments:
         for claim in experiment.claims:
-            there = [one.entry(claim) for one in others]
+            there = [machine.entry(claim) for machine in others]
             for counter, entry in zip(counted, there, strict=True):
                 if entry:
                     counter["same_numbers"] += entry["same_numbers"]

@@ -75,18 +75,18 @@ class StudyView:
 def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:
     """Give the studies in the order in which their results were found."""
     by_name: dict[str, list[Result]] = {}
-    for one in experiments:
-        by_name.setdefault(one.study, []).append(one)
+    for experiment in experiments:
+        by_name.setdefault(experiment.study, []).append(experiment)
     # a study that claims nothing has no place in the matrix
     return [_study(name, some, reference) for name, some in by_name.items() if some[0].findings]
 
 
 def _study(name: str, experiments: list[Result], reference: Beside | None) -> StudyView:
     first = experiments[0]
-    claims = [claim for one in experiments for claim in one.claims]
-    found = _states(claims)
+    claims = [claim for experiment in experiments for claim in experiment.claims]
+    states = _states(claims)
     there = _states_there(claims, reference)
-    counts = Counter(found.values())
+    counts = Counter(states.values())
     headline, tail = _headline(counts, Counter(there.values()), reference)
     return StudyView(
         name=name,
@@ -98,8 +98,8 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         counts=counts,
         claims=Counter(state_of(claim) for claim in claims if _counts(claim)),
         why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
-        tiles=[_tile(one, reference) for one in experiments],
-        findings=[_finding(finding, experiments, found, there) for finding in found],
+        tiles=[_tile(experiment, reference) for experiment in experiments],
+        findings=[_finding(finding, experiments, states, there) for finding in states],
         experiments=experiments,
         values=values_of(experiments),
     )
@@ -141,8 +141,8 @@ def _finding_of(claim: Mapping[str, Any]) -> str:
 
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
     """Say in a sentence how many findings hold, and behind it what is known of the others."""
-    decided = sum(counts[one] for one in (*HOLDS, Outcome.NOT_REPRODUCED))
-    holds = sum(counts[one] for one in HOLDS)
+    decided = sum(counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
+    holds = sum(counts[outcome] for outcome in HOLDS)
     if decided:
         near = f" ({counts[Outcome.NEAR]} only nearly)" if counts[Outcome.NEAR] else ""
         headline = f"{holds} of {plural(decided, 'decided finding')} {'holds' if holds == 1 else 'hold'}{near}."
@@ -155,9 +155,9 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     ]
     tail = ", ".join(f"{amount} {said}" for amount, said in parts if amount)
     tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
-    differs = any(there[one] != counts[one] for one in (*HOLDS, Outcome.NOT_REPRODUCED))
+    differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
     if reference and there and differs:
-        held = sum(there[one] for one in HOLDS)
+        held = sum(there[outcome] for outcome in HOLDS)
         of = held + there[Outcome.NOT_REPRODUCED]
         when = f" of {reference.date}" if reference.date else ""
         tail += f" In the full run{when}, {f'{held} of {of} hold' if of else 'none of these is decided'}."
@@ -202,7 +202,7 @@ def _numbers(claim: Mapping[str, Any]) -> str:
     return measured or str(claim.get("why", ""))
 
 
-def _finding(name: str, experiments: list[Result], found: dict[str, str], there: dict[str, str]) -> Finding:
+def _finding(name: str, experiments: list[Result], states: dict[str, str], there: dict[str, str]) -> Finding:
     claims: list[dict[str, Any]] = []
     where: dict[str, str] = {}
     for experiment in experiments:
@@ -210,15 +210,15 @@ def _finding(name: str, experiments: list[Result], found: dict[str, str], there:
         claims += [claim for claim in own if "same_as" not in claim]
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
-    deciding = _deciding(claims, found[name])
+    deciding = _deciding(claims, states[name])
     return Finding(
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),
-        state=found[name],
+        state=states[name],
         numbers=_numbers(deciding),
         link=page_of(deciding["id"]),
         where=[(label, page) for page, label in where.items()],
-        elsewhere=there[name] if there.get(name, found[name]) != found[name] else "",
+        elsewhere=there[name] if there.get(name, states[name]) != states[name] else "",
     )
 
 
@@ -247,31 +247,34 @@ def totals(views: Iterable[StudyView]) -> Counter[str]:
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """Put what failed first."""
     order = [*map(str, ORDER), NOT_RUN]
-    return sorted(findings, key=lambda one: order.index(one.state))
+    return sorted(findings, key=lambda finding: order.index(finding.state))
 
 
 def banner(experiments: Sequence[Result]) -> dict[str, Any]:
     """Say what the results are: size, seeds, when, by what, on what, and the one command that repeats them."""
-    measured = [one for one in experiments if one.folder]
+    measured = [experiment for experiment in experiments if experiment.folder]
     # several experiments may look at the same run
     runs = {
-        (one.data["experiment"]["runs_of"], run["cell"], run["seed"]): run
-        for one in measured
-        for run in one.data["runs"]
+        (experiment.data["experiment"]["runs_of"], run["cell"], run["seed"]): run
+        for experiment in measured
+        for run in experiment.data["runs"]
     }
     seeds = Counter((experiment, cell) for experiment, cell, _ in runs)
     sizes = {run["size"] for run in runs.values()}
     days = sorted({run["ended"][:10] for run in runs.values()})
-    few = [one.id for one in measured] if len(measured) <= len(experiments) / FEW else []
+    few = [experiment.id for experiment in measured] if len(measured) <= len(experiments) / FEW else []
     return {
         "size": " and ".join(sorted(sizes)),
         "seeds": _span(list(seeds.values())),
         "runs": len(runs),
         "virtual_s": sum(run["virtual_s"] for run in runs.values()),
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        "hosts": sorted({one.data["host"] for one in measured}),
+        "hosts": sorted({experiment.data["host"] for experiment in measured}),
         "provenance": distinct(
-            {name: value} for one in measured for name, values in one.data["provenance"].items() for value in values
+            {name: value}
+            for experiment in measured
+            for name, values in experiment.data["provenance"].items()
+            for value in values
         ),
         "command": command(few, sizes),
     }

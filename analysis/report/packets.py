@@ -73,13 +73,13 @@ WATCHED: Final = (
 def watched(runs: Path) -> Iterator[tuple[Watched, dict[str, Any]]]:
     """Yield what a browser needs to show each kind of run; those that have not been run are left out."""
     known = Runs(runs)
-    for one in WATCHED:
-        for run in known.by_cell_and_seed(one.experiment).values():
+    for kind in WATCHED:
+        for run in known.by_cell_and_seed(kind.experiment).values():
             values = run.settings.cell_values
-            is_it = all(values.get(name) == value for name, value in one.values.items())
+            is_it = all(values.get(name) == value for name, value in kind.values.items())
             # another target of the pipeline may still be about to make its columns
             if is_it and (run.folder / "columns").is_dir():
-                yield one, packets(run, *one.interval)
+                yield kind, packets(run, *kind.interval)
                 break
 
 

@@ -24,12 +24,12 @@ _COUNTS: Final = 10
 
 def numbers(text: str) -> Iterator[re.Match[str]]:
     """Find the numbers of a text that say how much; small whole ones count things, and are left out."""
-    names = [found.span() for found in _NAME.finditer(text)]
-    for found in _NUMBER.finditer(text):
-        is_named = any(start <= found.start() < end for start, end in names)
-        is_count = found[0].isdigit() and int(found[0]) <= _COUNTS
+    names = [match.span() for match in _NAME.finditer(text)]
+    for match in _NUMBER.finditer(text):
+        is_named = any(start <= match.start() < end for start, end in names)
+        is_count = match[0].isdigit() and int(match[0]) <= _COUNTS
         if not is_named and not is_count:
-            yield found
+            yield match
 
 
 def is_behind(printed: str, values: Iterable[float]) -> bool:
@@ -43,7 +43,7 @@ def is_behind(printed: str, values: Iterable[float]) -> bool:
 
 def values_of(experiments: Iterable[Result]) -> set[float]:
     """Collect the numbers that stand behind text about experiments: the paper's, those measured, the settings."""
-    return {value for one in experiments for value in leaves(_facts(one)) if math.isfinite(value)}
+    return {value for experiment in experiments for value in leaves(_facts(experiment)) if math.isfinite(value)}
 
 
 def told(cause: Mapping[str, Any]) -> str:
@@ -59,10 +59,10 @@ def quoted_by(text: str, experiment: Result, others: Iterable[Result]) -> list[R
 def marked(text: str, values: set[float]) -> Markup:
     """Mark the numbers of a text that nothing measured here shows; what stands between backticks becomes code."""
     parts, done = [], 0
-    for found in numbers(text):
-        if not is_behind(found[0], values):
-            parts += [_plain(text[done : found.start()]), _BY_HAND.format(found[0])]
-            done = found.end()
+    for match in numbers(text):
+        if not is_behind(match[0], values):
+            parts += [_plain(text[done : match.start()]), _BY_HAND.format(match[0])]
+            done = match.end()
     return Markup("").join([*parts, _plain(text[done:])])
 
 
@@ -91,7 +91,7 @@ def leaves(data: Any) -> Iterator[float]:
         for value in data:
             yield from leaves(value)
     elif isinstance(data, str):
-        for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?", data):
-            yield float(found.replace(",", ""))
+        for printed in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?", data):
+            yield float(printed.replace(",", ""))
     elif isinstance(data, int | float) and not isinstance(data, bool):
         yield float(data)

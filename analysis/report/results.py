@@ -41,7 +41,7 @@ class Result:
     def counts(self) -> dict[Outcome, int]:
         """Number of claims by verdict; echoes and what another experiment's claims say are left out."""
         claims = self.data.get("claims", [])
-        verdicts = [one["verdict"] for one in claims if one.get("role") != "echo" and "same_as" not in one]
+        verdicts = [claim["verdict"] for claim in claims if claim.get("role") != "echo" and "same_as" not in claim]
         return {outcome: verdicts.count(outcome) for outcome in Outcome}
 
     @property
@@ -88,13 +88,13 @@ def collect(results: Path) -> list[Result]:
     if not measured:
         raise BadInputError(f"{results}: nothing has been measured there yet (no verdicts.json)")
     _tell_beyond(results, measured)
-    found: dict[str, Result] = {}
+    by_name: dict[str, Result] = {}
     for document in measured.values():
         for experiment in document.children("experiments"):
             name = experiment.get("id", str)
             own = measured.get(name)
             named = own.child("experiment") if own else experiment
-            found.setdefault(
+            by_name.setdefault(
                 name,
                 Result(
                     id=name,
@@ -108,7 +108,7 @@ def collect(results: Path) -> list[Result]:
                     data=own.data if own else {},
                 ),
             )
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _measured(results: Path) -> set[Path]:
@@ -134,5 +134,5 @@ def findings(experiments: list[Result]) -> dict[str, Counter[Outcome]]:
     claims: dict[str, list[dict[str, Any]]] = {}
     for experiment in experiments:
         claims.setdefault(experiment.study, []).extend(experiment.data.get("claims", []))
-    named = {study: entries for study, entries in claims.items() if any("finding" in one for one in entries)}
+    named = {study: entries for study, entries in claims.items() if any("finding" in entry for entry in entries)}
     return {study: count_findings(entries) for study, entries in named.items()}

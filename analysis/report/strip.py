@@ -42,7 +42,7 @@ class _Scale:
             if last - first < 4:
                 values = [index * step * factor for index in range(first, last + 1)]
                 digits = max(0, -math.floor(math.log10(step * factor) + 1e-9))
-                return [(one, f"{one:,.{digits}f}" if digits < 4 else number(one, 2)) for one in values]
+                return [(value, f"{value:,.{digits}f}" if digits < 4 else number(value, 2)) for value in values]
         return []
 
 
@@ -55,14 +55,14 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if not measured or measured["mean"] is None or not zones:
         return Markup()
     is_std = claim.get("statistic") == "std"
-    seeds = [] if is_std else [one for one in measured["by_seed"].values() if not isinstance(one, str)]
+    seeds = [] if is_std else [value for value in measured["by_seed"].values() if not isinstance(value, str)]
     centre = measured["std"] if is_std else measured["mean"]
     interval = claim.get("measured_interval")
     if claim.get("statistic") == "fraction-in-mode" or centre is None:
         interval = None
     paper = _paper(claim)
     shown = [*paper, *seeds, *zones["reproduced"], *(interval or []), *([] if centre is None else [centre])]
-    scale = _scale([one for one in shown if math.isfinite(one)])
+    scale = _scale([value for value in shown if math.isfinite(value)])
     label = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
     parts = [
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(label)}">',
@@ -72,14 +72,14 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     for tick, label in scale.ticks():
         x = scale(tick)
         parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{HEIGHT - 2}">{label}</text>')
-    ends = sorted({scale(one) for one in paper})
+    ends = sorted({scale(bound) for bound in paper})
     if len(ends) == 2:
         parts.append(f'<path class="paper-range" d="M{ends[0]} 8H{ends[1]}"/>')
     parts += [f'<path class="paper-value" d="M{x} 3V{AXIS}"/>' for x in ends]
     if interval:
-        low, high = (scale(one) if math.isfinite(one) else WIDTH - SIDE for one in interval)
+        low, high = (scale(bound) if math.isfinite(bound) else WIDTH - SIDE for bound in interval)
         parts.append(f'<path class="interval" d="M{low} {DOTS + 9}H{high}"/>')
-    parts += [f'<circle cx="{scale(one)}" cy="{DOTS}" r="3"/>' for one in seeds]
+    parts += [f'<circle cx="{scale(value)}" cy="{DOTS}" r="3"/>' for value in seeds]
     if centre is not None and len(seeds) != 1:
         parts.append(f'<path class="mean" d="M{scale(centre)} {DOTS + 5}v8"/>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 (numbers, and text that is escaped above)
@@ -108,7 +108,7 @@ def held_strip(claim: Mapping[str, Any]) -> Markup:
 def _paper(claim: Mapping[str, Any]) -> list[float]:
     interval = claim.get("interval")
     printed = interval if isinstance(interval, list) else [claim.get("paper", "")]
-    return [0.0 if one == "-" else float(one) for one in printed if one]
+    return [0.0 if number == "-" else float(number) for number in printed if number]
 
 
 def _scale(values: list[float]) -> _Scale:
@@ -120,7 +120,7 @@ def _scale(values: list[float]) -> _Scale:
 
 
 def _zone(name: str, ends: tuple[float, float], scale: _Scale) -> str:
-    low, high = (scale(one) for one in ends)
+    low, high = (scale(bound) for bound in ends)
     return f'<rect class="zone-{name}" x="{low}" y="8" width="{max(high - low, 1):.1f}" height="{AXIS - 8}"/>'
 
 

@@ -68,7 +68,7 @@ def paper_value(claim: Mapping[str, Any]) -> str:
         return "a dash, for none"
     unit = unit_of(claim.get("unit"))
     about = "about " if claim.get("approximate") else ""
-    powers = re.sub(r"e(-?\d+)", lambda found: _times_ten(int(found[1])), printed)
+    powers = re.sub(r"e(-?\d+)", lambda match: _times_ten(int(match[1])), printed)
     return about + powers.replace("-", MINUS) + (f"{NARROW}{unit}" if unit else "")
 
 
@@ -193,17 +193,17 @@ def slug(text: str) -> str:
     return text.replace(" ", "-")
 
 
-def plural(amount: int, one: str, several: str = "") -> str:
+def plural(amount: int, singular: str, several: str = "") -> str:
     """Give an amount with its noun: 1 seed, 2 seeds."""
-    return f"{amount:,} {one if amount == 1 else several or one + 's'}"
+    return f"{amount:,} {singular if amount == 1 else several or singular + 's'}"
 
 
 def plain(value: Any) -> str:
     """Write nested data of the provenance or of parameters in one line."""
     if isinstance(value, dict):
-        return ", ".join(_named(name, one) for name, one in value.items())
+        return ", ".join(_named(name, part) for name, part in value.items())
     if isinstance(value, list):
-        return "; ".join(plain(one) for one in value)
+        return "; ".join(plain(part) for part in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
@@ -216,8 +216,8 @@ def _named(name: str, value: Any) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
-    one.__name__: one
-    for one in (
+    function.__name__: function
+    for function in (
         with_code,
         number,
         with_unit,

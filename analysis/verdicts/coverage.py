@@ -135,7 +135,7 @@ def table() -> str:
     lines = [_row(heads), _row(["---", "---"] + ["---:"] * 2 * len(JUDGED))]
     for row in rows():
         counts = [counted[outcome] for counted in (row.first, row.adapted) for outcome in JUDGED]
-        lines.append(_row([row.case.kind, row.case.truth, *(str(one or "") for one in counts)]))
+        lines.append(_row([row.case.kind, row.case.truth, *(str(count or "") for count in counts)]))
     return "\n".join(lines)
 
 

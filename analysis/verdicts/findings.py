@@ -30,6 +30,6 @@ def count_findings(claims: Iterable[Mapping[str, Any]]) -> Counter[Outcome]:
     return Counter(verdicts_of_findings(claims).values())
 
 
-def _worse(one: Outcome, other: Outcome) -> Outcome:
-    testable = [outcome for outcome in (one, other) if outcome != Outcome.NOT_TESTABLE]
-    return max(testable or (one,), key=ORDER.index)
+def _worse(first: Outcome, second: Outcome) -> Outcome:
+    testable = [outcome for outcome in (first, second) if outcome != Outcome.NOT_TESTABLE]
+    return max(testable or (first,), key=ORDER.index)

@@ -31,11 +31,11 @@ def expected(claim: Claim) -> Expected:
         upper=None if high is None else _digits(high),
         unit=claim.unit,
         metric=claim.metric,
-        statistic=next(one for one in STATISTICS if one == claim.statistic),
+        statistic=next(statistic for statistic in STATISTICS if statistic == claim.statistic),
         hedged=claim.approximate,
         half_width=float(claim.interval) if isinstance(claim.interval, str) else None,
         runs=claim.paper_runs,
-        alternatives=tuple(_digits(one) for one in claim.alternatives),
+        alternatives=tuple(_digits(alternative) for alternative in claim.alternatives),
     )
 
 

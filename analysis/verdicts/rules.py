@@ -150,14 +150,14 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         return _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
     interval = _interval(expected, rule, finite)
     zones = [tolerances().zones(expected, reading) for reading in readings]
-    parts = [_compare(interval, one) for one in zones]
+    parts = [_compare(interval, zone) for zone in zones]
     why = _why(expected, interval, finite, readings[0])
     if never:
         by_seed = _compare_fraction(len(finite), len(numbers))
         parts = [_all_of(part, by_seed) for part in parts]
         why += f"; it did not happen in {never} of {len(numbers)} seeds"
     if len({part.outcome for part in parts}) > 1:
-        listed = ", ".join(f"as {one} it is {part.outcome}" for one, part in zip(readings, parts, strict=True))
+        listed = ", ".join(f"as {reading} it is {part.outcome}" for reading, part in zip(readings, parts, strict=True))
         why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
     return _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)

@@ -81,7 +81,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
                 waiting.append((alone, cost_s(cells), claim["id"], cells))
             elif claim["verdict"] == Outcome.UNDECIDED:
                 asked.undecidable.append(claim["id"])
-    for _, _, name, cells in sorted(waiting, key=lambda one: one[:3]):
+    for _, _, name, cells in sorted(waiting, key=lambda batch: batch[:3]):
         virtual_s = cost_s(cells)  # a cheaper claim may have asked for some of these seeds
         if not virtual_s:
             continue
@@ -104,7 +104,7 @@ def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[C
     for name in ("measure", "holds"):
         asked |= set(_named(claim.get(name) or "None", own, words))
     asked = asked or {(own, None)}
-    return {cell for cell in have for one in asked if one[0] == cell[0] and one[1] in (None, cell[1])}
+    return {cell for cell in have for wish in asked if wish[0] == cell[0] and wish[1] in (None, cell[1])}
 
 
 def _named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:

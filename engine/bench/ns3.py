@@ -54,9 +54,11 @@ def wall_s(program: Path, virtual_s: float) -> tuple[float, float]:
 def steady(program: Path, virtual_s: float, target_ms: int, buffer_pkts: int) -> tuple[float, float]:
     """Mean queue in packets and payload in bit/s, over the last third of `virtual_s` seconds."""
     settings = (f"--seconds={virtual_s}", f"--targetMs={target_ms}", f"--buffer={buffer_pkts}")
-    last = [one for one in samples(program, *settings, f"--sampleS={_SAMPLE_S}") if one.at_s >= virtual_s * 2 / 3]
+    last = [
+        sample for sample in samples(program, *settings, f"--sampleS={_SAMPLE_S}") if sample.at_s >= virtual_s * 2 / 3
+    ]
     received = last[-1].received_bytes[0] - last[0].received_bytes[0]
-    return statistics.fmean(one.queue_pkts for one in last), received * 8 / (last[-1].at_s - last[0].at_s)
+    return statistics.fmean(sample.queue_pkts for sample in last), received * 8 / (last[-1].at_s - last[0].at_s)
 
 
 def _timed(command: list[str]) -> float:

@@ -38,7 +38,7 @@ def _jain(start_s: float) -> Callable[[Sequence[ns3.Sample]], float]:
     """Jain's index of two flows from `start_s` on."""
 
     def of(run: Sequence[ns3.Sample]) -> float:
-        before = next(one for one in run if one.at_s >= start_s).received_bytes
+        before = next(sample for sample in run if sample.at_s >= start_s).received_bytes
         first, second = (after - early for after, early in zip(run[-1].received_bytes, before, strict=True))
         return (first + second) ** 2 / (2 * (first**2 + second**2))
 
@@ -47,15 +47,15 @@ def _jain(start_s: float) -> Callable[[Sequence[ns3.Sample]], float]:
 
 def _done_s(flow: int) -> Callable[[Sequence[ns3.Sample]], float]:
     """When all of a flow's bytes have arrived."""
-    return lambda run: next((one.at_s for one in run if one.received_bytes[flow] >= _FLOW_BYTES), math.inf)
+    return lambda run: next((sample.at_s for sample in run if sample.received_bytes[flow] >= _FLOW_BYTES), math.inf)
 
 
 def _smallest_window_s(after_s: float) -> Callable[[Sequence[ns3.Sample]], float]:
     """When the window first is as small as it gets after `after_s`."""
 
     def of(run: Sequence[ns3.Sample]) -> float:
-        later = [one for one in run if one.at_s > after_s]
-        return min(later, key=lambda one: one.window_bytes[0] // _PAYLOAD_BYTES).at_s
+        later = [sample for sample in run if sample.at_s > after_s]
+        return min(later, key=lambda sample: sample.window_bytes[0] // _PAYLOAD_BYTES).at_s
 
     return of
 

@@ -96,7 +96,9 @@ def check_received(net: Any, flows: list[dict[str, Any]], told: dict[str, Any], 
         names = [flow["name"] for flow in flows if flow["to"] == host]
         reported = sum(told[name]["received_bytes"] for name in names)
         arrived = [counters[name] for name in net[host].nameToIntf if name != "lo"]
-        came = sum(one["received_bytes"] - _LEAST_HEADERS_BYTES * one["received_pkts"] for one in arrived)
+        came = sum(
+            interface["received_bytes"] - _LEAST_HEADERS_BYTES * interface["received_pkts"] for interface in arrived
+        )
         if reported > came:
             raise AuditError(
                 f"audit: the receivers of {', '.join(names)} report {reported} bytes, {came} at most came to {host}"
@@ -105,8 +107,8 @@ def check_received(net: Any, flows: list[dict[str, Any]], told: dict[str, Any], 
 
 def behind(links: Iterable[list[dict[str, Any]]], interfaces: Collection[str]) -> set[str]:
     """Return the names of the interfaces at the other ends of the links of some interfaces."""
-    ways = [way for one, other in links for way in ((one, other), (other, one))]
-    return {other["interface"] for one, other in ways if one["interface"] in interfaces}
+    ways = [way for near, far in links for way in ((near, far), (far, near))]
+    return {far["interface"] for near, far in ways if near["interface"] in interfaces}
 
 
 def check_losses(counters: Counters, corrupted: Collection[str]) -> None:
@@ -184,10 +186,10 @@ def check_relays(relays: Iterable[dict[str, str]], counters: Counters) -> None:
     """Check that every packet that came to one side of a relay left it on the other."""
     for relay in relays:
         name, sides = relay["node"], (relay["inner"], relay["outer"])
-        for one, other in (sides, sides[::-1]):
-            received, sent = counters[one]["received_pkts"], counters[other]["sent_pkts"]
+        for near, far in (sides, sides[::-1]):
+            received, sent = counters[near]["received_pkts"], counters[far]["sent_pkts"]
             if received != sent:
-                raise AuditError(f"audit: {received} packets came to {name} at {one}, {sent} left it")
+                raise AuditError(f"audit: {received} packets came to {name} at {near}, {sent} left it")
 
 
 def check_qdiscs(interfaces: Iterable[Any], when: str) -> Counters:
@@ -199,13 +201,13 @@ def check_qdiscs(interfaces: Iterable[Any], when: str) -> Counters:
     readings: Counters = {}
     for interface in interfaces:
         try:
-            readings[interface.name] = found = interface.read_shaping()
+            readings[interface.name] = reading = interface.read_shaping()
         except OSError as error:
             raise AuditError(f"audit: {when}: {error.strerror}") from None
         for what, expected in interface.egress.values().items():
-            if found.get(what, 0) != expected:
+            if reading.get(what, 0) != expected:
                 raise AuditError(
-                    f"audit: {when}: {what} of {interface.name} is {found.get(what, 0)}, the scenario says {expected}"
+                    f"audit: {when}: {what} of {interface.name} is {reading.get(what, 0)}, the scenario says {expected}"
                 )
     return readings
 
@@ -221,16 +223,18 @@ def check_mtus(net: Any, changes: Iterable[dict[str, Any]], when: str) -> None:
             words = ["ip", "-json", "route", "show", "exact", change["to"]]
             with entered(net[change["node"]].namespace):
                 [route] = json.loads(subprocess.check_output(words))
-            found = {name: value for one in route.get("metrics", ()) for name, value in one.items()}.get("mtu")
-            if found != change["mtu_bytes"]:
+            mtu_bytes = {name: value for metric in route.get("metrics", ()) for name, value in metric.items()}.get(
+                "mtu"
+            )
+            if mtu_bytes != change["mtu_bytes"]:
                 raise AuditError(
-                    f"audit: {when}: the MTU to {change['to']} is {found}, the scenario says {change['mtu_bytes']}"
+                    f"audit: {when}: the MTU to {change['to']} is {mtu_bytes}, the scenario says {change['mtu_bytes']}"
                 )
 
 
 def refused(readings: Counters) -> dict[str, int]:
     """Return how many packets the filters of links have dropped, by interface."""
-    return {name: found["refused_pkts"] for name, found in readings.items() if "refused_pkts" in found}
+    return {name: reading["refused_pkts"] for name, reading in readings.items() if "refused_pkts" in reading}
 
 
 def check_paths(readings: Counters, lossy: set[str]) -> None:
@@ -239,8 +243,8 @@ def check_paths(readings: Counters, lossy: set[str]) -> None:
     Raises:
         AuditError: packets were lost elsewhere.
     """
-    for name, found in readings.items():
-        if (lost_pkts := found.get("lost_pkts", 0)) and name not in lossy:
+    for name, reading in readings.items():
+        if (lost_pkts := reading.get("lost_pkts", 0)) and name not in lossy:
             raise AuditError(f"audit: {lost_pkts} packets were lost at {name}, on a path without loss")
 
 
@@ -317,13 +321,13 @@ class Strangers:
 
     def words(self) -> str:
         """Return the end of a sentence that names them, or an empty text if there were none."""
-        found: Counter[str] = Counter()
+        packets_of: Counter[str] = Counter()
         for interface, packets in self._sockets:
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    found[f"{_words(packets.recv(_HEADERS_BYTES))} at {interface}"] += 1
-        named = [f"{count} {words}" for words, count in found.most_common(_MOST_NAMED)]
-        more = len(found) - len(named)
+                    packets_of[f"{_words(packets.recv(_HEADERS_BYTES))} at {interface}"] += 1
+        named = [f"{count} {words}" for words, count in packets_of.most_common(_MOST_NAMED)]
+        more = len(packets_of) - len(named)
         return f"; not for a host of the scenario: {', '.join(named)}{f' and {more} others' * bool(more)}" * bool(named)
 
 

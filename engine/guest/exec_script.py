@@ -177,16 +177,16 @@ def _missing(since_s: float) -> list[str]:
 
     A shell tells nobody of a program that is not at its path; what it says may stand in a file.
     """
-    found: set[str] = set()
+    missed: set[str] = set()
     if os.path.exists(_MISSING):
         with open(_MISSING) as notes:
-            found.update(notes.read().splitlines())
+            missed.update(notes.read().splitlines())
     left = (file for top in (f"{_LAYERS}/work/upper", *_ELSEWHERE) for file in _written(top, since_s))
     for path in left:
         if os.stat(path).st_size <= _LARGEST_READ_BYTES:
             with open(path, errors="replace") as file:
-                found.update(not_found.commands(file.read()))
-    return sorted(found)
+                missed.update(not_found.commands(file.read()))
+    return sorted(missed)
 
 
 def _elsewhere(since_s: float) -> Iterator[str]:

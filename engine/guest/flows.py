@@ -149,7 +149,9 @@ class Flows:
 
     def _advance(self, at_ns: int) -> bool:
         """Wait for the next endpoint to end, until `at_ns` at most; return whether that instant was reached."""
-        deadlines = {fd: one.deadline_ns for fd, one in self._running.items() if one.deadline_ns is not None}
+        deadlines = {
+            fd: endpoint.deadline_ns for fd, endpoint in self._running.items() if endpoint.deadline_ns is not None
+        }
         until_ns = min([at_ns, *deadlines.values()])
         ended = wait_for(self._running, until_ns)
         # a sender that fails leaves its receiver waiting, so report the sender first
@@ -170,7 +172,7 @@ class Flows:
         endpoint.kill()
         endpoint.exit_code = _KINDS[endpoint.kind].exit_code(status)
         name = endpoint.flow["name"]
-        [sender] = [one for one in self._endpoints if one.flow is endpoint.flow and one.role == "sender"]
+        [sender] = [other for other in self._endpoints if other.flow is endpoint.flow and other.role == "sender"]
         at_ns = now_ns() - self._origin_ns
         complaint = endpoint.complaint(bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None, at_ns)
         if complaint:

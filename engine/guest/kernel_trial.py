@@ -18,12 +18,12 @@ _SWITCH_TRIALS = {"openvswitch": ["ovs-dpctl", "dump-dps"]}
 def missing(switches: bool, controls: list[str]) -> list[str]:
     """Return the modules that the kernel neither has built in nor can load."""
     trials = _TRIALS | (_SWITCH_TRIALS if switches else {})
-    found = [
+    modules = [
         module
         for module, command in trials.items()
         if subprocess.run(command, capture_output=True, check=False).returncode
     ]
-    return found + [f"tcp_{control}" for control in controls if not _has_control(control)]
+    return modules + [f"tcp_{control}" for control in controls if not _has_control(control)]
 
 
 def _has_control(control: str) -> bool:

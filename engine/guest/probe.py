@@ -50,15 +50,15 @@ def probe(net: Any, run: dict[str, Any], start_ns: int) -> dict[str, Any]:
         if path["changes"]:
             net.apply(path["changes"])
             sleep_until(now_ns() + RULE_NS)
-        found = _measure(net, path, run)
-        measured[path["name"]] = asdict(found)
+        values = _measure(net, path, run)
+        measured[path["name"]] = asdict(values)
         over = path["name"].removeprefix(f"{path['source']}-{path['destination']}")
-        there, back = (f"{path[one]} to {path[other]}{over}" for one, other in (_ENDS, _ENDS[::-1]))
-        _compare(there, "forward delay", found.forward_ns, path["forward_ns"], delay_tolerance_ns)
-        _compare(back, "backward delay", found.backward_ns, path["backward_ns"], delay_tolerance_ns)
+        there, back = (f"{path[end]} to {path[other]}{over}" for end, other in (_ENDS, _ENDS[::-1]))
+        _compare(there, "forward delay", values.forward_ns, path["forward_ns"], delay_tolerance_ns)
+        _compare(back, "backward delay", values.backward_ns, path["backward_ns"], delay_tolerance_ns)
         for where, capacity_bps, limit in (
-            (there, found.capacity_bps, path["forward"]),
-            (back, found.backward_capacity_bps, path["backward"]),
+            (there, values.capacity_bps, path["forward"]),
+            (back, values.backward_capacity_bps, path["backward"]),
         ):
             if capacity_bps is not None:
                 slack = _capacity_slack(limit, train_tolerance_ns)

@@ -55,7 +55,7 @@ class Archived:
         """
         studies = sorted(path for path in (self.crate.folder / STUDIES).glob("*") if path.is_dir())
         try:
-            return {one["experiment"]: one for one in plan(studies)}
+            return {experiment["experiment"]: experiment for experiment in plan(studies)}
         except BadInputError as error:
             raise EngineError(f"{self.crate.name}: {self.told(error)}") from None
 
@@ -87,7 +87,7 @@ class Archived:
         planned = self.planned[experiment]
         place = f"{planned['study']}/{planned['runs_of']}"
         try:
-            return [f"{place}/{one['cell']}/seed-{int(one['seed'])}" for one in verdicts.get("failed", [])]
+            return [f"{place}/{run['cell']}/seed-{int(run['seed'])}" for run in verdicts.get("failed", [])]
         except (KeyError, TypeError, ValueError):
             raise EngineError(f"{self.crate.name}: {experiment}/verdicts.json: failed: is no list of runs") from None
 
@@ -129,7 +129,7 @@ class Archived:
         study, experiment, cell_name, _ = name.split("/")
         seed, size = description.get("seed"), description.get("size")
         digests = summary.get("digests")
-        if not (isinstance(digests, dict) and all(isinstance(one, str) for one in digests.values())):
+        if not (isinstance(digests, dict) and all(isinstance(digest, str) for digest in digests.values())):
             raise EngineError(f"{name}: summary.json: digests: found none; allowed: a SHA-256 for each file")
         if not isinstance(seed, int) or name.rpartition("/")[2] != f"seed-{seed}" or size not in SIZES:
             raise EngineError(f"{name}: run.json: found seed {seed!r}, size {size!r}; allowed: those of its folder")

@@ -37,8 +37,8 @@ class Crate:
 
     def runs(self) -> list[str]:
         """List the archived runs, STUDY/EXPERIMENT/CELL/seed-N."""
-        found = (self.folder / RUNS).glob("*/*/*/seed-*/run.json")
-        return sorted(file.parent.relative_to(self.folder / RUNS).as_posix() for file in found)
+        files = (self.folder / RUNS).glob("*/*/*/seed-*/run.json")
+        return sorted(file.parent.relative_to(self.folder / RUNS).as_posix() for file in files)
 
     def read(self, file: Path) -> dict[str, Any]:
         """Read a JSON object of the archive.

@@ -48,7 +48,7 @@ def measured(folder: Path) -> Measured:
         claims = Path(experiment.get("claims_file", str))
         study, runs_of = verdicts.get("study", str), experiment.get("runs_of", str)
         runs = [
-            f"{study}/{runs_of}/{one.get('cell', str)}/seed-{one.get('seed', int)}" for one in verdicts.children("runs")
+            f"{study}/{runs_of}/{run.get('cell', str)}/seed-{run.get('seed', int)}" for run in verdicts.children("runs")
         ]
         planned = _plan(claims.parent).get(folder.name)
     except (BadInputError, DamagedError) as error:
@@ -60,8 +60,8 @@ def measured(folder: Path) -> Measured:
 
 def runs(results: Path, experiment: str) -> list[Path]:
     """List the finished runs of an experiment."""
-    found = sorted(results.glob(f"{RUNS}/*/{experiment}/*/seed-*"))
-    return [run for run in found if (run / "summary.json").exists()]
+    folders = sorted(results.glob(f"{RUNS}/*/{experiment}/*/seed-*"))
+    return [run for run in folders if (run / "summary.json").exists()]
 
 
 def check(results: Path) -> None:
@@ -76,10 +76,14 @@ def check(results: Path) -> None:
         raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/verdicts.json)")
     whole = {name: folder for name, folder in folders.items() if (folder / "verdicts.json").exists()}
     experiments = {name: measured(folder) for name, folder in whole.items()}
-    used = {needed for one in experiments.values() for needed in one.needs}
+    used = {needed for experiment in experiments.values() for needed in experiment.needs}
     ran = {run.parts[-3] for run in results.glob(f"{RUNS}/*/*/*/seed-*")}
     lacking = {name: ["verdicts.json"] for name in {*_reported(results), *folders, *(ran - used)} - whole.keys()}
-    lacking |= {name: gone for name, one in experiments.items() if (gone := list(_gone(results, folders[name], one)))}
+    lacking |= {
+        name: gone
+        for name, experiment in experiments.items()
+        if (gone := list(_gone(results, folders[name], experiment)))
+    }
     if lacking:
         told = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
         raise EngineError(f"{results}: {told}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
@@ -88,10 +92,10 @@ def check(results: Path) -> None:
         raise EngineError(f"{results}: {listed(damaged)}; snakemake makes these again")
 
 
-def _gone(results: Path, folder: Path, one: Measured) -> Iterator[str]:
+def _gone(results: Path, folder: Path, experiment: Measured) -> Iterator[str]:
     """Name the files that are missing of a measured experiment and its runs."""
     yield from (file for file in FILES if not (folder / file).exists())
-    files = (RUNS / run / file for run in one.runs for file in OF_RUN)
+    files = (RUNS / run / file for run in experiment.runs for file in OF_RUN)
     yield from (str(file) for file in files if not (results / file).exists())
 
 
@@ -107,4 +111,4 @@ def _reported(results: Path) -> Iterator[str]:
 
 @cache
 def _plan(*studies: Path) -> dict[str, Planned]:
-    return {one["experiment"]: one for one in plan([PROJECT / study for study in studies])}
+    return {experiment["experiment"]: experiment for experiment in plan([PROJECT / study for study in studies])}

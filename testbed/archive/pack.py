@@ -130,7 +130,7 @@ def _workflow(crate: ROCrate) -> Any:
         crate.add(ContextEntity(crate, f"{_SPDX}{name}", properties={"@type": "CreativeWork", "name": name}))
         for name in citation["license"]
     ]
-    author = {"@type": "Organization", "name": " and ".join(one["name"] for one in citation["authors"])}
+    author = {"@type": "Organization", "name": " and ".join(person["name"] for person in citation["authors"])}
     root["author"] = root["publisher"] = crate.add(ContextEntity(crate, "#authors", properties=author))
     root["license"] = licences[0]
     workflow = crate.add_workflow(PROJECT / "Snakefile", "Snakefile", main=True, lang="snakemake")
@@ -189,15 +189,15 @@ def _testbed(crate: ROCrate, version: str) -> Any:
 
 def _images(crate: ROCrate, provenance: dict[str, Any]) -> list[Any]:
     """Return what booted: kernel, root file system, tools, modules and programs, each by its digest."""
-    found = []
+    entities = []
     for name, image in provenance.items():
         if isinstance(image, dict) and "digest" in image:
             identifier = f"#{name}-{image['digest']}"
             properties = {"@type": "PropertyValue", "name": name, "value": image["digest"]}
             if "source" in image:
                 properties["description"] = str(image["source"])
-            found.append(crate.get(identifier) or crate.add(ContextEntity(crate, identifier, properties=properties)))
-    return found
+            entities.append(crate.get(identifier) or crate.add(ContextEntity(crate, identifier, properties=properties)))
+    return entities
 
 
 def _folder(crate: ROCrate, source: Path, place: Path) -> list[Any]:

@@ -149,8 +149,8 @@ def _about_all_seeds(experiment: registry.Experiment) -> set[str]:
     def about_means(*texts: str | None) -> bool:
         return any(is_about_means(text, experiment.words) for text in texts if text)
 
-    claims = {one.id for one in experiment.claims if one.same_as or about_means(one.measure, one.holds)}
-    return claims | {one.metric for one in experiment.also_measured if about_means(one.measure)}
+    claims = {claim.id for claim in experiment.claims if claim.same_as or about_means(claim.measure, claim.holds)}
+    return claims | {extra.metric for extra in experiment.also_measured if about_means(extra.measure)}
 
 
 def _rows(file: Path, name: str) -> list[Row]:
@@ -198,5 +198,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
-    return {name: _rounded(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return [_rounded(item) for item in value]
+    return {name: _rounded(item) for name, item in value.items()} if isinstance(value, dict) else value

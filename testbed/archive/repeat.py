@@ -22,11 +22,14 @@ def repeat(archived: ArchivedRun, runs: Path) -> Repetition:
     folder = run_folder(runs, archived.cell, archived.seed)
     summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     description: dict[str, Any] = json.loads((folder / "run.json").read_text())
-    reported = differences(*(_without_times(one) for one in (archived.summary, summary)))
+    reported = differences(*(_without_times(summary) for summary in (archived.summary, summary)))
     return Repetition(
         name=archived.name,
         files=len(summary["digests"]),
-        different=[*differences(archived.digests, summary["digests"]), *(f"summary.json: {one}" for one in reported)],
+        different=[
+            *differences(archived.digests, summary["digests"]),
+            *(f"summary.json: {difference}" for difference in reported),
+        ],
         made_with_another=_made_with(archived.description, description),
     )
 

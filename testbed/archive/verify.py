@@ -54,7 +54,7 @@ def verify(
             write_tables(runs / run_name, archived)
             repeated.add(run_name)
             yield Finding(str(repetition), bool(repetition.different))
-        for run_name in (one for one in archived.run_names if one not in repeated):
+        for run_name in (name for name in archived.run_names if name not in repeated):
             wrong = _captured(archived.run(run_name), crate)
             if wrong:
                 yield Finding(f"{run_name}: DIFFERS in {listed(wrong)}, which it did not record", differs=True)
@@ -93,12 +93,12 @@ def _made_with(archived: Archived) -> Iterator[str]:
 
 def _chosen(archived: Archived, chosen: Sequence[str], everything: bool) -> list[str]:
     names = archived.run_names
-    for one in chosen:
-        if not any(_begins(name, one) for name in names):
+    for prefix in chosen:
+        if not any(_begins(name, prefix) for name in names):
             few = ", ".join(names[:3])
-            raise EngineError(f"{archived.crate.name}: no run {one}; it has {len(names)}, such as {few}")
+            raise EngineError(f"{archived.crate.name}: no run {prefix}; it has {len(names)}, such as {few}")
     if everything or chosen:
-        return [name for name in names if everything or any(_begins(name, one) for one in chosen)]
+        return [name for name in names if everything or any(_begins(name, prefix) for prefix in chosen)]
     first = {name.split("/")[1]: name for name in reversed(names)}
     return sorted(first.values())
 
@@ -120,7 +120,7 @@ def _experiments(archived: Archived, runs: Path, repeated: set[str], read: set[s
     for experiment in archived.experiments:
         own = archived.planned[experiment]["runs_of"]
         if any(name.split("/")[1] == own for name in repeated | read):
-            found = recompute(archived, experiment, runs, repeated, read)
-            yield Finding(str(found), bool(found.different))
+            check = recompute(archived, experiment, runs, repeated, read)
+            yield Finding(str(check), bool(check.different))
         else:
             yield Finding(f"{experiment}: none of its runs was repeated: not checked")

@@ -37,7 +37,7 @@ def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     across = 2 if width >= style.WIDE else 1
     names = max(map(style.text_width, runs)) + plot.SWATCH + 10
     each = (width - style.GAP * (across - 1)) // across - style.AXIS - names
-    drawn = [_plot(*one, each) for one in plots]
+    drawn = [_plot(*panel, each) for panel in plots]
     return style.specification({"concat": drawn, "columns": across, "spacing": {"row": 22, "column": style.GAP}})
 
 

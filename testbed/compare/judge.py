@@ -54,7 +54,7 @@ def compare(results: Path, scenario: Path) -> None:
     points: dict[str, tuple[dict[str, Any], Cells]] = {}
     for cell, values in ask.cells().items():
         rest = {name: value for name, value in values.items() if name != CLIENT}
-        name = ",".join(f"{one}={value}" for one, value in rest.items())
+        name = ",".join(f"{parameter}={value}" for parameter, value in rest.items())
         points.setdefault(name, (rest, {}))[1][str(values[CLIENT])] = cell
     if not points:
         (folder / FILE).unlink(missing_ok=True)

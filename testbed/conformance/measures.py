@@ -174,7 +174,7 @@ def steepest_fall(run: Run, since: float) -> float:
     flight = run.flight(CLIENT)
     edges, windows = flight.rounds, flight.windows
     again = np.searchsorted(flight.retransmissions.times, edges, side="left")
-    low = [(one.begins, one.ends) for one in _slowdowns(run)]
+    low = [(slowdown.begins, slowdown.ends) for slowdown in _slowdowns(run)]
     kept = [
         windows[i + 1] / windows[i]
         for i in range(len(windows) - 1)
@@ -200,13 +200,17 @@ def first_slowdown_s(run: Run) -> float:
 
 def shortest_slowdown_ms(run: Run) -> float:
     """Time for which no more than two packets are sent each round-trip time, ms: the shortest."""
-    return 1e3 * min(one.ends - one.begins for one in _some(run, 1))
+    return 1e3 * min(slowdown.ends - slowdown.begins for slowdown in _some(run, 1))
 
 
 def slowdown_pause(run: Run) -> float:
     """Time from the end of a climb to the next slowdown, in lengths of that slowdown and climb: the median."""
     pairs = itertools.pairwise(_some(run, 3))
-    return float(np.median([(after.begins - one.regained) / (one.regained - one.begins) for one, after in pairs]))
+    return float(
+        np.median(
+            [(after.begins - slowdown.regained) / (slowdown.regained - slowdown.begins) for slowdown, after in pairs]
+        )
+    )
 
 
 def beyond_receive_window_bytes(run: Run) -> float:
@@ -236,7 +240,7 @@ _ALL: Final[tuple[Callable[..., float], ...]] = (
     beyond_receive_window_bytes,
     *utp.MEASURES,
 )
-MEASURES: Final = {one.__name__: one for one in _ALL}
+MEASURES: Final = {measure.__name__: measure for measure in _ALL}
 
 
 def _outage(run: Run, since: float) -> tuple[Floats, float]:

@@ -88,10 +88,10 @@ def _packets(run: Run, tap: str = "sender") -> pl.DataFrame:
 
 
 def _syn(packets: pl.DataFrame) -> pl.DataFrame:
-    found = packets.filter(pl.col("forward") & (pl.col("utp_type") == UTP_SYN))
-    if not len(found):
+    opening = packets.filter(pl.col("forward") & (pl.col("utp_type") == UTP_SYN))
+    if not len(opening):
         raise NotMeasuredError("the receiver opened the connection")
-    return found
+    return opening
 
 
 def _spread_ms(differences_us: Floats) -> float:

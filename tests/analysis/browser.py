@@ -51,10 +51,10 @@ def serious(page: Any) -> list[str]:
     """Return what axe-core calls serious or critical on a page, one line each."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options={"preload": False}).response["violations"]
+    violations = Axe().run(page, options={"preload": False}).response["violations"]
     return [
-        f"{one['id']}: {node['html'][:120]}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
+        f"{violation['id']}: {node['html'][:120]}"
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]

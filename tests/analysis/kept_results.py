@@ -31,7 +31,9 @@ class _Kept:
         self._kept = kept or {"by_seed": None, "held": None}
 
     def numbers(self, *_: object) -> tuple[dict[int, float], dict[str, str]]:
-        return {seed: float("inf") if one == "never" else one for seed, one in _in_order(self._kept["by_seed"])}, {}
+        return {
+            seed: float("inf") if value == "never" else value for seed, value in _in_order(self._kept["by_seed"])
+        }, {}
 
     def truths(self, *_: object) -> tuple[dict[int, bool], dict[str, str]]:
         return dict(_in_order(self._kept["held"])), {}
@@ -39,7 +41,7 @@ class _Kept:
 
 def _in_order(by_seed: dict[str, Any] | None) -> list[tuple[int, Any]]:
     """Give what the file has in the order of its texts in the order of the seeds."""
-    return sorted((int(seed), one) for seed, one in (by_seed or {}).items())
+    return sorted((int(seed), value) for seed, value in (by_seed or {}).items())
 
 
 def write(folder: Path, only: str = "*", size: str = "full") -> None:
@@ -47,7 +49,7 @@ def write(folder: Path, only: str = "*", size: str = "full") -> None:
     for studied in sorted(STUDIES.glob(only)):
         study = registry.load_study(studied)
         experiments = [registry.load(file) for file in registry.claims_files(studied)]
-        by_id = {one.id: one for one in experiments}
+        by_id = {experiment.id: experiment for experiment in experiments}
         for experiment in experiments:
             file = REFERENCE / f"{experiment.id}.json"
             if not file.exists():
@@ -88,7 +90,7 @@ def _result(
     judged: list[dict[str, Any]],
     size: str,
 ) -> dict[str, Any]:
-    seeds = sorted({int(seed) for one in kept["claims"].values() for seed in (one["by_seed"] or {"1": 0})})
+    seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})})
     result = measure._result(study, experiment, others, [], judged)
     run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}
     return result | {
@@ -99,7 +101,9 @@ def _result(
         ],
         "provenance": {"commit": ["0" * 40], "code": ["1" * 64], **kept["made_from"]},
         "asserted": [],
-        "also_measured": [_extra(one, kept.get("also_measured", {}), len(seeds)) for one in experiment.also_measured],
+        "also_measured": [
+            _extra(extra, kept.get("also_measured", {}), len(seeds)) for extra in experiment.also_measured
+        ],
         "failed": [],
         "figure": experiment.figure,
     }
@@ -116,7 +120,7 @@ def _flows(scenario: Path | None) -> list[dict[str, Any]]:
     assert scenario is not None
     data = yaml.safe_load(scenario.read_text())
     flows = data.get("flows") or next(iter(data["cases"].values())).get("flows", [])
-    for one in flows:
-        split_sides(one)
+    for flow in flows:
+        split_sides(flow)
     shown = ("name", "implementation", "receiver_implementation")
-    return [{key: one[key] for key in shown if key in one} | {"params": {}} for one in flows]
+    return [{key: flow[key] for key in shown if key in flow} | {"params": {}} for flow in flows]

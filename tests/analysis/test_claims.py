@@ -242,7 +242,7 @@ def test_the_registry_is_whole() -> None:
     ids = [claim.id for experiment in whole() for claim in experiment.claims]
     assert len(ids) == len(set(ids))
     planned = plan(sorted(file.parent for file in (ROOT / "workflows/studies").glob("*/study.yaml")))
-    assert sorted(one["experiment"] for one in planned) == sorted(one.id for one in whole())
+    assert sorted(entry["experiment"] for entry in planned) == sorted(experiment.id for experiment in whole())
 
 
 def test_a_word_may_use_only_those_above_it(tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ def test_a_number_of_many_cells_is_written_once(tmp_path: Path) -> None:
     ]
     figure = {"kind": "values-by-seed", "axis": "x", "values": values}
     experiment = registry.load(claims(tmp_path, cells=NAMED, figure=figure, also_measured=[index]))
-    extras = [(one.metric, one.measure, one.cell) for one in experiment.also_measured]
+    extras = [(extra.metric, extra.measure, extra.cell) for extra in experiment.also_measured]
     assert extras == [("index, 10 flows", "jain()", "flows=10"), ("index, 100 flows", "jain()", "flows=100")]
-    drawn = [(one["label"], one["cell"]) for one in experiment.figure["values"]]
+    drawn = [(value["label"], value["cell"]) for value in experiment.figure["values"]]
     assert drawn == [("100 flows", "flows=100"), ("full: 10 flows", "flows=10"), ("full: 100 flows", "flows=100")]
 
 
@@ -296,15 +296,15 @@ def test_cells_of_a_figure_are_names(tmp_path: Path, cells: object) -> None:
         registry.load(claims(tmp_path, cells=NAMED, figure=figure))
 
 
-ASSERTED = [(one.id, asserted) for one in whole() for asserted in one.asserts]
+ASSERTED = [(experiment.id, asserted) for experiment in whole() for asserted in experiment.asserts]
 
 
-@pytest.mark.parametrize(("experiment", "asserted"), ASSERTED, ids=[f"{one}: {said.text}" for one, said in ASSERTED])
+@pytest.mark.parametrize(("experiment", "asserted"), ASSERTED, ids=[f"{name}: {said.text}" for name, said in ASSERTED])
 def test_the_scenarios_have_the_settings_that_claims_assert(
     experiment: str, asserted: registry.Assertion, tmp_path: Path
 ) -> None:
     """Without a run, the resolved scenario of full size answers."""
-    entries = {one.id: one for one in whole()}
+    entries = {experiment.id: experiment for experiment in whole()}
     entry = entries[experiment]
     scenario = entries[entry.runs_of].scenario
     assert scenario
@@ -326,7 +326,9 @@ def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
         file = ROOT / "workflows/reference" / f"{experiment.id}.json"
         kept = json.loads(file.read_text())["claims"] if file.exists() else {}
         tested = [claim for claim in experiment.claims if not claim.not_testable and not claim.same_as]
-        missed += [one.id for one in tested if kept.get(one.id, {}).get("verdict") == "not testable"]
+        missed += [
+            experiment.id for experiment in tested if kept.get(experiment.id, {}).get("verdict") == "not testable"
+        ]
     assert missed == []
 
 
@@ -341,5 +343,5 @@ def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
     # queues of 10 and 20 packets from 2 s on
     assert ask(runs, 'mean_over_seeds("queue_pkts.at(5)")') == {1: 15, 2: 15}
     assert ask(runs, 'mean_over_seeds("queue_pkts.first_time_above(20)")') == {1: math.inf, 2: math.inf}
-    two, one = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
-    assert (two, one) == (15, 1)
+    two, once = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
+    assert (two, once) == (15, 1)

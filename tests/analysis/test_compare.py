@@ -19,19 +19,19 @@ from tests.analysis.synthetic import plain, write
 NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)
 
 
-def brute_force(one: list[float], other: list[float]) -> float:
+def brute_force(first: list[float], second: list[float]) -> float:
     """P-value over all ways to assign the numbers to the two samples."""
-    values = [*one, *other]
+    values = [*first, *second]
     ranks = [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
-    middle = len(one) * (len(values) + 1) / 2
-    sums = [abs(sum(chosen) - middle) for chosen in itertools.combinations(ranks, len(one))]
-    return sum(off >= abs(sum(ranks[: len(one)]) - middle) for off in sums) / len(sums)
+    middle = len(first) * (len(values) + 1) / 2
+    sums = [abs(sum(chosen) - middle) for chosen in itertools.combinations(ranks, len(first))]
+    return sum(off >= abs(sum(ranks[: len(first)]) - middle) for off in sums) / len(sums)
 
 
 @given(NUMBERS, NUMBERS)
-def test_the_rank_test_is_exact(one: list[float], other: list[float]) -> None:
-    assert rank_test(one, other) == pytest.approx(brute_force(one, other))
-    assert rank_test(one, other) == rank_test(other, one)
+def test_the_rank_test_is_exact(first: list[float], second: list[float]) -> None:
+    assert rank_test(first, second) == pytest.approx(brute_force(first, second))
+    assert rank_test(first, second) == rank_test(second, first)
 
 
 def test_known_values() -> None:
@@ -67,13 +67,13 @@ def test_many_tests_at_once() -> None:
 
 def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -> None:
     scenario = tmp_path / "race.yaml"
-    scenario.write_text("experiment: made-by-hand\ntitle: A race\nmatrix: {client: [one, other]}\n")
-    for client in ("one", "other"):
+    scenario.write_text("experiment: made-by-hand\ntitle: A race\nmatrix: {client: [one, second]}\n")
+    for client in ("one", "second"):
         made = plain()
         made.flows, made.cell = ("client", "tcp"), f"client={client}"
         provenance = {"kernel": "k", f"program:{client}": "p", "boot_arguments": "seed=1"}
         made.changes = {"cell_values": {"client": client}, "provenance": provenance}
         write_columns(write(tmp_path / "runs", made))
     compare(tmp_path, scenario)
-    found = json.loads((tmp_path / "experiments/made-by-hand/comparison.json").read_text())["provenance"]
-    assert found == {"kernel": ["k"], "program:one": ["p"], "program:other": ["p"]}
+    kept = json.loads((tmp_path / "experiments/made-by-hand/comparison.json").read_text())["provenance"]
+    assert kept == {"kernel": ["k"], "program:one": ["p"], "program:second": ["p"]}

@@ -49,8 +49,8 @@ def test_the_numbers_are_those_of_the_runs(report: Path) -> None:
     assert run["beside"]["queue_ms"] == pytest.approx(2 * run["alone"]["queue_ms"], rel=0.1)
     first, late = run["flows"]
     # the path, without a queue
-    assert all(one == pytest.approx(data["rtt_ms"] / 2, abs=1) for one in first["base_ms"] if one is not None)
-    assert max(one for one in late["base_ms"] if one is not None) > 60
+    assert all(base == pytest.approx(data["rtt_ms"] / 2, abs=1) for base in first["base_ms"] if base is not None)
+    assert max(base for base in late["base_ms"] if base is not None) > 60
 
 
 def test_the_packets_are_those_of_the_run(report: Path) -> None:
@@ -60,9 +60,9 @@ def test_the_packets_are_those_of_the_run(report: Path) -> None:
     came = np.cumsum(data["gap"]) / 1e4
     owner, is_dropped = np.array(list(data["owner"])), np.array(data["wait"]) < 0
     [run] = [
-        one
-        for one in Runs(report.parent / "runs").by_cell_and_seed(kind.experiment).values()
-        if "tcp" in one.settings.cell
+        run
+        for run in Runs(report.parent / "runs").by_cell_and_seed(kind.experiment).values()
+        if "tcp" in run.settings.cell
     ]
     assert came[owner == "1"][0] == pytest.approx(run.start("tcp"), abs=0.05)
     assert came[is_dropped] == pytest.approx(run.drops().times, abs=1e-4)

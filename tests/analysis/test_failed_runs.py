@@ -93,8 +93,8 @@ def test_failed_runs_are_listed_by_cell_and_seed(results: Path) -> None:
     [cell] = experiment.iterdir()
     fail(cell, 10, "late")
     (cell / "failed-seed-4").mkdir()
-    found = Runs(results / "runs").failed(experiment.name)
-    assert found == [
+    failures = Runs(results / "runs").failed(experiment.name)
+    assert failures == [
         Failure(cell.name, 3, WHY),
         Failure(cell.name, 4, "it left no reason"),
         Failure(cell.name, 10, "late"),

@@ -118,7 +118,7 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
 def test_a_line_keeps_its_colour_where_another_was_not_run(tmp_path: Path) -> None:
     labels = {"case=a": "first", "case=b": "second", "case=c": "third"}
     third = {"line": "third", "x": 1, "by_seed": {"1": 1.0}}
-    for ran in ([third], [{**third, "line": "first"}, third], [{**third, "line": one} for one in labels.values()]):
+    for ran in ([third], [{**third, "line": "first"}, third], [{**third, "line": label} for label in labels.values()]):
         figure = {"over": "x", "axis": "x", "labels": labels, "plots": [{"axis": "y", "points": ran}]}
         assert Curves(Fields(tmp_path, figure), [])._colour("third") == roles.colour(roles.LEDBAT, 2)
 
@@ -143,14 +143,17 @@ def test_what_the_studies_figures_name_exists() -> None:
                 assert "paper" in claims[mark["claim"]] or "interval" in claims[mark["claim"]], file
         named = [value["claim"] for value in figure.get("values", []) if "claim" in value]
         named += [
-            point[2] for one in figure.get("plots", []) for line in one.get("paper", {}).values() for point in line
+            point[2] for plot in figure.get("plots", []) for line in plot.get("paper", {}).values() for point in line
         ]
         assert {*named} <= {*claims}, file
-        used = [*figure.get("roles", {}).values(), *(one["role"] for one in figure.get("values", []) if "role" in one)]
+        used = [
+            *figure.get("roles", {}).values(),
+            *(value["role"] for value in figure.get("values", []) if "role" in value),
+        ]
         for role in used:
             assert roles.declared(Fields(file, {"role": role}), "role")
-        panels = [one for one in figure.get("panels", []) if isinstance(one, dict)]
-        for axis in [one["axis"] for one in (figure, *panels, *figure.get("plots", [])) if "axis" in one]:
+        panels = [panel for panel in figure.get("panels", []) if isinstance(panel, dict)]
+        for axis in [fields["axis"] for fields in (figure, *panels, *figure.get("plots", [])) if "axis" in fields]:
             assert "[" not in axis or axis.endswith("]"), f"{file}: {axis}"  # of the unit
 
 
@@ -237,9 +240,9 @@ def test_a_group_of_values_without_a_number_is_left_out(runs: Path, tmp_path: Pa
 
 
 def height(svg: str) -> int:
-    found = re.search(r'<svg[^>]* height="(\d+)', svg)
-    assert found
-    return int(found[1])
+    match = re.search(r'<svg[^>]* height="(\d+)', svg)
+    assert match
+    return int(match[1])
 
 
 def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ def told(page: Path, profile: Path, width: int, *flags: str) -> dict[str, Any]:
         *("--virtual-time-budget=6000", "--dump-dom", frame.as_uri()),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r"<pre>(.*?)</pre>", done.stdout, re.DOTALL)
-    assert found
-    result: dict[str, Any] = json.loads(unescape(found[1]))
+    page_text = re.search(r"<pre>(.*?)</pre>", done.stdout, re.DOTALL)
+    assert page_text
+    result: dict[str, Any] = json.loads(unescape(page_text[1]))
     return result
 
 
@@ -95,13 +95,13 @@ def told(page: Path, profile: Path, width: int, *flags: str) -> dict[str, Any]:
 def test_a_figure_fits_keeps_its_names_and_tells_numbers_in_words(
     page: Path, tmp_path: Path, width: int, flags: tuple[str, ...], colours: tuple[str, str]
 ) -> None:
-    found = told(page, tmp_path, width, *flags)
-    assert found["across"] <= found["room"] == width
-    assert {"TCP", "LEDBAT", "sum", "buffer 40", "Window [packets]", "time [s]"} <= {*found["names"]}
-    assert re.search(r"from\s+[\d.]+ s", found["tooltip"])
-    assert re.search(r"LEDBAT\s+[\d.]+ packets", found["tooltip"])
-    assert found["back"] == "../../made-by-hand.html"
-    assert (found["ink"], found["ground"]) == colours
+    labels = told(page, tmp_path, width, *flags)
+    assert labels["across"] <= labels["room"] == width
+    assert {"TCP", "LEDBAT", "sum", "buffer 40", "Window [packets]", "time [s]"} <= {*labels["names"]}
+    assert re.search(r"from\s+[\d.]+ s", labels["tooltip"])
+    assert re.search(r"LEDBAT\s+[\d.]+ packets", labels["tooltip"])
+    assert labels["back"] == "../../made-by-hand.html"
+    assert (labels["ink"], labels["ground"]) == colours
 
 
 def test_nothing_keeps_readers_out(page: Path, browser: Any) -> None:

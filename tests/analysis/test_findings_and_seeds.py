@@ -80,7 +80,7 @@ def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **exp
 
 def batches(measured: list[dict[str, Any]], seeds: int = 5, virtual_s: float = 100) -> dict[Cell, Batch]:
     """The first batch of all cells there are: one length, and more seeds than anybody asks for are allowed."""
-    cells = {(one["experiment"]["id"], run["cell"]) for one in measured for run in one["runs"]}
+    cells = {(document["experiment"]["id"], run["cell"]) for document in measured for run in document["runs"]}
     plenty = {("plenty", str(number)): Batch(seeds, virtual_s) for number in range(100)}
     measured.append(result("plenty", {cell: seeds for _, cell in plenty}, []))
     return {cell: Batch(seeds, virtual_s) for cell in cells} | plenty
@@ -174,7 +174,7 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         assert out.exists() == before
         assert main(["seeds", "--results", str(tmp_path / "results"), "--out", str(out)]) == 0
         told = capsys.readouterr().out
-        assert [one for one in said if one not in told] == []
+        assert [sentence for sentence in said if sentence not in told] == []
         assert json.loads(out.read_text())["seeds"] == {"x": {"buffer=20p": 20}}
         (shown,) = collect(tmp_path / "results")
         said = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"

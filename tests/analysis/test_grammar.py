@@ -72,14 +72,14 @@ def linear(colour: str) -> Floats:
     return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Contrast ratio of WCAG 2.2."""
-    dark, light = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    dark, light = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (colour, other))
     return (light + 0.05) / (dark + 0.05)
 
 
-def distance(one: str, other: str, vision: str) -> float:
-    seen = [TO_LAB @ np.cbrt(TO_LMS @ np.clip(VISION[vision] @ linear(colour), 0, 1)) for colour in (one, other)]
+def distance(colour: str, other: str, vision: str) -> float:
+    seen = [TO_LAB @ np.cbrt(TO_LMS @ np.clip(VISION[vision] @ linear(colour), 0, 1)) for colour in (colour, other)]
     return float(np.linalg.norm(seen[0] - seen[1]))
 
 
@@ -106,8 +106,8 @@ def test_texts_can_be_read_on_both_grounds() -> None:
 @pytest.mark.parametrize("vision", VISION)
 def test_colours_that_meet_in_a_figure_differ_for_everyone(vision: str) -> None:
     for colours in MEETING:
-        for one, other in itertools.combinations(colours, 2):
-            assert distance(one, other, vision) >= NEAREST, (one, other)
+        for first, second in itertools.combinations(colours, 2):
+            assert distance(first, second, vision) >= NEAREST, (first, second)
 
 
 def declared_roles() -> Iterator[tuple[str, list[str]]]:
@@ -124,8 +124,8 @@ def test_colours_that_a_study_declares_for_a_figure_differ_for_everyone(vision: 
     figures = list(declared_roles())
     assert figures
     for name, colours in figures:
-        for one, other in itertools.combinations(sorted({*colours}), 2):
-            assert distance(one, other, vision) >= NEAREST, (name, one, other)
+        for first, second in itertools.combinations(sorted({*colours}), 2):
+            assert distance(first, second, vision) >= NEAREST, (name, first, second)
 
 
 def test_no_colour_means_two_things() -> None:
@@ -160,10 +160,10 @@ def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_be
 
 
 def test_late_comers_have_the_colours_that_follow() -> None:
-    found = roles.of_flows([flow("late", "tcp-ledbat-ld", 15), flow("early", "tcp-ledbat-ld")])
-    assert found == {"early": roles.Role("LEDBAT, early", L[0]), "late": roles.Role("LEDBAT, late", L[1])}
-    found = roles.of_flows([flow("f1", "tcp-ledbat-ld"), flow("f2", "tcp-ledbat-ld", 15)])
-    assert [role.label for role in found.values()] == ["LEDBAT 1", "LEDBAT 2"]
+    colours = roles.of_flows([flow("late", "tcp-ledbat-ld", 15), flow("early", "tcp-ledbat-ld")])
+    assert colours == {"early": roles.Role("LEDBAT, early", L[0]), "late": roles.Role("LEDBAT, late", L[1])}
+    colours = roles.of_flows([flow("f1", "tcp-ledbat-ld"), flow("f2", "tcp-ledbat-ld", 15)])
+    assert [role.label for role in colours.values()] == ["LEDBAT 1", "LEDBAT 2"]
     ways = roles.of_flows([flow("to", "tcp-reno"), flow("back", "tcp-reno", 9, backward=True)])
     assert ways == {"to": roles.Role("TCP", T[0]), "back": roles.Role("TCP, reverse", T[1])}
 
@@ -201,8 +201,8 @@ def test_who_brings_another_control_is_not_called_ledbat() -> None:
     titles = {name: about["title"] for name, about in implementations.known().items()}
     without = {name for name, title in titles.items() if title.startswith("uTP without LEDBAT")}
     assert without == {name for name in titles if roles.name(flow("client", name)) == "uTP"}
-    found = roles.of_flows([flow("client", "libutp"), flow("rival", "librqbit-utp", 1)])
-    assert found == {"client": roles.Role("LEDBAT", L[0]), "rival": roles.Role("uTP", L[1])}
+    colours = roles.of_flows([flow("client", "libutp"), flow("rival", "librqbit-utp", 1)])
+    assert colours == {"client": roles.Role("LEDBAT", L[0]), "rival": roles.Role("uTP", L[1])}
 
 
 @pytest.mark.parametrize(

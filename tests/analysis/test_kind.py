@@ -72,16 +72,16 @@ captures: [sender]
     ],
 )
 def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: Kind, like: str | None) -> None:
-    found = kind.judge(observed(tmp_path, model))
-    assert (found.kind, found.like) == (is_kind, like)
-    assert found.confidence > 0.6
+    judgement = kind.judge(observed(tmp_path, model))
+    assert (judgement.kind, judgement.like) == (is_kind, like)
+    assert judgement.confidence > 0.6
 
 
 def test_an_application_that_keeps_a_rate() -> None:
     """A packet every 40 ms over a round-trip time of 100 ms: two or three are in flight, and none waits for answers."""
     sent = [(0.04 * n, n, 1000) for n in range(600)]
-    found = kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
-    assert found.kind is Kind.APPLICATION_LIMITED
+    judgement = kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
+    assert judgement.kind is Kind.APPLICATION_LIMITED
 
 
 @pytest.mark.parametrize("last", [600, 1000])
@@ -138,8 +138,8 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
         execute(cell, 1, tmp_path)
         folder = run_folder(tmp_path, cell, 1)
         write_columns(folder)
-        found = kind.judge(Run(folder).flight("it"))
-        told[cell.name.removeprefix("client=")] = found.kind, found.like
+        judgement = kind.judge(Run(folder).flight("it"))
+        told[cell.name.removeprefix("client=")] = judgement.kind, judgement.like
     assert told == {
         "tcp-bbr": (Kind.RATE_BASED, "BBR"),
         "tcp-cubic": (Kind.LOSS_BASED, "CUBIC"),
@@ -158,16 +158,16 @@ def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str],
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)
-    found = kind.judge(Run(folder).flight("it"))
-    assert (found.kind, found.like) == (Kind.RATE_BASED, "BBR")
-    assert "losses left it as it was" in found.because[0]
+    judgement = kind.judge(Run(folder).flight("it"))
+    assert (judgement.kind, judgement.like) == (Kind.RATE_BASED, "BBR")
+    assert "losses left it as it was" in judgement.because[0]
 
 
 def test_the_matrix_counts_what_was_told() -> None:
     def told(implementation: str, is_kind: Kind, is_like: str, told_kind: str, told_like: str) -> Told:
         return Told(False, implementation, "run", "it", is_kind.value, is_like, told_kind, told_like, 0.9, ["a reason"])
 
-    found = summary(
+    table = summary(
         [
             told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "Reno"),
             told("a", Kind.LOSS_BASED, "CUBIC", "loss-based", "CUBIC"),
@@ -175,10 +175,10 @@ def test_the_matrix_counts_what_was_told() -> None:
             told("b", Kind.DELAY_BASED, "other", "undecided", "other"),
         ]
     )
-    assert (found["flows"], found["right"], found["implementations"]) == (4, 3, 2)
-    assert found["counts"]["delay-based"] == {**dict.fromkeys(found["counts"], 0), "undecided": 1, "delay-based": 1}
-    assert found["alike"] == {"flows": 2, "right": 1}
-    assert np.isclose(found["mean_confidence"]["wrong"], 0.9)
+    assert (table["flows"], table["right"], table["implementations"]) == (4, 3, 2)
+    assert table["counts"]["delay-based"] == {**dict.fromkeys(table["counts"], 0), "undecided": 1, "delay-based": 1}
+    assert table["alike"] == {"flows": 2, "right": 1}
+    assert np.isclose(table["mean_confidence"]["wrong"], 0.9)
 
 
 def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def in_own_network(*command: str) -> subprocess.CompletedProcess[str]:
 def seen(observation: Path) -> dict[str, Any]:
     """What the only capture shows of the only flow."""
     (flow,) = json.loads(observation.read_text())["flows"]
-    (found,) = flow["seen_in"]
-    return dict(found)
+    (sighting,) = flow["seen_in"]
+    return dict(sighting)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -54,9 +54,9 @@ def test_a_packet_is_the_same_behind_every_link_header_and_in_every_file(tmp_pat
         for resolution, offset in ((6, 0), (9, 0), (9, 1_600_000_000), (11, 1_650_000_000), (0x80 | 33, 0))
     ]
     for content in [*files, gzip.compress(files[0]), files[2] + files[3]]:
-        found = {name: values[:2] for name, values in read(tmp_path, content).items()}
-        assert found["time_ns"] == pytest.approx(TIMES, abs=1)
-        assert found | {"time_ns": TIMES} == expected | {"time_ns": TIMES}
+        read_flows = {name: values[:2] for name, values in read(tmp_path, content).items()}
+        assert read_flows["time_ns"] == pytest.approx(TIMES, abs=1)
+        assert read_flows | {"time_ns": TIMES} == expected | {"time_ns": TIMES}
 
 
 def test_tags_and_ipv6_with_extensions(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
     far = capture(tmp_path / "far.pcapng", translated(played.at(1)), offset_s=-3000, skew=1e-4)
     document = observed(tmp_path, far, near)
     (flow,) = document["flows"]
-    assert [one["tap"]["place"] for one in flow["seen_in"]] == ["sender", "receiver"]
-    assert [one["sender"] for one in flow["seen_in"]] == ["10.0.1.1:40001", "192.0.2.9:61000"]
+    assert [sighting["tap"]["place"] for sighting in flow["seen_in"]] == ["sender", "receiver"]
+    assert [sighting["sender"] for sighting in flow["seen_in"]] == ["10.0.1.1:40001", "192.0.2.9:61000"]
     (pair,) = flow["between_captures"]
     assert (pair["near_sender"], pair["near_receiver"]) == (str(near), str(far))
     assert pair["base_round_trip_between_ms"] == pytest.approx(50, abs=0.01)
@@ -188,7 +188,7 @@ def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
 
 
 def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model) -> None:
-    data = [(t, one) for t, one in played.at(0) if len(one) > 70]
+    data = [(t, frame) for t, frame in played.at(0) if len(frame) > 70]
     document = observed(tmp_path, capture(tmp_path / "a.pcapng", data))
     (seen,) = document["flows"][0]["seen_in"]
     assert seen["tap"]["place"] == "undecided"

@@ -36,20 +36,20 @@ def observed(tmp_path: Path, model: Model) -> Flight:
 @pytest.mark.parametrize(("target", "gain"), [(0.06, 2.0), (0.025, 1.0)])
 def test_target_and_gain_of_a_known_controller(tmp_path: Path, target: float, gain: float) -> None:
     flight = observed(tmp_path, Model(target=target, gain=gain))
-    found = control.infer(flight, limits.limits(flight))
-    assert found.target_ms is not None
-    assert found.gain_pkts_per_rtt is not None
+    estimates = control.infer(flight, limits.limits(flight))
+    assert estimates.target_ms is not None
+    assert estimates.gain_pkts_per_rtt is not None
     # a packet more or less in the queue is a millisecond
-    assert found.target_ms.value == pytest.approx(1e3 * target, abs=1)
-    assert found.target_ms.low - 1 <= 1e3 * target <= found.target_ms.high + 1
-    assert found.gain_pkts_per_rtt.value == pytest.approx(gain, rel=0.15)
+    assert estimates.target_ms.value == pytest.approx(1e3 * target, abs=1)
+    assert estimates.target_ms.low - 1 <= 1e3 * target <= estimates.target_ms.high + 1
+    assert estimates.gain_pkts_per_rtt.value == pytest.approx(gain, rel=0.15)
 
 
 def test_a_controller_that_ignores_delay_has_no_target(tmp_path: Path) -> None:
     flight = observed(tmp_path, Model(target=1e9, gain=1.0, lost=(400, 900, 1500, 2200, 3000, 4000, 5200, 6500)))
-    found = control.infer(flight, limits.limits(flight))
-    assert found.target_ms is None
-    assert found.rounds > 100
+    estimates = control.infer(flight, limits.limits(flight))
+    assert estimates.target_ms is None
+    assert estimates.rounds > 100
 
 
 def test_delays_rtt_and_flight_agree_with_what_happened(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_losses_are_found_and_put_down_to_their_cause(tmp_path: Path) -> None:
 def test_receive_window_congestion_window_and_application(tmp_path: Path) -> None:
     model = Model(window_bytes=30 * PAYLOAD, target=0.1, send_until=20.0)
     flight = observed(tmp_path, model)
-    found = limits.limits(flight)
+    limit = limits.limits(flight)
     # it grows by two packets a round-trip time, so the window of 30 is reached within a second
-    assert found.at(np.array([0.3, 5.0, 19.0])) == [Limit.CONGESTION_WINDOW, Limit.RECEIVE_WINDOW, Limit.RECEIVE_WINDOW]
-    assert found.share(Limit.RECEIVE_WINDOW) > 0.9
+    assert limit.at(np.array([0.3, 5.0, 19.0])) == [Limit.CONGESTION_WINDOW, Limit.RECEIVE_WINDOW, Limit.RECEIVE_WINDOW]
+    assert limit.share(Limit.RECEIVE_WINDOW) > 0.9
     with pytest.raises(NotMeasuredError, match="limited by the congestion window"):
-        control.infer(flight, found)
+        control.infer(flight, limit)
 
 
 def conversation(sent: list[tuple[float, int, int]], acks: list[tuple[float, int]], end: float = 60.0) -> Conversation:
@@ -117,10 +117,10 @@ def test_a_lost_probe_of_the_path_is_no_congestion() -> None:
 def test_packets_behind_the_end_of_a_conversation_do_not_make_it_short() -> None:
     sent = [(0.1 * n, n, 1000) for n in range(105)]
     acks = [(0.05 + 0.1 * n, n + 1) for n in range(99)]
-    found = limits.limits(Flight(conversation(sent, acks, end=10.0)))
-    assert found.edges[0] == 0
-    assert found.edges[-1] == 10
-    assert len(found.limits) == len(found.edges) - 1 >= 99
+    limit = limits.limits(Flight(conversation(sent, acks, end=10.0)))
+    assert limit.edges[0] == 0
+    assert limit.edges[-1] == 10
+    assert len(limit.limits) == len(limit.edges) - 1 >= 99
 
 
 def test_packet_sizes() -> None:

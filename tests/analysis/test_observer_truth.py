@@ -39,14 +39,14 @@ cases:
 def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     program("libutp")
     folder = tmp_path_factory.mktemp("observed")
-    found = {}
+    estimates = {}
     for cell in expand(trial(folder, SCENARIO), "full"):
         name = cell.name.removeprefix("case=")
         for seed in (1, 3) if name == "losses" else (1,):
             execute(cell, seed, folder)
             assert write_columns(run_folder(folder, cell, seed)) == []
-            found[f"{name}-{seed}"] = Run(run_folder(folder, cell, seed))
-    return found
+            estimates[f"{name}-{seed}"] = Run(run_folder(folder, cell, seed))
+    return estimates
 
 
 def logged(run: Run) -> pl.DataFrame:
@@ -80,12 +80,12 @@ def test_the_delay_seen_is_the_senders_and_the_queues(runs: dict[str, Run], case
 
 @pytest.mark.parametrize(("case", "target_ms", "gain"), [("utp-1", 60, 3000 / 1382), ("tcp-1", 25, 1)])
 def test_target_and_gain_are_found(runs: dict[str, Run], case: str, target_ms: float, gain: float) -> None:
-    found = runs[case].control("f")
-    assert found.target_ms is not None
-    assert found.gain_pkts_per_rtt is not None
+    estimates = runs[case].control("f")
+    assert estimates.target_ms is not None
+    assert estimates.gain_pkts_per_rtt is not None
     # libutp rounds each step of its window down to whole bytes, so it stops a little below its target
-    assert found.target_ms.value == pytest.approx(target_ms, rel=0.05)
-    assert found.gain_pkts_per_rtt.value == pytest.approx(gain, rel=0.15)
+    assert estimates.target_ms.value == pytest.approx(target_ms, rel=0.05)
+    assert estimates.gain_pkts_per_rtt.value == pytest.approx(gain, rel=0.15)
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -117,7 +117,7 @@ def test_a_receivers_capture_alone_tells_the_senders_view(runs: dict[str, Run], 
     report.observe(captures, tmp_path)
     (flow,) = json.loads((tmp_path / "observation.json").read_text())["flows"]
     true, worked_out = flow["seen_in"]
-    assert [one["tap"]["place"] for one in (true, worked_out)] == ["sender", "receiver"]
+    assert [flow["tap"]["place"] for flow in (true, worked_out)] == ["sender", "receiver"]
     for name in ("min", "median", "max"):
         assert worked_out["rtt_ms"][name] == pytest.approx(true["rtt_ms"][name], abs=1)  # a tick of TCP's timestamps
     # packets that were lost before the tap are not known to be in flight until they are sent again

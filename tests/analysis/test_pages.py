@@ -178,7 +178,7 @@ def test_failures_stand_first_and_claims_say_what_others_have(report: Path, brow
 
 def test_a_statement_has_a_mark_a_seed(report: Path, browser: Any) -> None:
     verdicts = json.loads((report.parent / "here/experiments" / Path(CARDS).stem / "verdicts.json").read_text())
-    held = {name_of(one): one["held"] for one in verdicts["claims"] if one["held"]}
+    held = {name_of(claim): claim["held"] for claim in verdicts["claims"] if claim["held"]}
     assert held
     page = opened(browser, report / CARDS)
     for name, seeds in held.items():
@@ -222,8 +222,8 @@ def test_a_table_leads_to_claims_and_is_sorted_by_its_heads(report: Path, browse
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
     values = [
-        float(one)
-        for one in page.locator("table.claims td:nth-child(3)").evaluate_all("x => x.map(y => y.dataset.value)")
+        float(value)
+        for value in page.locator("table.claims td:nth-child(3)").evaluate_all("x => x.map(y => y.dataset.value)")
     ]
     assert values == sorted(values)
     assert first.inner_text() != before

@@ -16,7 +16,7 @@ SCENARIOS = {
     for experiment in map(registry.load, kept_results.STUDIES.glob("*/*.claims.yaml"))
     if experiment.scenario
 }
-STUDIES = sorted(one.name for one in kept_results.STUDIES.iterdir())
+STUDIES = sorted(study.name for study in kept_results.STUDIES.iterdir())
 # worked out in the text, from what it says
 ARITHMETIC = {
     # of ICCCN's 300 s without the start gaps: s, percent
@@ -42,22 +42,24 @@ def test_numbers_of_findings_are_printed_by_the_paper(study: str) -> None:
     wrong = []
     for finding, sentence in registry.load_study(folder).findings.items():
         known: set[float] = set()
-        for one in experiments:
-            claims = [{**claim.data, "cause": None} for claim in one.claims if claim.finding == finding]
-            known |= set(prose.leaves([claims, one.data["title"]])) if claims else set()
-        wrong += [f"{finding}: {one[0]}" for one in prose.numbers(sentence) if not prose.is_behind(one[0], known)]
+        for result in experiments:
+            claims = [{**claim.data, "cause": None} for claim in result.claims if claim.finding == finding]
+            known |= set(prose.leaves([claims, result.data["title"]])) if claims else set()
+        wrong += [
+            f"{finding}: {number[0]}" for number in prose.numbers(sentence) if not prose.is_behind(number[0], known)
+        ]
     assert wrong == []
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, experiments: list[Result]) -> None:
-    own = [one for one in experiments if one.study == study]
+    own = [result for result in experiments if result.study == study]
     known = prose.values_of(own) | ARITHMETIC
     wrong = []
     for sentences in registry.load_study(kept_results.STUDIES / study).conclusions.values():
         for sentence in sentences:
-            wrong += [f"{one[0]} in: {sentence}" for one in unknown(sentence, known)]
-    not_recorded = [one.id for one in own if one.folder is None]
+            wrong += [f"{number[0]} in: {sentence}" for number in unknown(sentence, known)]
+    not_recorded = [result.id for result in own if result.folder is None]
     if wrong and not_recorded:
         pytest.skip(f"the reference set lacks {', '.join(not_recorded)}; nothing else shows {'; '.join(wrong)}")
     assert wrong == []
@@ -67,10 +69,10 @@ def test_numbers_of_conclusions_are_those_of_the_reference_set(study: str, exper
 def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiments: list[Result]) -> None:
     """Each number is the experiment's own, one of an experiment that the cause names, or stands in their scenarios."""
     wrong = []
-    for one in (one for one in experiments if one.study == study):
-        for claim in one.claims:
+    for result in (result for result in experiments if result.study == study):
+        for claim in result.claims:
             if cause := claim.get("cause"):
-                named = prose.quoted_by(prose.told(cause), one, experiments)
+                named = prose.quoted_by(prose.told(cause), result, experiments)
                 known = prose.values_of(named) | ARITHMETIC
                 known |= set(prose.leaves([SCENARIOS[other.data["experiment"]["runs_of"]] for other in named]))
                 wrong += [f"{claim['id']}: {number[0]}" for number in unknown(cause["text"], known)]
@@ -78,19 +80,19 @@ def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiment
 
 
 def unknown(text: str, known: set[float]) -> list[re.Match[str]]:
-    return [one for one in prose.numbers(text) if not prose.is_behind(one[0], known)]
+    return [number for number in prose.numbers(text) if not prose.is_behind(number[0], known)]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "numbers"),
     [
         ("It is 0.65, 17,520 bytes or 6.5e-4 in Fig. 2(a), e05 and sec. 4", ["0.65", "17,520", "6.5e-4"]),
         ("two of 3 seeds, `base_history: 12`, RFC 6817", []),
         ("15 % at 2.0 s.", ["15", "2.0"]),
     ],
 )
-def test_numbers_are_those_that_say_how_much(text: str, found: list[str]) -> None:
-    assert [one[0] for one in prose.numbers(text)] == found
+def test_numbers_are_those_that_say_how_much(text: str, numbers: list[str]) -> None:
+    assert [number[0] for number in prose.numbers(text)] == numbers
 
 
 def test_what_no_result_shows_is_marked() -> None:
@@ -101,10 +103,10 @@ def test_what_no_result_shows_is_marked() -> None:
 
 
 def test_a_cause_may_quote_the_experiments_that_it_names(experiments: list[Result]) -> None:
-    one, other, unnamed = experiments[:3]
+    first, other, unnamed = experiments[:3]
     cause = {"text": f"It is 0.5 ({other.id}).", "evidence": "tested"}
-    assert prose.quoted_by(prose.told(cause), one, experiments) == [one, other]
-    assert prose.quoted_by(prose.told(cause | {"by": unnamed.id}), one, experiments) == [one, other, unnamed]
+    assert prose.quoted_by(prose.told(cause), first, experiments) == [first, other]
+    assert prose.quoted_by(prose.told(cause | {"by": unnamed.id}), first, experiments) == [first, other, unnamed]
 
 
 def test_a_number_is_compared_with_its_digits() -> None:

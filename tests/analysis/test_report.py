@@ -124,7 +124,7 @@ def test_the_verdicts(results: Path) -> None:
     assert data["claims"][1]["held"] == {"1": True, "2": False, "3": False}
     assert data["claims"][2]["why"] == "asked for 99 s, but the run ends at 10 s"
     assert data["provenance"] == {"commit": ["1234"], "kernel": [{"release": HOSTILE}]}
-    assert [one["id"] for one in data["experiments"]] == ["made-by-hand", "waiting"]
+    assert [experiment["id"] for experiment in data["experiments"]] == ["made-by-hand", "waiting"]
 
 
 def test_without_module_tests_their_claims_are_not_testable(results: Path, tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ def test_findings_are_the_headline(results: Path, tmp_path: Path, capsys: pytest
 
 def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(results: Path, tmp_path: Path) -> None:
     (tmp_path / "runs").symlink_to(results / "runs")
-    one, other = (tmp_path / "experiments" / name for name in ("made-by-hand", "again"))
+    first, other = (tmp_path / "experiments" / name for name in ("made-by-hand", "again"))
     measured = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     measured["experiment"]["runs_of"] = "made-by-hand"
-    for folder in (one, other):
+    for folder in (first, other):
         folder.mkdir(parents=True)
         (folder / "verdicts.json").write_text(json.dumps(measured))
         vouch(folder)
@@ -241,8 +241,8 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
         subprocess.run(command, check=True, cwd=ROOT)
         for file in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "figure.txt"):
             expected = (results / "experiments/made-by-hand" / file).read_bytes()
-            assert [(folder / file).read_bytes() == expected for folder in (one, other)] == [True, True], file
-        return [(folder / "figure.svg").stat().st_mtime_ns for folder in (one, other)]
+            assert [(folder / file).read_bytes() == expected for folder in (first, other)] == [True, True], file
+        return [(folder / "figure.svg").stat().st_mtime_ns for folder in (first, other)]
 
     first = drawn_after_a_report()
     assert drawn_after_a_report() == first
@@ -313,7 +313,7 @@ def test_what_follows_from_the_settings_does_not_count(results: Path) -> None:
     data: dict[str, Any] = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
     echo, repeated = data["claims"][9:]
     assert (echo["verdict"], repeated["verdict"], repeated["same_as"]) == ("reproduced", "reproduced", "waiting/e01")
-    (counted,) = [one for one in collect(results) if one.id == "made-by-hand"]
+    (counted,) = [result for result in collect(results) if result.id == "made-by-hand"]
     assert sum(counted.counts.values()) == 9
 
 

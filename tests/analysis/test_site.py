@@ -78,9 +78,9 @@ def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:
 def test_the_documentation_is_searched_without_a_network(site: Path, browser: Any) -> None:
     page = opened(browser, site / "docs/index.html")
     page.locator("input.md-search__input").press_sequentially("tolerances")
-    found = page.locator(".md-search-result__link")
-    found.first.wait_for()
-    assert any("Verdicts" in one for one in found.all_inner_texts())
+    results = page.locator(".md-search-result__link")
+    results.first.wait_for()
+    assert any("Verdicts" in text for text in results.all_inner_texts())
 
 
 def test_without_a_report_there_is_no_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

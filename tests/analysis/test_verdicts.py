@@ -30,13 +30,13 @@ def says(printed: str, unit: str | None = "1", **fields: Any) -> Expected:
     return Expected(**{"printed": printed, "unit": unit, "metric": "m", **fields})
 
 
-def judge(one: Expected, *values: float) -> Verdict:
-    return rules.judge_number(one, dict(enumerate(values, 1)))
+def judge(claim: Expected, *values: float) -> Verdict:
+    return rules.judge_number(claim, dict(enumerate(values, 1)))
 
 
-def always(one: Expected, value: float) -> Outcome:
+def always(claim: Expected, value: float) -> Outcome:
     """Judge seeds that all have one value: an interval without width."""
-    return judge(one, value, value, value).outcome
+    return judge(claim, value, value, value).outcome
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_printed_digits_say_how_far_rounding_goes(printed: str, half: float)
 
 
 @pytest.mark.parametrize(
-    ("one", "value", "outcome"),
+    ("claim", "value", "outcome"),
     [
         (says("0.65"), 0.65, REPRODUCED),
         (says("0.65"), 0.684, REPRODUCED),  # 0.03 and half of the last digit printed
@@ -74,9 +74,9 @@ def test_the_printed_digits_say_how_far_rounding_goes(printed: str, half: float)
         (says("0.50", "ratio", half_width=0.11), 0.6, REPRODUCED),  # the paper's own interval is wider
     ],
 )
-def test_how_far_a_number_may_be(one: Expected, value: float, outcome: Outcome) -> None:
-    assert always(one, value) == outcome
-    assert judge(one, value, value).reason
+def test_how_far_a_number_may_be(claim: Expected, value: float, outcome: Outcome) -> None:
+    assert always(claim, value) == outcome
+    assert judge(claim, value, value).reason
 
 
 @pytest.mark.parametrize("full", [1.0, 0.999998681, 1.00000068])
@@ -151,29 +151,29 @@ def test_seeds_without_a_rare_event_count_as_zeros() -> None:
 
 
 def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> None:
-    one = says("5.8e-5", "fraction", alternatives=("5.8e-6",))
-    verdict = judge(one, 5.6e-6, 5.8e-6, 5.7e-6)
+    claim = says("5.8e-5", "fraction", alternatives=("5.8e-6",))
+    verdict = judge(claim, 5.6e-6, 5.8e-6, 5.7e-6)
     assert verdict.outcome == UNDECIDED
     assert verdict.seeds_wanted == 0  # more seeds do not make the print easier to read
     assert "the scan is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in verdict.why
-    assert always(one, 1e-3) == NOT
+    assert always(claim, 1e-3) == NOT
 
 
 def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -> None:
-    one = says("0.12", statistic="std")
+    claim = says("0.12", statistic="std")
     draw = np.random.default_rng(1).normal
-    assert judge(one, *draw(0.6, 0.12, 100)).outcome == REPRODUCED
-    assert judge(one, *draw(0.6, 0.12, 10)).outcome == UNDECIDED
-    assert judge(one, *draw(0.6, 0.03, 20)).outcome == NOT
-    assert judge(one, 0.6, 0.6, 0.6).outcome == NOT
-    assert judge(one, 0.6).outcome == UNDECIDED
+    assert judge(claim, *draw(0.6, 0.12, 100)).outcome == REPRODUCED
+    assert judge(claim, *draw(0.6, 0.12, 10)).outcome == UNDECIDED
+    assert judge(claim, *draw(0.6, 0.03, 20)).outcome == NOT
+    assert judge(claim, 0.6, 0.6, 0.6).outcome == NOT
+    assert judge(claim, 0.6).outcome == UNDECIDED
     assert judge(says("0", statistic="std"), 0.6, 0.6).outcome == REPRODUCED
 
 
 def test_a_deviation_of_ten_runs_of_the_paper_has_an_interval_of_its_own() -> None:
     paper = says("0.12", statistic="std")
     ten = says("0.12", statistic="std", runs=10)
-    few, many = (tolerances().zones(one, one.readings()[0]).reproduced for one in (paper, ten))
+    few, many = (tolerances().zones(claim, claim.readings()[0]).reproduced for claim in (paper, ten))
     assert few[0] == pytest.approx(0.115 / 1.7)
     assert many == (few[0], pytest.approx(0.125 * 1.826, rel=0.01))  # chi-square, nine degrees of freedom
 
@@ -185,14 +185,14 @@ def test_an_outlier_makes_the_interval_of_a_deviation_wider() -> None:
 
 
 def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -> None:
-    one = says("142", "s", statistic="fraction-in-mode")
-    assert judge(one, *[141.0] * 20).outcome == REPRODUCED
-    mixed = judge(one, 141, 141, 141, 141, 216)
+    claim = says("142", "s", statistic="fraction-in-mode")
+    assert judge(claim, *[141.0] * 20).outcome == REPRODUCED
+    mixed = judge(claim, 141, 141, 141, 141, 216)
     assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, 0)  # 40 of 50 would allow for 0.67, too
     assert mixed.why.startswith("the number is from 134.4 to 149.6 s in 4 of 5 seeds")
-    assert judge(one, *[216.0] * 8, 141).outcome == NOT
+    assert judge(claim, *[216.0] * 8, 141).outcome == NOT
     # seeds that all have a number nearby are near, as their mean would be
-    nearby = judge(one, *[155.0] * 20)
+    nearby = judge(claim, *[155.0] * 20)
     assert nearby.outcome == judge(says("142", "s"), *[155.0] * 20).outcome == NEAR
 
 

@@ -31,7 +31,7 @@ captures: []
 
 
 @pytest.fixture(scope="module")
-def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def cards(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Summaries by case."""
     program("udp-cbr")
     folder = tmp_path_factory.mktemp("cards")
@@ -39,26 +39,26 @@ def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFacto
     return {cell.name.removeprefix("case="): execute(cell, 1, folder) for cell in cells}
 
 
-def test_a_card_sends_at_its_rate(found: dict[str, dict[str, Any]]) -> None:
-    assert found["tcp"]["probe"]["s1-d1"]["capacity_bps"] == pytest.approx(20e6, rel=0.001)
-    assert found["tcp"]["counters"]["queues"]["bottleneck"]["dropped_pkts"] == 0
-    assert found["tcp"]["flows"]["it"]["received_bytes"] == pytest.approx(4 * 20e6 / 8, rel=0.1)
+def test_a_card_sends_at_its_rate(cards: dict[str, dict[str, Any]]) -> None:
+    assert cards["tcp"]["probe"]["s1-d1"]["capacity_bps"] == pytest.approx(20e6, rel=0.001)
+    assert cards["tcp"]["counters"]["queues"]["bottleneck"]["dropped_pkts"] == 0
+    assert cards["tcp"]["flows"]["it"]["received_bytes"] == pytest.approx(4 * 20e6 / 8, rel=0.1)
     # the queue is the host's own, so TCP does not fill it
-    assert found["tcp"]["counters"]["cards"]["s1"]["dropped_pkts"] == 0
+    assert cards["tcp"]["counters"]["cards"]["s1"]["dropped_pkts"] == 0
 
 
-def test_datagrams_are_refused_by_a_full_queue_and_wait_for_a_full_buffer(found: dict[str, dict[str, Any]]) -> None:
-    full_queue, full_buffer = (found[case]["counters"]["cards"]["s1"] for case in ("flow-limit", "small-buffer"))
+def test_datagrams_are_refused_by_a_full_queue_and_wait_for_a_full_buffer(cards: dict[str, dict[str, Any]]) -> None:
+    full_queue, full_buffer = (cards[case]["counters"]["cards"]["s1"] for case in ("flow-limit", "small-buffer"))
     # fq holds 100 packets of a flow; a socket of 20 kB fewer, and the program waits for room
     assert full_queue["dropped_pkts"] == full_queue["refused_datagrams"] > 1000
     assert full_buffer["dropped_pkts"] == 0
 
 
-def test_a_receive_buffer_limits_the_window(found: dict[str, dict[str, Any]]) -> None:
-    received_bps = 8 * found["window"]["flows"]["it"]["received_bytes"] / 4
+def test_a_receive_buffer_limits_the_window(cards: dict[str, dict[str, Any]]) -> None:
+    received_bps = 8 * cards["window"]["flows"]["it"]["received_bytes"] / 4
     # at most the buffer in each round trip of 40 ms
     assert 2e6 < received_bps < 8 * 100e3 / 0.04
-    assert found["window"]["probe"]["s2-d2"]["capacity_bps"] == pytest.approx(100e6, rel=0.001)
+    assert cards["window"]["probe"]["s2-d2"]["capacity_bps"] == pytest.approx(100e6, rel=0.001)
 
 
 def test_a_card_needs_a_host(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_users_do_not_lock_each_other_out(own_names: str) -> None:
     with holder(own_names, "setpriv", "--reuid=65534", "--clear-groups") as (_, cpu):
         assert cpu is not None
         with cpu_claims._first_free(
-            [cpu_claims._name(one) for one in os.sched_getaffinity(0) if one != cpu], ""
+            [cpu_claims._name(number) for number in os.sched_getaffinity(0) if number != cpu], ""
         ) as other:
             assert other != cpu_claims._name(cpu)
         assert not is_free(cpu)

@@ -43,11 +43,11 @@ cases:
 """
 
 D1 = int.from_bytes((10, 1, 1, 1), "big")
-Found = dict[str, tuple[dict[str, Any], pl.DataFrame]]
+Runs = dict[str, tuple[dict[str, Any], pl.DataFrame]]
 
 
 @pytest.fixture(scope="module")
-def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> Found:
+def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """By case: the summary, and all packets."""
     program("udp-cbr")
     program("libutp")
@@ -55,14 +55,14 @@ def found(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFacto
     runs = {}
     for cell in expand(trial(folder, SCENARIO), "full"):
         summary = execute(cell, 1, folder)
-        one = run_folder(folder, cell, 1)
-        write_columns(one)
-        runs[cell.name.removeprefix("case=")] = (summary, pl.read_parquet(one / "columns" / "packets.parquet"))
+        run = run_folder(folder, cell, 1)
+        write_columns(run)
+        runs[cell.name.removeprefix("case=")] = (summary, pl.read_parquet(run / "columns" / "packets.parquet"))
     return runs
 
 
-def _data(found: Found, case: str, tap: str, after_s: float) -> pl.DataFrame:
-    _, packets = found[case]
+def _data(runs: Runs, case: str, tap: str, after_s: float) -> pl.DataFrame:
+    _, packets = runs[case]
     ours = (pl.col("flow") == "it") & pl.col("forward")
     return packets.filter(ours & (pl.col("tap") == tap) & (pl.col("time_ns") > after_s * 1e9))
 
@@ -70,18 +70,18 @@ def _data(found: Found, case: str, tap: str, after_s: float) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("case", "tap", "longest_bytes"), [("told", "sender", 1400), ("told-backward", "receiver", 1300)]
 )
-def test_who_is_told_sends_packets_that_fit(found: Found, case: str, tap: str, longest_bytes: int) -> None:
-    _, packets = found[case]
+def test_who_is_told_sends_packets_that_fit(runs: Runs, case: str, tap: str, longest_bytes: int) -> None:
+    _, packets = runs[case]
     told = packets.filter((pl.col("proto") == 1) & (pl.col("tap") == tap))
     assert len(told) >= 1
     assert told["time_ns"].min() == pytest.approx(4e9, rel=0.02)
-    later = _data(found, case, tap, 5)
+    later = _data(runs, case, tap, 5)
     assert later["ip_length"].max() == longest_bytes
     assert len(later) > 0.9 * 7 * 10e6 / 8 / longest_bytes
 
 
-def test_libutp_cuts_packets_until_it_has_found_the_length_that_passes(found: Found) -> None:
-    _, packets = found["told-utp"]
+def test_libutp_cuts_packets_until_it_has_found_the_length_that_passes(runs: Runs) -> None:
+    _, packets = runs["told-utp"]
     assert packets.filter(pl.col("proto") == 1)["time_ns"].min() < 1e9
     arrived = packets.filter((pl.col("tap") == "receiver") & (pl.col("dst") == D1))
     assert 1396 in arrived["ip_length"]  # the first part of a longer one: its payload is whole words of 8 bytes
@@ -90,35 +90,35 @@ def test_libutp_cuts_packets_until_it_has_found_the_length_that_passes(found: Fo
     assert late["ip_length"].sum() > 0.9 * 6 * 10e6 / 8
 
 
-def test_nobody_is_told_of_a_black_hole(found: Found) -> None:
-    summary, packets = found["black-hole"]
+def test_nobody_is_told_of_a_black_hole(runs: Runs) -> None:
+    summary, packets = runs["black-hole"]
     assert packets.filter(pl.col("proto") == 1).is_empty()
-    arrived, sent = (_data(found, "black-hole", tap, 4.2) for tap in ("receiver", "sender"))
+    arrived, sent = (_data(runs, "black-hole", tap, 4.2) for tap in ("receiver", "sender"))
     assert arrived["payload_bytes"].sum() == 0
     assert sent["ip_length"].max() == 1500
     assert summary["counters"]["refused"]["r2-d1"] > len(sent)
 
 
-def test_tcp_that_probes_finds_the_length_that_passes(found: Found) -> None:
-    arrived = _data(found, "probing", "receiver", 9)
+def test_tcp_that_probes_finds_the_length_that_passes(runs: Runs) -> None:
+    arrived = _data(runs, "probing", "receiver", 9)
     assert 1000 < arrived["ip_length"].max() <= 1400
     assert len(arrived) > 1000
 
 
-def test_what_an_event_begins_another_one_ends(found: Found) -> None:
-    assert _data(found, "over", "receiver", 6)["ip_length"].max() == 1500
+def test_what_an_event_begins_another_one_ends(runs: Runs) -> None:
+    assert _data(runs, "over", "receiver", 6)["ip_length"].max() == 1500
 
 
-def test_a_policer_passes_its_rate_and_its_burst_and_holds_nothing(found: Found) -> None:
-    summary, _ = found["policed"]
+def test_a_policer_passes_its_rate_and_its_burst_and_holds_nothing(runs: Runs) -> None:
+    summary, _ = runs["policed"]
     # frames of 214 bytes at 2500 a second; half of them and 100 at once
     passed = 4 * 2500 + 8 * 1250 + 100
     assert summary["flows"]["it"]["received_bytes"] / 160 == pytest.approx(passed, abs=10)
     assert summary["counters"]["refused"]["r2-d1"] == pytest.approx(12 * 2500 - passed, abs=10)
-    arrived, sent = (_data(found, "policed", tap, 4) for tap in ("receiver", "sender"))
+    arrived, sent = (_data(runs, "policed", tap, 4) for tap in ("receiver", "sender"))
     both = arrived.join(sent, on="ip_id")
     assert (both["time_ns"] - both["time_ns_right"]).max() < 10_100_000
 
 
-def test_the_summary_has_no_refusals_where_nothing_is_refused(found: Found) -> None:
-    assert "refused" not in json.loads(json.dumps(found["told"][0]["counters"]))
+def test_the_summary_has_no_refusals_where_nothing_is_refused(runs: Runs) -> None:
+    assert "refused" not in json.loads(json.dumps(runs["told"][0]["counters"]))

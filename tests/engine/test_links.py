@@ -54,27 +54,27 @@ def folders(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFac
     """Run folders by case, with columns."""
     program("udp-cbr")
     folder = tmp_path_factory.mktemp("links")
-    found = {}
+    runs = {}
     for cell in expand(trial(folder, SCENARIO), "full"):
         execute(cell, 1, folder)
-        one = run_folder(folder, cell, 1)
-        write_columns(one)
-        found[cell.name.removeprefix("case=")] = one
-    return found
+        run = run_folder(folder, cell, 1)
+        write_columns(run)
+        runs[cell.name.removeprefix("case=")] = run
+    return runs
 
 
 @pytest.fixture(scope="module")
 def delays(folders: dict[str, Path]) -> dict[str, Delays]:
     """Delays by case, of those in which each packet arrives once at most."""
-    found = {}
+    runs = {}
     for case, folder in folders.items():
         if case not in ("damaged", "held"):
             both = _at(folder, "bottleneck-out").join(
                 _at(folder, "receiver"), on="ip_id", how="left", maintain_order="left"
             )
             differences = (both["time_ns_right"] - both["time_ns"]) / 1e6
-            found[case] = differences.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return found
+            runs[case] = differences.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return runs
 
 
 def _at(folder: Path, tap: str) -> pl.DataFrame:

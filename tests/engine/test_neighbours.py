@@ -38,9 +38,9 @@ def ran(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("neighbours")
     (cell,) = expand(trial(folder, SCENARIO), "full")
     summary = execute(cell, 1, folder)
-    one = run_folder(folder, cell, 1)
-    write_columns(one)
-    return Run(one), summary
+    run = run_folder(folder, cell, 1)
+    write_columns(run)
+    return Run(run), summary
 
 
 def test_a_viewer_takes_the_highest_rate_that_the_link_carries(ran: tuple[Run, dict[str, Any]]) -> None:

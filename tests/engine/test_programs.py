@@ -239,9 +239,9 @@ def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: di
     toy(flaw)
     into = tmp_path / "checked"
     into.mkdir()
-    found = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"), into)}
-    assert len(found) == 5
-    for demand, words in found.items():
+    verdicts = {finding.demand: finding.wrong for finding in check.check(flaw.replace(" ", "-"), into)}
+    assert len(verdicts) == 5
+    for demand, words in verdicts.items():
         expected = next((expected for name, expected in wrong.items() if name in demand), None)
         assert (words is None) == (expected is None), words
         assert expected is None or expected in str(words)
@@ -279,11 +279,11 @@ def test_check_makes_a_page_with_the_sentence_and_what_was_left(
     assert "crashes fails 3 of 5 demands" in text
     assert "Flow checked: sender exited with 1: out of luck." in text
     links = [page.parent / unquote(link) for link in re.findall(r'<a href="(runs/[^"]+)"', text)]
-    log, capture = (next(one for one in links if one.name == name) for name in ("checked.sender.err", "sender.pcap"))
+    log, capture = (next(link for link in links if link.name == name) for name in ("checked.sender.err", "sender.pcap"))
     assert log == Path(named[1], "checked.sender.err")
     assert log.read_text() == "out of luck\n"
     assert capture.stat().st_size > PCAP_HEADER_BYTES
-    assert all(one.is_file() for one in links)
+    assert all(link.is_file() for link in links)
 
 
 def test_check_replaces_nothing_but_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

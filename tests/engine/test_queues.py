@@ -42,11 +42,11 @@ cases:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], float]]:
     """By case: what the queue counted, and its mean in ms once the flow has settled."""
     folder = tmp_path_factory.mktemp("queues")
-    found = {}
+    by_case = {}
     for cell in expand(trial(folder, ONE_CUBIC), "full"):
         execute(cell, 1, folder)
-        found[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
-    return found
+        by_case[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
+    return by_case
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], float]:
@@ -106,15 +106,15 @@ cases:
 
 def test_small_packets_fill_bytes_and_cells(program: Callable[[str], None], tmp_path: Path) -> None:
     program("udp-cbr")
-    found = {}
+    by_case = {}
     for cell in expand(trial(tmp_path, SMALL), "full"):
         summary = execute(cell, 1, tmp_path)
         with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
             most_pkts = max(int(row["backlog_pkts"]) for row in csv.DictReader(file))
         received = summary["flows"]["call"]["received_bytes"] / 160
-        found[cell.name.removeprefix("case=")] = (most_pkts, received)
-    assert found["packets"] == (20, pytest.approx(6 * 2e6 / 8 / 200, rel=0.02))
+        by_case[cell.name.removeprefix("case=")] = (most_pkts, received)
+    assert by_case["packets"] == (20, pytest.approx(6 * 2e6 / 8 / 200, rel=0.02))
     # 20 full packets are 150 of these
-    assert found["bytes"] == (150, pytest.approx(6 * 2e6 / 8 / 200, rel=0.03))
+    assert by_case["bytes"] == (150, pytest.approx(6 * 2e6 / 8 / 200, rel=0.03))
     # 200 and 32 bytes take five cells
-    assert found["cells"] == (20, pytest.approx(6 * 2e6 / 8 / (5 * 53), rel=0.02))
+    assert by_case["cells"] == (20, pytest.approx(6 * 2e6 / 8 / (5 * 53), rel=0.02))

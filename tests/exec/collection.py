@@ -43,7 +43,7 @@ class Expectation:
         """Look for it; with bounds, at each place."""
         found = [match[match.lastindex or 0] for match in self.pattern.finditer(output)]
         bounded = self.pattern.groups > 0
-        well = bool(found) and (not bounded or all(self.least <= float(one) <= self.most for one in found))
+        well = bool(found) and (not bounded or all(self.least <= float(value) <= self.most for value in found))
         said = (", ".join(found) if bounded else "yes") if found else "nothing"
         return Number(self, said, well)
 
@@ -59,8 +59,8 @@ class Number:
     @property
     def bounds(self) -> str:
         """What was allowed."""
-        one = self.expected
-        return f"{one.least:g} to {one.most:g}" if one.pattern.groups else "there"
+        expected = self.expected
+        return f"{expected.least:g} to {expected.most:g}" if expected.pattern.groups else "there"
 
 
 @dataclass
@@ -101,8 +101,8 @@ def expectations(folder: Path) -> dict[str, Expected]:
     if unknown:
         raise ValueError(f"{file}: no lab {', '.join(sorted(unknown))} in {folder}")
     return {
-        name: Expected(tuple(one.get("deb", ())), tuple(_expectation(**each) for each in one.get("prints", ())))
-        for name, one in listed.items()
+        name: Expected(tuple(facts.get("deb", ())), tuple(_expectation(**each) for each in facts.get("prints", ())))
+        for name, facts in listed.items()
         if name != "packages"
     }
 
@@ -148,13 +148,13 @@ def judge(outcome: Outcome, output: str, summary: Mapping[str, Any], expected: E
         outcome.failures.append(output.strip().rpartition("\n")[2] or "nothing said")
         return
     outcome.virtual_s = summary["virtual_s"]
-    outcome.numbers = [one.judge(output) for one in expected.prints]
+    outcome.numbers = [expectation.judge(output) for expectation in expected.prints]
     if outcome.wall_s >= PATIENCE_S:
         outcome.failures.append(f"not done after {PATIENCE_S} s")
     elif summary["exit_status"]:
         outcome.failures.append(f"exit status {summary['exit_status']}")
     outcome.failures += sorted({match["error"] for match in _TRACEBACK.finditer(output)})
-    outcome.failures += [f"missing {one}" for one in summary["missing"]]
+    outcome.failures += [f"missing {name}" for name in summary["missing"]]
     outcome.failures += [
         f"{number.expected.pattern.pattern}: {number.found}; allowed: {number.bounds}"
         for number in outcome.numbers
@@ -174,9 +174,9 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of Markdown: a row for each lab, and one for each of its numbers."""
     yield row("lab", "printed", "allowed", "because")
     yield row(*["---"] * 4)
-    for one in outcomes:
-        yield row(one.name, one.verdict, "", "")
-        yield from (row("", number.found, number.bounds, number.expected.because) for number in one.numbers)
+    for outcome in outcomes:
+        yield row(outcome.name, outcome.verdict, "", "")
+        yield from (row("", number.found, number.bounds, number.expected.because) for number in outcome.numbers)
 
 
 def row(*cells: str) -> str:
@@ -195,11 +195,14 @@ def main() -> int:
         into = (options.into or Path(temporary)).resolve()
         into.mkdir(parents=True, exist_ok=True)
         outcomes = []
-        for one in run_all(options.folder.resolve(), options.lab, into):
-            print(f"{one.name}: {one.verdict} ({one.virtual_s:.0f} virtual s, {one.wall_s:.0f} s)", flush=True)
-            outcomes.append(one)
+        for outcome in run_all(options.folder.resolve(), options.lab, into):
+            print(
+                f"{outcome.name}: {outcome.verdict} ({outcome.virtual_s:.0f} virtual s, {outcome.wall_s:.0f} s)",
+                flush=True,
+            )
+            outcomes.append(outcome)
     print("", *table(outcomes), "", sep="\n")
-    failed = sum(bool(one.failures) for one in outcomes)
+    failed = sum(bool(outcome.failures) for outcome in outcomes)
     print(f"{len(outcomes) - failed} of {len(outcomes)} labs passed")
     return 1 if failed else 0
 

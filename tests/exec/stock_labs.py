@@ -82,11 +82,11 @@ def main() -> int:
         stock = run(names, expected, Path(place))
         here = list(collection.run_all(LABS, names, Path(place)))
     print(row("lab", "testbed exec", "stock kernel", "allowed", "because"), row(*["---"] * 5), sep="\n")
-    for one, other in zip(here, stock, strict=True):
-        print(row(one.name, one.verdict, other.verdict, "", ""))
-        for mine, theirs in zip(one.numbers, other.numbers, strict=True):
+    for ours, stocks in zip(here, stock, strict=True):
+        print(row(ours.name, ours.verdict, stocks.verdict, "", ""))
+        for mine, theirs in zip(ours.numbers, stocks.numbers, strict=True):
             print(row("", mine.found, theirs.found, mine.bounds, mine.expected.because))
-    return 1 if any(one.failures for one in (*here, *stock)) else 0
+    return 1 if any(outcome.failures for outcome in (*here, *stock)) else 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ RARE = "--deb"
 def blocks(language: str) -> list[str]:
     """The page's blocks of code in a language."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return [text for one, text in found if one == language]
+    return [text for kind, text in found if kind == language]
 
 
 def commands() -> list[str]:

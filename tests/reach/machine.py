@@ -155,7 +155,7 @@ def take(disk: Path, folder: str, into: Path) -> Path:
 
 def received_share(summary: dict[str, Any], cell: Cell, into: Path) -> float:
     """Return what the receivers of a run got, relative to the same scenario in virtual time."""
-    one, other = (
+    first, second = (
         sum(flow["received_bytes"] for flow in each["flows"].values()) for each in (summary, execute(cell, 1, into))
     )
-    return float(one / other)
+    return float(first / second)

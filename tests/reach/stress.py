@@ -35,7 +35,7 @@ def run(line):
 
 def packets():
     """Packets that have crossed the loopback since the machine started."""
-    (line,) = (one for one in Path("/proc/net/dev").read_text().splitlines() if one.strip().startswith("lo:"))
+    (line,) = (line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("lo:"))
     return int(line.split()[2])
 
 

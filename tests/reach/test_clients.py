@@ -20,5 +20,5 @@ def test_a_client_keeps_the_contract(program: Callable[[str], None], tmp_path: P
     if (tool := TOOLS.get(name)) and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     program(name)
-    found = list(check.check(name, tmp_path))
-    assert [one.demand for one in found if one.wrong] == WRONG.get(name, [])
+    findings = list(check.check(name, tmp_path))
+    assert [finding.demand for finding in findings if finding.wrong] == WRONG.get(name, [])

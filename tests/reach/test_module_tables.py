@@ -71,19 +71,19 @@ def test_with_stamps_in_microseconds_it_is_the_same(paths: Rates) -> None:
     _assert_the_same(tables.rates("1us"), paths)
 
 
-def _assert_the_same(found: Rates, paths: Rates) -> None:
-    assert found != paths
+def _assert_the_same(rates: Rates, paths: Rates) -> None:
+    assert rates != paths
     for path, by_control in paths.items():
         for control, rate in by_control.items():
-            other = found[path][control]
+            other = rates[path][control]
             assert other.bps == pytest.approx(rate.bps, rel=0.002), (path, control)
             assert other.between_slowdowns_bps == pytest.approx(rate.between_slowdowns_bps, rel=0.002), (path, control)
             assert other.queue_ms == pytest.approx(rate.queue_ms, abs=2), (path, control)
 
 
 def test_it_yields_whatever_clocks_the_hosts_have(page: str) -> None:
-    found = tables.shares()
-    assert tables.between(page, "clocks")[1] == tables.table_of_clocks(found)
-    for by_control in found.values():
+    shares = tables.shares()
+    assert tables.between(page, "clocks")[1] == tables.table_of_clocks(shares)
+    for by_control in shares.values():
         for control, share in by_control.items():
-            assert share < 1.5 * found["us-us"][control] + 0.02, found
+            assert share < 1.5 * shares["us-us"][control] + 0.02, shares

@@ -108,12 +108,12 @@ def _disk(stock: dict[str, dict[str, Any]], folder: Path, disk: Path) -> None:
 
 def _ether_types(capture: Path) -> set[int]:
     """Of all packets of a pcap file."""
-    packets, at, found = capture.read_bytes(), 24, set()
+    packets, at, lengths = capture.read_bytes(), 24, set()
     while at < len(packets):
         (length,) = struct.unpack_from("<I", packets, at + 8)
-        found.add(int.from_bytes(packets[at + 28 : at + 30], "big"))
+        lengths.add(int.from_bytes(packets[at + 28 : at + 30], "big"))
         at += 16 + length
-    return found
+    return lengths
 
 
 def _from_to_ns(folder: Path) -> tuple[int, int]:

@@ -75,16 +75,16 @@ for name in names:
 
 
 def _version() -> str:
-    found = re.search(r'PACKAGE_VERSION="([^"]+)"', (module.HERE / "tcp_ledbat" / "dkms.conf").read_text())
-    assert found
-    return found[1]
+    version_line = re.search(r'PACKAGE_VERSION="([^"]+)"', (module.HERE / "tcp_ledbat" / "dkms.conf").read_text())
+    assert version_line
+    return version_line[1]
 
 
 def _commands() -> str:
     page = (images.PROJECT / "docs" / "howto" / "module.md").read_text()
-    found = re.search(r"<!-- commands.*?```sh\n(.*?)```", page, re.DOTALL)
-    assert found
-    return found[1]
+    commands = re.search(r"<!-- commands.*?```sh\n(.*?)```", page, re.DOTALL)
+    assert commands
+    return commands[1]
 
 
 def _newest_kernel(into: Path) -> None:
@@ -94,7 +94,7 @@ def _newest_kernel(into: Path) -> None:
     with archive.opened():
         names = archive.names("linux-")
         headers = [re.fullmatch(rf"linux-headers-([\d.]+\+\w+){FLAVOUR}", name) for name in names]
-        release = max((found[1] for found in headers if found), key=version)
+        release = max((match[1] for match in headers if match), key=version)
         of_release = re.compile(rf"linux-\w+-{re.escape(release)}(-common|{FLAVOUR})?")
         wanted = [name for name in names if of_release.fullmatch(name)]
         archive.download(archive.offers([*wanted, "linux-base"]), into)

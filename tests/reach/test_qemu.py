@@ -53,9 +53,9 @@ def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) 
     virtual, qemu = _on_both(tmp_path, "tcp-reno")
     assert json.loads((qemu / "run.json").read_text())["provenance"]["kernel"]["release"].endswith("-cloud-amd64")
     # too short for a mean queuing delay: `make crosscheck` compares that
-    one, other = crosscheck.measured(virtual), crosscheck.measured(qemu)
-    assert abs(other.throughput_bps / one.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
-    assert abs(other.base_rtt_ms - one.base_rtt_ms) <= crosscheck.BASE_RTT_MS
+    first, second = crosscheck.measured(virtual), crosscheck.measured(qemu)
+    assert abs(second.throughput_bps / first.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
+    assert abs(second.base_rtt_ms - first.base_rtt_ms) <= crosscheck.BASE_RTT_MS
 
 
 def test_a_program_in_the_guests_own_root_runs_on_it(program: Callable[[str], None], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_two_real_versions(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "out/transmission/versions.json").read_text())
     assert list(data["versions"]) == [old, new]
     [budget] = data["budgets"]
-    measured = {version: one["measured"] for version, one in budget["by_version"].items()}
+    measured = {version: facts["measured"] for version, facts in budget["by_version"].items()}
     [summary] = (tmp_path / "out/transmission/transmission-4/runs").rglob("summary.json")
     written_ns = summary.stat().st_mtime_ns
     search = ["--good", old, "--bad", new, "--measure", 'alone("throughput")', "--scenario", tmp_path / "begins.yaml"]

@@ -23,8 +23,8 @@ def of_file(tmp_path: Path, text: str, end_s: float = 1.0) -> list[tuple[int, in
     """The steps of a file with this text, in ms and kbit/s."""
     (tmp_path / "trace").write_text(text)
     trace = {"file": "trace", "step_ns": STEP_NS}
-    found = steps(trace, tmp_path, round(end_s * 1e9), drawing(1))
-    return [(at_ns // 1_000_000, rate_bps // 1000) for at_ns, rate_bps in found]
+    steps_made = steps(trace, tmp_path, round(end_s * 1e9), drawing(1))
+    return [(at_ns // 1_000_000, rate_bps // 1000) for at_ns, rate_bps in steps_made]
 
 
 def test_csv_lists_its_steps(tmp_path: Path) -> None:
@@ -69,18 +69,18 @@ def test_a_cellular_link_wanders_evenly_around_its_mean() -> None:
 
 def test_a_wifi_link_has_its_mean_and_modes() -> None:
     trace = {"like": "wifi", "mean_bps": 10_000_000, "step_ns": STEP_NS}
-    found = steps(trace, Path(), 9_999 * 10**9, drawing(1))
+    steps_made = steps(trace, Path(), 9_999 * 10**9, drawing(1))
     # weighted by how long each rate lasts
-    lasting = pairwise(found)
+    lasting = pairwise(steps_made)
     total = sum((until - at) * rate for (at, rate), (until, _) in lasting)
-    assert total / found[-1][0] == pytest.approx(10e6, rel=0.05)
-    assert len({rate for _, rate in found}) <= 16
+    assert total / steps_made[-1][0] == pytest.approx(10e6, rel=0.05)
+    assert len({rate for _, rate in steps_made}) <= 16
 
 
 def test_the_same_source_gives_the_same_trace() -> None:
     trace = {"like": "cellular", "mean_bps": 10_000_000, "step_ns": STEP_NS}
-    one, same, other = (steps(trace, Path(), 10**10, drawing(seed)) for seed in (1, 1, 2))
-    assert one == same != other
+    first, same, different = (steps(trace, Path(), 10**10, drawing(seed)) for seed in (1, 1, 2))
+    assert first == same != different
 
 
 @pytest.mark.parametrize(

@@ -213,8 +213,8 @@ def test_an_event_may_be_on_the_paths_of_some_pairs(scenario: Any) -> None:
 def test_a_count_of_flows_is_so_many_flows(scenario: Any) -> None:
     file = scenario("matrix: {n: [1, 3]}\n", topology="{name: dumbbell, pairs: 3}")
     flow = '{name: low, implementation: tcp-ledbat, from: s1, to: d1, count: "${n}", start: 1s, every: 2s}'
-    one, three = expand(with_flow(file, flow), "full")
-    assert [flow["name"] for flow in one.settings["flows"]] == ["low-1"]
+    single, three = expand(with_flow(file, flow), "full")
+    assert [flow["name"] for flow in single.settings["flows"]] == ["low-1"]
     assert [(flow["name"], flow["from"], flow["to"], flow["start_ns"]) for flow in three.settings["flows"]] == [
         ("low-1", "s1", "d1", 1_000_000_000),
         ("low-2", "s2", "d2", 3_000_000_000),

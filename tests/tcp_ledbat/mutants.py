@@ -244,15 +244,15 @@ def _with_mutants(text: str, numbered: Iterable[tuple[int, Mutant]]) -> str:
     copies: dict[int, list[tuple[int, str]]] = {}
     for number, mutant in numbered:
         pattern = re.compile(r"\s+".join(re.escape(word) for word in mutant.old.split(" ")))
-        places = [(index, place) for index, one in enumerate(functions) for place in pattern.finditer(one[0])]
+        places = [(index, place) for index, function in enumerate(functions) for place in pattern.finditer(function[0])]
         if len(places) != 1:
             raise SystemExit(f"{mutant.file}: found {mutant.old!r} in {len(places)} places; allowed: 1")
         [(index, place)] = places
         whole = functions[index][0]
         copies.setdefault(index, []).append((number, whole[: place.start()] + mutant.new + whole[place.end() :]))
     for index in sorted(copies, reverse=True):
-        one = functions[index]
-        text = text[: one.start()] + _switch(one, copies[index]) + text[one.end() :]
+        function = functions[index]
+        text = text[: function.start()] + _switch(function, copies[index]) + text[function.end() :]
     return text
 
 
@@ -284,13 +284,13 @@ def results(folder: Path) -> dict[int, dict[str, str]]:
     for number, mutant in enumerate(MUTANTS):
         tests = (ARITHMETIC_TEST, SOCKET_TEST) if mutant.file.endswith(".h") else (SOCKET_TEST,)
         wanted.append((number, tests))
-    found: dict[int, dict[str, str]] = {}
-    while left := [(number, tests) for number, tests in wanted if number not in found][:AT_ONCE]:
+    by_mutant: dict[int, dict[str, str]] = {}
+    while left := [(number, tests) for number, tests in wanted if number not in by_mutant][:AT_ONCE]:
         said = _guest(folder, left)
-        found |= {number: kunit.cases(said[str(number)]) for number, _ in left if str(number) in said}
+        by_mutant |= {number: kunit.cases(said[str(number)]) for number, _ in left if str(number) in said}
         if not said:  # the guest was fresh
-            found[left[0][0]] = {}
-    return found
+            by_mutant[left[0][0]] = {}
+    return by_mutant
 
 
 def _guest(folder: Path, wanted: Wanted) -> dict[str, str]:
@@ -325,14 +325,14 @@ def main() -> int:
         folder = Path(scratch) / "mutants"
         write(folder)
         compiled(folder)
-        found = results(folder)
-    passed = set(found[UNCHANGED].values()) == {"passed"}
-    print(f"without a change: {len(found[UNCHANGED])} cases, {'all passed' if passed else 'NOT all passed'}")
+        by_mutant = results(folder)
+    passed = set(by_mutant[UNCHANGED].values()) == {"passed"}
+    print(f"without a change: {len(by_mutant[UNCHANGED])} cases, {'all passed' if passed else 'NOT all passed'}")
     killed = 0
     for number, mutant in enumerate(MUTANTS):
-        failed = [name for name, result in found[number].items() if result == "failed"]
-        killed += bool(failed) or not found[number]
-        says = ", ".join(failed[:3]) if failed else "ALIVE" if found[number] else "the guest crashed"
+        failed = [name for name, result in by_mutant[number].items() if result == "failed"]
+        killed += bool(failed) or not by_mutant[number]
+        says = ", ".join(failed[:3]) if failed else "ALIVE" if by_mutant[number] else "the guest crashed"
         print(f"{mutant.file}: {mutant.old} -> {mutant.new}: {says}")
     print(f"{killed} of {len(MUTANTS)} mutants killed")
     return 0 if passed and killed >= ENOUGH * len(MUTANTS) else 1

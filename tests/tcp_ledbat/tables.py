@@ -95,45 +95,47 @@ def rates(timestamps: str = "1ms") -> dict[tuple[str, str], dict[str, Rate]]:
     fast = {**slow, "bottleneck": {**slow["bottleneck"], "buffer": "12500p"}}
     short = {**fast, "duration": "40s", "matrix": {"rate": ["1gbit"], "one_way": ["500us", "5ms"]}}
     long = {**fast, "matrix": {"rate": ["1gbit"], "one_way": ["50ms"]}}
-    found: dict[tuple[str, str], dict[str, Rate]] = {}
+    by_case: dict[tuple[str, str], dict[str, Rate]] = {}
     for values, traces in itertools.chain(*(runs(data, "cwnd-f1", "queue") for data in (slow, short, long))):
         _, link_bps = LINKS[values["rate"]]
         queue_pkts = float(last_half(traces["queue"])["backlog_pkts"].to_numpy().mean())
         window = traces["cwnd-f1"]
         whole, quiet = cycles(window) if values["case"] == "ledbatpp" else (last_half(window), last_half(window))
         rate = Rate(acked_bps(whole), acked_bps(quiet), 1e3 * queue_pkts * PACKET_BITS / link_bps)
-        found.setdefault((values["rate"], values["one_way"]), {})[values["case"]] = rate
-    return found
+        by_case.setdefault((values["rate"], values["one_way"]), {})[values["case"]] = rate
+    return by_case
 
 
 def shares() -> dict[str, dict[str, float]]:
     """Share of each control beside CUBIC in the last half, 0 to 1, by the case of clocks.yaml."""
-    found: dict[str, dict[str, float]] = {}
+    by_case: dict[str, dict[str, float]] = {}
     for values, traces in runs(read(HERE / "clocks.yaml").data, "cwnd-low", "cwnd-cubic"):
         low, cubic = (acked_bps(last_half(traces[name])) for name in ("cwnd-low", "cwnd-cubic"))
-        found.setdefault(values["case"], {})[values["control"]] = low / (low + cubic)
-    return found
+        by_case.setdefault(values["case"], {})[values["control"]] = low / (low + cubic)
+    return by_case
 
 
-def table_of_rates(found: dict[tuple[str, str], dict[str, Rate]]) -> str:
+def table_of_rates(by_case: dict[tuple[str, str], dict[str, Rate]]) -> str:
     """In Markdown."""
     names = [*CONTROLS.values(), "`ledbatpp` between slowdowns"]
     lines = ["| link | round-trip time | " + " | ".join(names) + " |", "|---" * (2 + len(names)) + "|"]
-    for (link, one_way), by_control in found.items():
+    for (link, one_way), by_control in by_case.items():
         cubic_bps = by_control["cubic"].bps
-        cells = [f"{by_control[one].bps / cubic_bps:.1%}, {by_control[one].queue_ms:.0f} ms" for one in CONTROLS]
+        cells = [
+            f"{by_control[control].bps / cubic_bps:.1%}, {by_control[control].queue_ms:.0f} ms" for control in CONTROLS
+        ]
         cells.append(f"{by_control['ledbatpp'].between_slowdowns_bps / cubic_bps:.1%}")
         lines.append(f"| {LINKS[link][0]} | {ROUND_TRIPS[one_way]} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def table_of_clocks(found: dict[str, dict[str, float]]) -> str:
+def table_of_clocks(by_case: dict[str, dict[str, float]]) -> str:
     """In Markdown."""
-    controls = list(next(iter(found.values())))
-    lines = ["| sender, receiver | " + " | ".join(f"`{one.removeprefix('tcp-')}`" for one in controls) + " |"]
+    controls = list(next(iter(by_case.values())))
+    lines = ["| sender, receiver | " + " | ".join(f"`{control.removeprefix('tcp-')}`" for control in controls) + " |"]
     lines.append("|---" * (1 + len(controls)) + "|")
     for case, name in CLOCKS.items():
-        lines.append(f"| {name} | " + " | ".join(f"{found[case][one]:.1%}" for one in controls) + " |")
+        lines.append(f"| {name} | " + " | ".join(f"{by_case[case][control]:.1%}" for control in controls) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -53,8 +53,8 @@ def test_it_yields_whatever_clocks_the_hosts_have(run: Callable, control: str) -
 
 def test_two_targets_on_one_host(in_guest: Callable[[images.Images, Path], Path]) -> None:
     results = in_guest(images.load(index.BOOT), Path(__file__).with_name("two_targets.py"))
-    found = json.loads((results / "logs" / "two_targets.json").read_text())
+    document = json.loads((results / "logs" / "two_targets.json").read_text())
     # one by its route, one by its socket
-    assert found["controls"] == ["mirror", "backup"]
+    assert document["controls"] == ["mirror", "backup"]
     for name, target_ms in (("mirror", 20), ("backup", 60)):
-        assert np.mean(found["queues"][name]) == pytest.approx(target_ms / 1000 * RATE_BPS / PACKET_BITS, abs=1)
+        assert np.mean(document["queues"][name]) == pytest.approx(target_ms / 1000 * RATE_BPS / PACKET_BITS, abs=1)

@@ -40,10 +40,10 @@ def test_each_pair_has_the_delay_and_the_tightest_capacity_of_what_it_crosses(lo
     summary = execute(cell, 1, tmp_path)
     capacities = {"s1-d1": 8e6, "s2-d2": 10e6, "s3-d3": 8e6}
     for name, capacity_bps in capacities.items():
-        found = summary["probe"][name]
-        assert found["capacity_bps"] == pytest.approx(capacity_bps, rel=0.001)
-        assert found["forward_ns"] == pytest.approx(20e6, abs=10_000)
-        assert found["backward_ns"] == pytest.approx(15e6, abs=10_000)
+        probe = summary["probe"][name]
+        assert probe["capacity_bps"] == pytest.approx(capacity_bps, rel=0.001)
+        assert probe["forward_ns"] == pytest.approx(20e6, abs=10_000)
+        assert probe["backward_ns"] == pytest.approx(15e6, abs=10_000)
     received = {name: flow["received_bytes"] for name, flow in summary["flows"].items()}
     queues = summary["counters"]["queues"]
     # two flows share each bottleneck, which they fill; the second has half its rate in the second half

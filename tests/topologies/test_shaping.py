@@ -62,7 +62,7 @@ def test_whole_nanoseconds_are_exact_enough() -> None:
 def test_every_queue_sits_below_the_same_limiter() -> None:
     limiter = Bottleneck(10_000_000, 40).add("r1-r2")[:2]
     for name, kind in QUEUES.items():
-        params = {parameter: one.default or 5 for parameter, one in kind.parameters.items()}
+        params = {parameter: spec.default or 5 for parameter, spec in kind.parameters.items()}
         *above, queue = ManagedBottleneck(10_000_000, 40, 0, name, params).add("r1-r2")
         assert above == limiter
         assert f"handle 10: {kind.kernel_name}" in queue

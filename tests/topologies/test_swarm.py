@@ -50,8 +50,8 @@ def test_each_peer_sends_and_receives_at_its_own_rates(tmp_path: Path) -> None:
     assert 7e6 < run.throughput("down", 6, 10) + run.throughput("back", 6, 10) <= 10e6
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(pl.col("flow") == "up")
     hosts = packets.group_by("tap").agg(pl.col("interface").unique())
-    found = {tap: names for tap, names in hosts.iter_rows() if tap in ("sender", "receiver")}
-    assert found == {"sender": ["p1-eth0"], "receiver": ["p2-eth0"]}
+    captured = {tap: names for tap, names in hosts.iter_rows() if tap in ("sender", "receiver")}
+    assert captured == {"sender": ["p1-eth0"], "receiver": ["p2-eth0"]}
     # forward and backward 20 ms each, forward 50 ms later, and the queue of p1
     acked = run.rtt_ms("up")
     assert acked.min(0, 5) < 45 + 6

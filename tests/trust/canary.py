@@ -32,7 +32,7 @@ class Canary:
         assert self._looked_at() == self._before
 
     def _looked_at(self) -> dict[str, Any]:
-        found = {}
+        leaks = {}
         for path in sorted([self.folder, *self.folder.rglob("*")]):
             status = path.lstat()
             what = (
@@ -44,5 +44,5 @@ class Canary:
                 status.st_ctime_ns,
             )
             readable = path.is_file() and (os.access(path, os.R_OK))
-            found[str(path)] = (*what, status.st_ino, status.st_nlink, path.read_bytes() if readable else None)
-        return found
+            leaks[str(path)] = (*what, status.st_ino, status.st_nlink, path.read_bytes() if readable else None)
+        return leaks

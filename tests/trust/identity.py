@@ -169,11 +169,11 @@ def main() -> int:
                     outcomes[group].append(outcome(name, cell))
                     print(outcomes[group][-1], flush=True)
     print()
-    for group, found in outcomes.items():
-        files, virtual_s = sum(one.files for one in found), sum(one.virtual_s for one in found)
-        same = f"{sum(one.identical for one in found)} of {len(found)} {group} identical"
+    for group, ends in outcomes.items():
+        files, virtual_s = sum(outcome.files for outcome in ends), sum(outcome.virtual_s for outcome in ends)
+        same = f"{sum(outcome.identical for outcome in ends)} of {len(ends)} {group} identical"
         print(f"{same}: {files} captures and traces of {virtual_s:.0f} virtual seconds")
-    return 0 if all(one.identical for found in outcomes.values() for one in found) else 1
+    return 0 if all(outcome.identical for ends in outcomes.values() for outcome in ends) else 1
 
 
 if __name__ == "__main__":

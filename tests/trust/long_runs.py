@@ -54,7 +54,7 @@ def _children(process: int) -> list[int]:
         direct = [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     except FileNotFoundError:
         return []
-    return direct + [one for child in direct for one in _children(child)]
+    return direct + [descendant for child in direct for descendant in _children(child)]
 
 
 def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], int]:

@@ -97,8 +97,8 @@ def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Pa
         offline=True,
         cache_path=known_context,
     )
-    found = services.validate(settings)
-    assert found.passed(), [issue.message for issue in found.get_issues()]
+    messages = services.validate(settings)
+    assert messages.passed(), [issue.message for issue in messages.get_issues()]
     kept = {"LICENSE", "CITATION.cff", "requirements.lock", SCENARIO, f"experiments/{EXPERIMENT}/verdicts.json"}
     assert all((crate / name).is_file() for name in kept)
 
@@ -107,7 +107,7 @@ def test_a_file_is_there_once(results: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(results, tmp_path / "results")
     (copied / "kunit.json").write_text('{"cases": {}}')
     crate = archive(copied, tmp_path / "crate")
-    entities = [one["@id"] for one in json.loads((crate / METADATA).read_text())["@graph"]]
+    entities = [entity["@id"] for entity in json.loads((crate / METADATA).read_text())["@graph"]]
     assert len(entities) == len(set(entities))
     assert f"#runs/{RUN}" in entities and "kunit.json" in entities
 
@@ -149,7 +149,7 @@ def seal(crate: Path) -> None:
     """Give each file that is there its sum, as a forger would."""
     metadata = json.loads((crate / METADATA).read_text())
     files = [path for path in crate.rglob("*") if path.is_file() and not path.name.startswith(METADATA)]
-    others = [one for one in metadata["@graph"] if "sha256" not in one]
+    others = [entity for entity in metadata["@graph"] if "sha256" not in entity]
     sums = [{"@id": quote(str(path.relative_to(crate))), "sha256": file_digest(path)} for path in files]
     (crate / METADATA).write_text(json.dumps({**metadata, "@graph": [*others, *sums]}))
 
@@ -202,8 +202,8 @@ def test_forged_verdicts_are_named(results: Path, crate: Path, tmp_path: Path, w
     seal(crate)
     runs = shutil.copytree(results / "runs", tmp_path / "runs")
     with opened(crate) as there:
-        found = recompute(Archived(there), EXPERIMENT, runs, {RUN, SECOND}, set())
-    assert found.different == [f"verdicts.json: {name}" for name in named(ids)]
+        check = recompute(Archived(there), EXPERIMENT, runs, {RUN, SECOND}, set())
+    assert check.different == [f"verdicts.json: {name}" for name in named(ids)]
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -214,7 +214,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a missing file": (lambda crate: (crate / SCENARIO).unlink(), rf"sums of files that are missing: {SCENARIO}"),
     "another file": (lambda crate: (crate / "report.html").touch(), r"files without a sum: report.html"),
     "no sums": (
-        lambda crate: edit(crate / METADATA, lambda data: [one.pop("sha256", None) for one in data["@graph"]]),
+        lambda crate: edit(crate / METADATA, lambda data: [entity.pop("sha256", None) for entity in data["@graph"]]),
         r"files without a sum: CITATION.cff, .* and \d+ more",
     ),
     "a sum twice": (

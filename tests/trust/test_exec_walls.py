@@ -50,15 +50,15 @@ def home(tmp_path: Path, hostile_module: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         listening = []
         for name, kind in KINDS.items():
-            one = stack.enter_context(socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK))
-            one.bind(str(home / name))
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK))
+            listener.bind(str(home / name))
             if kind != socket.SOCK_DGRAM:
-                one.listen()
-            listening.append(one)
+                listener.listen()
+            listening.append(listener)
         yield home
-        for one in listening:
+        for listener in listening:
             with pytest.raises(BlockingIOError):  # nobody called
-                one.recv(1) if one.type == socket.SOCK_DGRAM else one.accept()
+                listener.recv(1) if listener.type == socket.SOCK_DGRAM else listener.accept()
 
 
 def landlock() -> bool:

@@ -57,10 +57,10 @@ class Run:
 
     def descendants(self, name: str) -> list[int]:
         """Processes of that name below this run's."""
-        found, named = [self.process.pid], []
-        for process in found:
+        processes, named = [self.process.pid], []
+        for process in processes:
             try:
-                found += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
+                processes += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
                 if Path(f"/proc/{process}/comm").read_text().strip() == name:
                     named.append(process)
             except OSError:

@@ -156,16 +156,16 @@ class Disturbance(threading.Thread):
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """What became of each suspicion; bounds are put back after the test."""
-    found: list[str | None] = []
+    lines: list[str | None] = []
     judge = progress.Progress._judged
 
     def noted(self: progress.Progress, *words: Any) -> str | None:
-        found.append(judge(self, *words))
-        return found[-1]
+        lines.append(judge(self, *words))
+        return lines[-1]
 
     monkeypatch.setattr(progress.Progress, "_judged", noted)
     monkeypatch.setattr(progress, "STANDSTILL_S", 60.0)
-    return found
+    return lines
 
 
 def test_a_slow_guest_that_idles_goes_on(

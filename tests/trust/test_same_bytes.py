@@ -70,16 +70,16 @@ ENVIRONMENT = {{
 
 
 def digests(cell: Cell, into: Path) -> Digests:
-    found: Digests = execute(cell, 1, into)["digests"]
-    return found
+    sums: Digests = execute(cell, 1, into)["digests"]
+    return sums
 
 
 @pytest.fixture(scope="module")
 def reference(everybody: Path, tmp_path_factory: pytest.TempPathFactory) -> Digests:
     (cell,) = expand(everybody, "full")
-    found = digests(cell, tmp_path_factory.mktemp("reference"))
-    assert len(found) > len(cell.settings["flows"])
-    return found
+    sums = digests(cell, tmp_path_factory.mktemp("reference"))
+    assert len(sums) > len(cell.settings["flows"])
+    return sums
 
 
 @pytest.mark.parametrize("which", [min, max])
@@ -123,15 +123,15 @@ def test_with_libraries_that_take_the_processor_for_an_old_one(cell: Cell, tmp_p
     The setting is made by executing the agent once more, which draws random numbers, with a longer environment, which
     moves stacks: so both runs do that, to the byte.
     """
-    found = []
+    differences = []
     for turn, tunables in enumerate((THIS_PROCESSOR, OLD_PROCESSOR)):
         if turn == 0:
             sabotage("engine/guest/start.py", "ENVIRONMENT = {\n", EXECUTE_AGAIN.format(tunables=tunables))
         else:
             start = tmp_path / "code" / "engine/guest/start.py"
             start.write_text(start.read_text().replace(THIS_PROCESSOR, tunables))
-        found.append(digests(cell, tmp_path / str(turn)))
-    assert found[0] == found[1]
+        differences.append(digests(cell, tmp_path / str(turn)))
+    assert differences[0] == differences[1]
 
 
 def run_as(everybody: Path, into: Path, *before: str) -> Digests:
@@ -139,8 +139,8 @@ def run_as(everybody: Path, into: Path, *before: str) -> Digests:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (summary,) = into.rglob("summary.json")
-    found: Digests = json.loads(summary.read_text())["digests"]
-    return found
+    sums: Digests = json.loads(summary.read_text())["digests"]
+    return sums
 
 
 def test_as_another_user(everybody: Path, tmp_path: Path, reference: Digests) -> None:

@@ -43,9 +43,9 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
     yield start
     for process in processes:
-        for one in reversed(usage.processes(process.pid)):
+        for member in reversed(usage.processes(process.pid)):
             with suppress(ProcessLookupError):
-                os.kill(one, 9)
+                os.kill(member, 9)
         process.wait()
         process.stdout.close()
 

@@ -66,7 +66,7 @@ def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
     assert {cell["experiment"] for cell in cells} == {cell["experiment"] for cell in plan(panel(), "full")}
     assert {tuple(cell["seeds"]) for cell in cells} == {(1, 2, 3, 4)}
     pairs = [cell["cell"] for cell in cells if cell["experiment"] == "compare-pairs"]
-    assert pairs == [f"client={one},rival={other}" for one in names for other in names]
+    assert pairs == [f"client={name},rival={other}" for name in names for other in names]
     # what is compared is what runs
     [flows] = [
         cell.settings["flows"]
@@ -135,7 +135,7 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
 
     result = json.loads((folder / "experiments/mine-against-tcp/comparison.json").read_text())
     [point] = result["points"]
-    metrics = {f"{one['phase']} {one['name']}": one["clients"] for one in point["metrics"]}
+    metrics = {f"{metric['phase']} {metric['name']}": metric["clients"] for metric in point["metrics"]}
     cubic, ledbat = ({name: of[client] for name, of in metrics.items()} for client in TWO)
     # RFC 6817, section 1: LEDBAT yields to standard TCP; one CUBIC does not yield to another
     assert cubic["shared time to yield"]["by_seed"] == {"1": "never", "2": "never", "3": "never"}
@@ -150,7 +150,7 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
     # three against three: p is 0.1 at best, so there is none
     assert {of[name]["p"] for of in metrics.values() for name in TWO if name in of} == {None}
 
-    better = {f"{one['phase']} {one['name']}": one["better"] for one in point["metrics"]}
+    better = {f"{metric['phase']} {metric['name']}": metric["better"] for metric in point["metrics"]}
     assert better["alone throughput"] == "more"
     assert better["shared share"] == "less"  # beside TCP
     assert better["shared fairness"] is None  # a client that gives way is not fair

@@ -44,13 +44,15 @@ def test_the_page_lists_cases_and_measures() -> None:
 
 
 def test_the_page_has_a_row_for_each_requirement() -> None:
-    for one in load().requirements:
-        assert f"| {one.level} | {one.section} | {one.says} |" in PAGE
+    for requirement in load().requirements:
+        assert f"| {requirement.level} | {requirement.section} | {requirement.says} |" in PAGE
 
 
 def test_each_requirement_has_a_case_or_a_reason() -> None:
     cases = read(CASES).data["cases"]
-    assert {one.shown.case for one in load().requirements if not isinstance(one.shown, str)} == set(cases)
+    assert {
+        requirement.shown.case for requirement in load().requirements if not isinstance(requirement.shown, str)
+    } == set(cases)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +105,13 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
 
 def test_how_the_module_is_judged(tmp_path: Path) -> None:
     folder = tmp_path / "tcp-ledbatpp"
-    found = judged(folder, "tcp-ledbatpp", "alone", "outage")
-    assert {name for name, result in found.items() if result == "fail"} == set()
-    assert {name for name, result in found.items() if result == "pass"} >= {"target", "pp-slowdowns", "timeout-doubles"}
+    outcomes = judged(folder, "tcp-ledbatpp", "alone", "outage")
+    assert {name for name, result in outcomes.items() if result == "fail"} == set()
+    assert {name for name, result in outcomes.items() if result == "pass"} >= {
+        "target",
+        "pp-slowdowns",
+        "timeout-doubles",
+    }
     document = json.loads((folder / "conformance.json").read_text())
     evidence = {row["id"]: row["evidence"] for row in document["rows"]}
     assert evidence["first-window"] == "first_flight() = 2, allowed at least 2, at most 2"
@@ -134,10 +140,10 @@ def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
 
 
 def test_a_control_that_heeds_no_delay_fails(tmp_path: Path) -> None:
-    found = judged(tmp_path / "tcp-cubic", "tcp-cubic", "alone")
-    failed = {name for name, result in found.items() if result == "fail"}
+    outcomes = judged(tmp_path / "tcp-cubic", "tcp-cubic", "alone")
+    failed = {name for name, result in outcomes.items() if result == "fail"}
     assert failed >= {"target", "first-window-most", "first-window", "pp-slow-start", "pp-target"}
-    assert found["uses-capacity"] == "pass"
+    assert outcomes["uses-capacity"] == "pass"
 
 
 @pytest.fixture
@@ -178,7 +184,11 @@ def test_a_window_that_still_falls_is_not_the_smallest() -> None:
 
 def test_a_queue_at_the_target_may_swing_by_a_packet_to_either_side() -> None:
     # a window that alternates between two sizes
-    bounds = {one.id: one.shown for one in load().requirements if not isinstance(one.shown, str)}
+    bounds = {
+        requirement.id: requirement.shown
+        for requirement in load().requirements
+        if not isinstance(requirement.shown, str)
+    }
     for name in ("target", "pp-target", "utp-target"):
         assert str(bounds[name].at_most).endswith(" + 2 * packet_ms")
 

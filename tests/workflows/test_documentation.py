@@ -156,7 +156,7 @@ def test_links_between_pages_lead_somewhere() -> None:
         for link, heading in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([\w-]+))?\)", text):
             file = (page.parent / link).resolve() if link else page
             headings = re.findall(r"^#+ (.*)$", pages.get(file, ""), re.MULTILINE)
-            anchors = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
             if not file.exists() or (heading and heading not in anchors):
                 wrong.append(f"{page.name}: {link}#{heading}")
     assert wrong == []

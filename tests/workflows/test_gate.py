@@ -69,7 +69,7 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     (tmp_path / "budgets.yaml").write_text(shown[0])
     for file in (tmp_path / "budgets.yaml", DEFAULT):
         asked = budgets.load(file)
-        assert {one.scenario for one in asked.budgets} <= {scenario.stem for scenario in panel()}
+        assert {budget.scenario for budget in asked.budgets} <= {scenario.stem for scenario in panel()}
     (tmp_path / "budgets.yaml").write_text(shown[1])
     [compared] = budgets.load(tmp_path / "budgets.yaml").budgets
     assert compared == budgets.Comparison("as good as 2.0.9", "against-tcp", None, "libtorrent@2.0.9")
@@ -265,10 +265,11 @@ def test_a_real_gate(tmp_path: Path) -> None:
     command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    found = {
-        one["name"]: one["result"] for one in json.loads((tmp_path / "tcp-cubic/gate.json").read_text())["outcomes"]
+    outcomes = {
+        outcome["name"]: outcome["result"]
+        for outcome in json.loads((tmp_path / "tcp-cubic/gate.json").read_text())["outcomes"]
     }
-    assert found == {"fills the link": "passed", "gives way": "broken"}
+    assert outcomes == {"fills the link": "passed", "gives way": "broken"}
     assert "broken   gives way (race.yaml): " in done.stdout
 
 
@@ -287,7 +288,7 @@ def test_ended_it_leaves_no_run_at_work(tmp_path: Path, end: signal.Signals) -> 
     (tmp_path / "race.yaml").write_text(SCENARIO.replace("duration: 9s", "duration: 20min"))
     command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and not any("testbed\0run" in one for one in at_work(tmp_path)):
+        while process.poll() is None and not any("testbed\0run" in arguments for arguments in at_work(tmp_path)):
             time.sleep(0.1)
         process.send_signal(end)
         _, said = process.communicate()

@@ -42,7 +42,7 @@ def test_the_page_shows_the_scripts() -> None:
 
 def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path) -> None:
     known = implementations.known()
-    streams = [name for name, one in known.items() if one["kind"] == "program" and one["transport"] == "utp"]
+    streams = [name for name, facts in known.items() if facts["kind"] == "program" and facts["transport"] == "utp"]
     order = order_of(streams, read(CASES).data, {}, known)
     meeting = {(pair["sender"], pair["receiver"]) for pair in order["pairs"] if not pair["unsupported"]}
     assert ("libutp", "utp-rs") in meeting
@@ -59,7 +59,7 @@ def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path)
 def test_every_library_meets_every_script(tmp_path: Path) -> None:
     known, scripts = implementations.known(), read_scripts(sorted(SCRIPTS.glob("*.utp")))
     order = order_of(["libutp", "qbittorrent", "tcp-cubic"], read(CASES).data, scripts, known)
-    assert [bool(one["unsupported"]) for one in order["alone"]] == [False, True, True]
+    assert [bool(meeting["unsupported"]) for meeting in order["alone"]] == [False, True, True]
     [(_, text)] = scripted(read(CASES).data, scripts, order)
     (tmp_path / "a.yaml").write_text(text)
     cells = {cell.name.removeprefix("case="): cell.settings for cell in expand(tmp_path / "a.yaml", "full")}
@@ -120,7 +120,9 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
     )
     assert judge.write(tmp_path, order) == {"passed": 1, "failed": 4, "unsupported": 15}
     results = json.loads((tmp_path / "interop.json").read_text())["results"]
-    said = {one["case"]: (one["result"], one["why"]) for one in results if one["result"] != "unsupported"}
+    said = {
+        result["case"]: (result["result"], result["why"]) for result in results if result["result"] != "unsupported"
+    }
     assert said == {
         "transfer": ("passed", None),
         "close": ("failed", "the sender had not ended when the run did"),
@@ -190,8 +192,10 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
         (folder / "run.json").write_text(json.dumps({"flows": flows}))
         vouch(folder)
     assert judge.write(tmp_path, order) == {"passed": 2, "failed": 2}
-    found = {one["script"]: one["why"] for one in json.loads((tmp_path / "interop.json").read_text())["scripted"]}
-    assert found == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}
+    reasons = {
+        entry["script"]: entry["why"] for entry in json.loads((tmp_path / "interop.json").read_text())["scripted"]
+    }
+    assert reasons == {"passes": None, "ends-otherwise": None, "fails": deviation, "missing": "there is no run"}
     assert deviation in (tmp_path / "index.html").read_text()
 
 
@@ -200,8 +204,8 @@ def test_a_real_matrix(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--into", tmp_path], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "tcp-cubic" / "interop.json").read_text())["results"]
-    assert [(one["case"], one["result"]) for one in results] == [("transfer", "passed"), ("close", "passed")]
-    assert all((tmp_path / "tcp-cubic" / capture).exists() for one in results for capture in one["captures"])
+    assert [(result["case"], result["result"]) for result in results] == [("transfer", "passed"), ("close", "passed")]
+    assert all((tmp_path / "tcp-cubic" / capture).exists() for result in results for capture in result["captures"])
 
 
 def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
@@ -217,6 +221,10 @@ def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    found = {one["script"]: one for one in json.loads((tmp_path / "libutp" / "interop.json").read_text())["scripted"]}
-    assert {name: one["result"] for name, one in found.items()} == dict.fromkeys(chosen, "failed") | {"gap": "passed"}
-    assert "line 5, +0...0.5 > STATE ack=2: it did not come" in found["unknown-extension"]["why"]
+    entries = {
+        entry["script"]: entry for entry in json.loads((tmp_path / "libutp" / "interop.json").read_text())["scripted"]
+    }
+    assert {name: entry["result"] for name, entry in entries.items()} == dict.fromkeys(chosen, "failed") | {
+        "gap": "passed"
+    }
+    assert "line 5, +0...0.5 > STATE ack=2: it did not come" in entries["unknown-extension"]["why"]

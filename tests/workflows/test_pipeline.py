@@ -124,8 +124,8 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
     assert small.calls() == []
 
     # Another scenario text: this experiment again, the other not. A seed that is no longer planned goes away.
-    one = small.folder / "workflows/studies/toy/one.yaml"
-    one.write_text(one.read_text().replace("full: 3", "full: 2"))
+    file = small.folder / "workflows/studies/toy/one.yaml"
+    file.write_text(file.read_text().replace("full: 3", "full: 2"))
     assert "removing results/runs/toy/toy-one/single/seed-3" in small()
     assert small.calls("testbed run") == ["testbed run single [1, 2] full"]
     assert "toy-one/single/seed-3" not in small.done_seeds()
@@ -141,14 +141,14 @@ def test_programs_are_built_for_the_runs_that_use_them(small: Any) -> None:
     two = small.folder / "workflows/studies/toy/two.yaml"
     two.write_text(two.read_text().replace("tcp-reno", "libutp"))
     (small.folder / "cache" / index.names(small.folder)["libutp"]).unlink()
-    one, both = (job_counts(small("--dry-run", "--quiet", "rules", *name)) for name in (["--", "toy-one"], []))
-    assert "program" not in one
+    single, both = (job_counts(small("--dry-run", "--quiet", "rules", *name)) for name in (["--", "toy-one"], []))
+    assert "program" not in single
     assert both["program"] == 1
 
 
 def test_measuring_waits_for_the_experiments_that_the_claims_compare_with(small: Any) -> None:
-    one, two = (job_counts(small("--dry-run", "--quiet", "rules", "--", f"toy-{name}")) for name in ("one", "two"))
-    assert (one["runs"], two["runs"]) == (2, 4)
+    first, two = (job_counts(small("--dry-run", "--quiet", "rules", "--", f"toy-{name}")) for name in ("one", "two"))
+    assert (first["runs"], two["runs"]) == (2, 4)
     assert two["measurements"] == 1
 
 
@@ -368,10 +368,10 @@ MORE_FLOWS = "".join(f"{{name: f{number}, implementation: tcp-reno, from: s1, to
 )
 def test_runs_with_more_packets_or_flows_take_longer(small: Any, change: tuple[str, str]) -> None:
     (small.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {virtual_seconds: 6}\n")
-    one = small.folder / "workflows/studies/toy/one.yaml"
-    text = one.read_text()
-    one.write_text(text.replace(*change))
-    assert one.read_text() != text
+    file = small.folder / "workflows/studies/toy/one.yaml"
+    text = file.read_text()
+    file.write_text(text.replace(*change))
+    assert file.read_text() != text
     small("toy-one")
     assert sorted(small.calls("testbed run")) == [f"testbed run single [{seed}] full" for seed in (1, 2, 3)]
 

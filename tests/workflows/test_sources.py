@@ -37,11 +37,11 @@ EDITS = [
 def due(pipeline: Any) -> set[str]:
     """Rules and what they work on, as a dry run lists them."""
     listed = pipeline("--dry-run", "--quiet", "host")
-    found = set()
+    modules = set()
     for rule, body in re.findall(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)*)", listed, flags=re.MULTILINE):
         about = dict(re.findall(r"(\w+)=([^,\n]+)", "".join(re.findall(r"wildcards: (.*)", body))))
-        found.add(" ".join([rule, *(about[name] for name in ("experiment", "program", "target") if name in about)]))
-    return found - {"all"}
+        modules.add(" ".join([rule, *(about[name] for name in ("experiment", "program", "target") if name in about)]))
+    return modules - {"all"}
 
 
 def test_what_is_due_after_a_line_has_changed(small: Any) -> None:
@@ -53,11 +53,11 @@ def test_what_is_due_after_a_line_has_changed(small: Any) -> None:
         before = {small.folder / name: (small.folder / name).read_bytes() for name in names}
         for file, content in before.items():
             file.write_bytes(content + b"\n")
-        found = due(small)
+        named = due(small)
         for file, content in before.items():
             file.write_bytes(content)
-        if found != expected:
-            wrong[names[0]] = found
+        if named != expected:
+            wrong[names[0]] = named
     assert wrong == {}
     # as it was: what had been made of it is up to date again
     assert due(small) == set()

@@ -46,5 +46,5 @@ def changed(now: Any, values: Mapping[str, Any]) -> Any:
     known = {**vars(now), **values}
     if known.keys() == vars(now).keys():
         return replace(now, **values)
-    kind = next(kind for kind in _PATHS if known.keys() <= {one.name for one in fields(kind)})
+    kind = next(kind for kind in _PATHS if known.keys() <= {field.name for field in fields(kind)})
     return kind(**known)

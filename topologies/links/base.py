@@ -57,10 +57,10 @@ class Shaped:
         Raises:
             OSError: there is no such qdisc or class.
         """
-        found: Parts = {}
+        shaping: Parts = {}
         for answer in tc.ask(namespace, interface, self.ASKED):
-            found |= self.parts(answer)
-        return found
+            shaping |= self.parts(answer)
+        return shaping
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class QueueKind:
     def read(self, options: bytes, own: bytes, _queue: bytes) -> dict[str, int]:
         """Return settings and `COUNTS` from the kernel's answer: options, own statistics, those of any queue."""
         given = attributes_of(options)
-        values = {name: _number(given[one.attribute]) for name, one in self.parameters.items()}
+        values = {name: _number(given[parameter.attribute]) for name, parameter in self.parameters.items()}
         counts = {}
         if self.marked is not None:
             counts["marked_pkts"] = _word(own, self.marked)

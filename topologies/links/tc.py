@@ -113,9 +113,9 @@ def _told(answer: bytes, interface: str, handle: int) -> Answer:
 
 def attributes_of(data: bytes) -> dict[int, bytes]:
     """Return the values of netlink attributes by their kind."""
-    found, at = {}, 0
+    values, at = {}, 0
     while at + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, at)
-        found[kind & 0x3FFF] = data[at + _ATTRIBUTE.size : at + length]
+        values[kind & 0x3FFF] = data[at + _ATTRIBUTE.size : at + length]
         at += -(-max(length, _ATTRIBUTE.size) // 4) * 4
-    return found
+    return values

@@ -51,9 +51,9 @@ def describe(scenario: Mapping[str, Any]) -> Network:
         network.links.append(router_ends(2 * number - 1, router, _CORE, None, None))
         drawing.peer(number, modem, Propagation(delay_ns))
         _add_queues(network, number)
-    for one, other in combinations(numbers, 2):
-        ends = f"p{one}", f"p{other}"
-        ways = tightest(ups[one], downs[other]), tightest(ups[other], downs[one])
+    for first, other in combinations(numbers, 2):
+        ends = f"p{first}", f"p{other}"
+        ways = tightest(ups[first], downs[other]), tightest(ups[other], downs[first])
         network.paths.append(Path("-".join(ends), *ends, delay_ns, delay_ns, *ways))
     return network
 

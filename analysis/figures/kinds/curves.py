@@ -34,26 +34,26 @@ class Curves:
         self._figure = figure
         self._plots = figure.children("plots")
         self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
-        found = {
+        measured = {
             line
-            for one in self._plots
-            for line in [*(point["line"] for point in one.get("points", list)), *(one.maybe("paper", dict) or {})]
+            for fields in self._plots
+            for line in [*(point["line"] for point in fields.get("points", list)), *(fields.maybe("paper", dict) or {})]
         }
         order = [str(label) for label in (figure.maybe("labels", dict) or {}).values()]
         # labels are whole names where a cell has one line
-        self._labels = order if any(label in found for label in order) else []
+        self._labels = order if any(label in measured for label in order) else []
         # numbers in names count as numbers: 30 ms comes before 100 ms
-        self._lines = sorted(found, key=lambda line: (_place(line, order), _natural(line)))
+        self._lines = sorted(measured, key=lambda line: (_place(line, order), _natural(line)))
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
-        points = [point for one in self._plots for point in one.get("points", list)]
+        points = [point for fields in self._plots for point in fields.get("points", list)]
         seeds = max((len(point["by_seed"]) for point in points), default=0)
         if seeds > 1:
             text = f"Lines join the medians of {seeds} seeds; bands reach from the smallest to the largest value."
         else:
             text = "One seed, so no range."
-        if any(one.maybe("paper", dict) for one in self._plots):
+        if any(fields.maybe("paper", dict) for fields in self._plots):
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         return text
@@ -64,11 +64,11 @@ class Curves:
         across = min(2, len(self._plots) * len(groups)) if width >= style.WIDE else 1
         named = max((style.text_width(_name(line)) for line in self._lines), default=0) + plot.SWATCH + 10
         each = (width - style.GAP * (across - 1)) // across - style.AXIS - named
-        plots = [self._plot(one, group, each, interactive=interactive) for one in self._plots for group in groups]
+        plots = [self._plot(fields, group, each, interactive=interactive) for fields in self._plots for group in groups]
         return style.specification({"concat": plots, "columns": across, "spacing": {"row": 26, "column": style.GAP}})
 
     def _tolerances(self) -> bool:
-        return any("low" in row for one in self._plots for row in self._paper(one))
+        return any("low" in row for fields in self._plots for row in self._paper(fields))
 
     def _colour(self, line: str) -> str:
         if line in (self._figure.maybe("roles", dict) or {}):
@@ -78,9 +78,9 @@ class Curves:
         beside = [other for other in named if _group(other) == _group(line)]
         return roles.colour(roles.LEDBAT, beside.index(line))
 
-    def _paper(self, one: Fields) -> Rows:
+    def _paper(self, fields: Fields) -> Rows:
         rows: Rows = []
-        for line, points in (one.maybe("paper", dict) or {}).items():
+        for line, points in (fields.maybe("paper", dict) or {}).items():
             for x, y, *claim in points:
                 row = {"s": line, "c": self._colour(line), "x": x, "y": y}
                 if claim and (zones := self._claims[claim[0]].maybe("zones", dict)):
@@ -91,10 +91,10 @@ class Curves:
                 rows.append(row)
         return rows
 
-    def _plot(self, one: Fields, group: str, width: int, *, interactive: bool) -> Specification:
-        unit = style.unit_of(one.get("axis", str))
-        measured = list(filter(None, (self._summary(point, unit) for point in one.get("points", list))))
-        paper = self._paper(one)
+    def _plot(self, fields: Fields, group: str, width: int, *, interactive: bool) -> Specification:
+        unit = style.unit_of(fields.get("axis", str))
+        measured = list(filter(None, (self._summary(point, unit) for point in fields.get("points", list))))
+        paper = self._paper(fields)
         places = sorted({row["x"] for row in [*measured, *paper]})
         values = [row[name] for row in [*measured, *paper] for name in ("y", "l", "h", "low", "high") if name in row]
         bottom, top = _ends(values)
@@ -139,7 +139,7 @@ class Curves:
             *_of_paper(paper, encoding),
             *self._names([*paper, *measured], width, bottom, top),
         ]
-        axis = one.get("axis", str)
+        axis = fields.get("axis", str)
         title = f"{group}: {axis}" if group else axis[:1].upper() + axis[1:]
         return {"title": title, "width": width, "height": HEIGHT, "layer": layers}
 

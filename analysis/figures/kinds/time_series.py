@@ -59,7 +59,7 @@ class TimeSeries:
     def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: Named = roles.of_flows) -> None:
         self._named = named
         step_s = figure.maybe("step", float) or 1.0
-        declared = [panels.panel(one, figure, step_s, ask) for one in figure.get("panels", list)]
+        declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
         self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, self._panels))
         self._interval = t0, t1 = _interval(figure, self._columns)
@@ -76,7 +76,7 @@ class TimeSeries:
             which = "first of 2 seeds" if count == 2 else f"seed closest to the median of {count}"
             text += f" Each line is the {which}, smoothed to medians; its band reaches from the smallest to the largest"
             text += " value of all seeds."
-            if any(len(one.lines) >= MANY for plots in self._plots for one in plots):
+            if any(len(panel.lines) >= MANY for plots in self._plots for panel in plots):
                 text += " Where lines are many, bands are of that seed alone."
         else:
             text += f" Seed {self._columns[0].shown.settings.seed}. Lines are medians over short intervals, bands reach"
@@ -86,7 +86,7 @@ class TimeSeries:
             text += (
                 ", shaded as far as counts as reproduced." if any(mark.low is not None for mark in self._marks) else "."
             )
-        if any(len({one.top for one in row}) > 1 for row in zip(*self._plots, strict=True)):
+        if any(len({panel.top for panel in row}) > 1 for row in zip(*self._plots, strict=True)):
             text += " Cells whose values differ much have axes of their own."
         return text
 
@@ -95,21 +95,21 @@ class TimeSeries:
         roomy = width >= style.WIDE
         beside = _beside(len(self._columns)) if roomy else 1
         each = (width - style.GAP * (beside - 1)) // beside
-        each -= style.AXIS + plot.gutter([one for column in self._plots for one in column])
+        each -= style.AXIS + plot.gutter([panel for column in self._plots for panel in column])
         joined = 2 if interactive else next(by for by in JOINED if FINEST / by <= each / PIXELS)
         datasets: dict[str, plot.Rows] = {}
         arranged: list[Specification] = []
         for number, (column, plots) in enumerate(zip(self._columns, self._plots, strict=True)):
             drawn = []
             for index, fine in enumerate(plots):
-                one, name = fine.coarser(joined), f"d{number}-{index}"
-                datasets[name] = plot.rows(one)
+                points, name = fine.coarser(joined), f"d{number}-{index}"
+                datasets[name] = plot.rows(points)
                 if interactive:
-                    datasets[f"{name}-hover"] = plot.hover(one)
+                    datasets[f"{name}-hover"] = plot.hover(points)
                 # touching a phone's screen scrolls
                 zoom = f"zoom{number}" if interactive and roomy and index == 0 else None
                 height = (260 if len(plots) < 3 else 220) if index == 0 else 140
-                drawn.append(plot.draw(one, each, height, data=name, interactive=interactive, zoom=zoom))
+                drawn.append(plot.draw(points, each, height, data=name, interactive=interactive, zoom=zoom))
             title = {"title": {"text": column.title, "fontWeight": "bold", "offset": 4}} if column.title else {}
             resolve = {"resolve": {"scale": {"x": "shared"}}} if interactive and roomy else {}
             arranged.append({**title, "vconcat": drawn, "spacing": 10, **resolve})
@@ -161,7 +161,7 @@ class TimeSeries:
 
 def _tops(lines: list[list[Line]], levels: list[panels.Levels]) -> list[float]:
     """Upper ends of the axes of one panel, by column: one for all where that flattens none."""
-    tops = [plot.top_of(*one) for one in zip(lines, levels, strict=True)]
+    tops = [plot.top_of(*pair) for pair in zip(lines, levels, strict=True)]
     return [max(tops)] * len(tops) if max(tops) <= OWN_SCALE * min(tops) else tops
 
 
@@ -206,7 +206,7 @@ def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Colu
         raise BadInputError(f"there is no run of {ask.experiment} that ended well")
     declared = figure.maybe("cells", list) or list(by_cell)
     titles = dict(
-        (one["cell"], one.get("title", one["cell"])) if isinstance(one, dict) else (one, one) for one in declared
+        (cell["cell"], cell.get("title", cell["cell"])) if isinstance(cell, dict) else (cell, cell) for cell in declared
     )
     # size quick has fewer cells than the figure shows at size full
     there = [cell for cell in titles if cell in by_cell]

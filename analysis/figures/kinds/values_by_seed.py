@@ -36,7 +36,7 @@ class ValuesBySeed:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
-        self._rows = _in_shown_groups([_row(one, by_name, self._unit) for one in figure.children("values")])
+        self._rows = _in_shown_groups([_row(fields, by_name, self._unit) for fields in figure.children("values")])
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         known = [value for value in drawn if value is not None]
         least, most = min(known, default=0), max(known, default=1)
@@ -161,14 +161,14 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
     }
 
 
-def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"label": one.get("label", str), "paper": None}
-    by_seed = one.maybe("by_seed", dict) or {}
-    if "claim" in one.data:
-        claim = claims.get(one.get("claim", str))
+def _row(fields: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
+    by_seed = fields.maybe("by_seed", dict) or {}
+    if "claim" in fields.data:
+        claim = claims.get(fields.get("claim", str))
         if claim is None:
             allowed = "the last part of the id of a claim of this experiment"
-            raise one.error(one.name("claim"), one.data["claim"], allowed)
+            raise fields.error(fields.name("claim"), fields.data["claim"], allowed)
         by_seed = (claim.maybe("measured", dict) or {}).get("by_seed", {})
         row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
         if zones := claim.maybe("zones", dict):
@@ -178,8 +178,8 @@ def _row(one: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
         row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
     group, _, name = row["label"].rpartition(": ")
     row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour("queue")}
-    if "role" in one.data:
-        row["c"] = roles.declared(one, "role")
+    if "role" in fields.data:
+        row["c"] = roles.declared(fields, "role")
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values)}
         row["number"] = f"{style.number(row['middle'])} {unit}".strip()

@@ -19,7 +19,7 @@ ENDS: Final = ("ip_version", "proto", "src", "sport", "dst", "dport")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CapturedFlow:
     """A flow in a capture: its data packets' direction (`there`) and the other (`back`), by time."""
 
     captured: Captured
@@ -41,7 +41,7 @@ class Summary:
     """What a capture holds beside the flows that are described."""
 
     captured: Captured
-    flows: list[Found]
+    flows: list[CapturedFlow]
     small: int  # flows with too few packets
     beyond: int  # flows behind the largest MOST
     datagrams: int  # packets of UDP that are not uTP
@@ -108,7 +108,7 @@ def _answers(of_utp: pl.DataFrame, flows: pl.DataFrame) -> int:
     return int(counted["all_pkts"].sum())
 
 
-def _flow(captured: Captured, packets: pl.DataFrame, largest: dict[str, Any]) -> Found:
+def _flow(captured: Captured, packets: pl.DataFrame, largest: dict[str, Any]) -> CapturedFlow:
     """Make a flow of a direction's ends."""
     transport = "tcp" if largest["utp_connection"] is None else "utp"
     version = largest["ip_version"]
@@ -119,7 +119,7 @@ def _flow(captured: Captured, packets: pl.DataFrame, largest: dict[str, Any]) ->
     )
     same = (pl.col("ip_version") == version) & (pl.col("proto") == largest["proto"]) & of_kind
     there, back = both_ways(packets.filter(either & same), largest)
-    return Found(
+    return CapturedFlow(
         captured,
         transport,
         captured.endpoint(version, largest["src"], largest["sport"]),

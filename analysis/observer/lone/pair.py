@@ -18,7 +18,7 @@ import polars as pl
 from analysis.observer.conversation import Samples
 from analysis.observer.lone import clocks
 from analysis.observer.lone.captures import Captured
-from analysis.observer.lone.flows import Found
+from analysis.observer.lone.flows import CapturedFlow
 from analysis.observer.observe import spread
 from analysis.series import Floats
 
@@ -32,8 +32,8 @@ Way = tuple[Floats, Floats]  # instants of the same packets at the first and at 
 class Pair:
     """What two captures tell together; `near` is the sender's side. Delays are queuing delays between the taps, s."""
 
-    near: Found
-    far: Found
+    near: CapturedFlow
+    far: CapturedFlow
     matched_pkts: int
     base_s: float | None  # of the way from tap to tap and back; None: answers were not captured twice
     offset_s: float  # clock of `far` less that of `near`, at the first packet; `base_s` / 2 more or less
@@ -69,19 +69,19 @@ class Pair:
         }
 
 
-def pairs(one: list[Found], other: list[Found]) -> list[Pair]:
+def pairs(near: list[CapturedFlow], far: list[CapturedFlow]) -> list[Pair]:
     """Find the flows that two captures share."""
-    both = _digests(one).join(_digests(other), on=("digest", "way"), suffix="_other")
+    both = _digests(near).join(_digests(far), on=("digest", "way"), suffix="_other")
     result = []
     for (a, b), matched in both.group_by("flow", "flow_other", maintain_order=True):
-        first, second = one[int(str(a))], other[int(str(b))]
+        first, second = near[int(str(a))], far[int(str(b))]
         smaller = min(len(first.there) + len(first.back), len(second.there) + len(second.back))
         if len(matched) >= max(FEWEST_PKTS, LEAST_PART * smaller):
             result.append(_pair(first, second, matched))
     return result
 
 
-def _digests(flows: list[Found]) -> pl.DataFrame:
+def _digests(flows: list[CapturedFlow]) -> pl.DataFrame:
     """Digests that a flow has once in a direction, with their instants."""
     sides = [
         side.select("digest", "time_ns", flow=pl.lit(number), way=pl.lit(way))
@@ -94,12 +94,12 @@ def _digests(flows: list[Found]) -> pl.DataFrame:
     return together.filter(pl.len().over("flow", "way", "digest") == 1)
 
 
-def _pair(one: Found, other: Found, matched: pl.DataFrame) -> Pair:
+def _pair(first: CapturedFlow, second: CapturedFlow, matched: pl.DataFrame) -> Pair:
     """Bring the two into the order of the path: data needs time from the first tap to the second."""
-    captures = one.captured, other.captured
+    captures = first.captured, second.captured
     there, back = _instants(matched, "there", captures), _instants(matched, "back", captures)
     if _base(there, back)[0] < 0:
-        one, other = other, one
+        first, second = second, first
         there, back = there[::-1], back[::-1]
     base, skew = _base(there, back)
     begin = min(float(way[0][0]) for way in (there, back) if len(way[0]))
@@ -108,14 +108,14 @@ def _pair(one: Found, other: Found, matched: pl.DataFrame) -> Pair:
     least = [float(way.min()) if len(way) else 0.0 for way in (forward, backward)]
     known = bool(len(forward)) and bool(len(backward))
     offset = (least[0] - least[1]) / (2 if known else 1)
-    apart_s = (other.captured.origin_ns - one.captured.origin_ns) / 1e9  # of the instants' origins
-    sent, lost = _lost(one.there, other.there, matched, "there")
-    _, lost_answers = _lost(other.back, one.back, matched, "back")
-    _, appeared = _lost(other.there, one.there, matched, "there")
+    apart_s = (second.captured.origin_ns - first.captured.origin_ns) / 1e9  # of the instants' origins
+    sent, lost = _lost(first.there, second.there, matched, "there")
+    _, lost_answers = _lost(second.back, first.back, matched, "back")
+    _, appeared = _lost(second.there, first.there, matched, "there")
     _, arrivals = clocks.ordered(*there)
     return Pair(
-        near=one,
-        far=other,
+        near=first,
+        far=second,
         matched_pkts=len(matched),
         base_s=base if known else None,
         offset_s=offset + apart_s,
@@ -142,11 +142,11 @@ def _base(there: Way, back: Way) -> tuple[float, float]:
 
 def _instants(matched: pl.DataFrame, way: str, captures: tuple[Captured, Captured]) -> Way:
     rows = matched.filter(pl.col("way") == way)
-    one, other = (
+    first, second = (
         (rows[column].to_numpy() - capture.origin_ns) / 1e9
         for column, capture in zip(("time_ns", "time_ns_other"), captures, strict=True)
     )
-    return one, other
+    return first, second
 
 
 def _lost(before: pl.DataFrame, behind: pl.DataFrame, matched: pl.DataFrame, way: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from analysis.observer import delay
 from analysis.observer.conversation import Conversation, Samples
 from analysis.observer.flight import Flight
 from analysis.observer.lone import captures, flows, pair, tap, view
-from analysis.observer.lone.flows import Found
+from analysis.observer.lone.flows import CapturedFlow
 from analysis.observer.lone.pair import Pair
 from analysis.observer.lone.tap import Place, Tap
 from analysis.observer.observe import described
@@ -36,7 +36,7 @@ ELSEWHERE: Final = (
 class Seen:
     """A flow in one capture."""
 
-    found: Found
+    flow: CapturedFlow
     tap: Tap
     passed: Flight  # as it passed the tap
     sent: Flight | None  # as its sender saw it, if the capture tells
@@ -94,39 +94,44 @@ def _together(summaries: list[flows.Summary]) -> Iterator[Observed]:
     Each is made when it is asked for, as what is worked out of a flow's packets takes more memory than they.
     """
     pairs = [
-        found for one, other in itertools.combinations(summaries, 2) for found in pair.pairs(one.flows, other.flows)
+        shared
+        for first, other in itertools.combinations(summaries, 2)
+        for shared in pair.pairs(first.flows, other.flows)
     ]
-    group = {id(found): {id(found)} for summary in summaries for found in summary.flows}
+    group = {id(flow): {id(flow)} for summary in summaries for flow in summary.flows}
     for each in pairs:
         merged = group[id(each.near)] | group[id(each.far)]
         for member in merged:
             group[member] = merged
-    everything = sorted((found for summary in summaries for found in summary.flows), key=lambda one: -one.payload_bytes)
+    everything = sorted(
+        (flow for summary in summaries for flow in summary.flows),
+        key=lambda conversation: -conversation.payload_bytes,
+    )
     names = itertools.count(1)
     done: set[int] = set()
-    for found in everything:
-        if id(found) in done:
+    for flow in everything:
+        if id(flow) in done:
             continue
-        members = group[id(found)]
+        members = group[id(flow)]
         done |= members
-        seen = [_seen(one) for one in everything if id(one) in members]
+        seen = [_seen(conversation) for conversation in everything if id(conversation) in members]
         # nearest to the sender first; a view that had to be worked out comes after one that was captured
-        seen.sort(key=lambda one: (one.sent is None, one.tap.place is not Place.SENDER))
+        seen.sort(key=lambda sighting: (sighting.sent is None, sighting.tap.place is not Place.SENDER))
         own = [each for each in pairs if id(each.near) in members]
         yield Observed(f"flow-{next(names)}", seen, own)
         del seen
 
 
-def _seen(found: Found) -> Seen:
-    passed = view.at_tap(found)
+def _seen(flow: CapturedFlow) -> Seen:
+    passed = view.at_tap(flow)
     flight = Flight(passed)
-    place = tap.locate(found, flight)
+    place = tap.locate(flow, flight)
     try:
-        if not len(found.back):
+        if not len(flow.back):
             raise NotMeasuredError("no answer was captured")
-        return Seen(found, place, flight, Flight(view.as_sent(found, passed, place)), None)
+        return Seen(flow, place, flight, Flight(view.as_sent(flow, passed, place)), None)
     except NotMeasuredError as error:
-        return Seen(found, place, flight, None, str(error))
+        return Seen(flow, place, flight, None, str(error))
 
 
 def _capture(summary: flows.Summary) -> dict[str, Any]:
@@ -150,15 +155,15 @@ def _flow(observed: Observed) -> dict[str, Any]:
     best = observed.seen[0]
     return {
         "name": observed.name,
-        "sender": best.found.sender,
-        "receiver": best.found.receiver,
-        "seen_in": [_view(one) for one in observed.seen],
+        "sender": best.flow.sender,
+        "receiver": best.flow.receiver,
+        "seen_in": [_view(sighting) for sighting in observed.seen],
         "between_captures": [each.as_json() for each in observed.pairs],
     }
 
 
 def _view(seen: Seen) -> dict[str, Any]:
-    remarks = list(seen.found.remarks)
+    remarks = list(seen.flow.remarks)
     told = described(seen.best)
     if seen.sent is None:
         told |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
@@ -170,30 +175,34 @@ def _view(seen: Seen) -> dict[str, Any]:
         )
     if seen.tap.place is not Place.SENDER:
         remarks.append(ELSEWHERE)
-    ends = {"sender": seen.found.sender, "receiver": seen.found.receiver}
-    return {"file": str(seen.found.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **told}
+    ends = {"sender": seen.flow.sender, "receiver": seen.flow.receiver}
+    return {"file": str(seen.flow.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **told}
 
 
 def _flow_rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     """One row a flow and capture."""
     rows = []
     for flow in document["flows"]:
-        for one in flow["seen_in"]:
-            control = one["control"]
-            lasts = one["last_s"] - one["first_s"]
-            waiting = (one["one_way_delay_ms"]["forward"] or {}).get("queuing") or {}
+        for sighting in flow["seen_in"]:
+            control = sighting["control"]
+            lasts = sighting["last_s"] - sighting["first_s"]
+            waiting = (sighting["one_way_delay_ms"]["forward"] or {}).get("queuing") or {}
             row = {
-                name: one[name] for name in ("file", "sender", "receiver", "transport", "sent_pkts", "payload_bytes")
+                name: sighting[name]
+                for name in ("file", "sender", "receiver", "transport", "sent_pkts", "payload_bytes")
             }
-            row |= {"flow": flow["name"], "tap": one["tap"]["place"], "lasts_s": round(lasts, 6)}
-            row["goodput_bps"] = round(8 * one["payload_bytes"] / lasts) if lasts > 0 else None
-            row["rtt_ms_min"] = (one["rtt_ms"] or {}).get("min")
-            row["rtt_ms_median"] = (one["rtt_ms"] or {}).get("median")
+            row |= {"flow": flow["name"], "tap": sighting["tap"]["place"], "lasts_s": round(lasts, 6)}
+            row["goodput_bps"] = round(8 * sighting["payload_bytes"] / lasts) if lasts > 0 else None
+            row["rtt_ms_min"] = (sighting["rtt_ms"] or {}).get("min")
+            row["rtt_ms_median"] = (sighting["rtt_ms"] or {}).get("median")
             row["queuing_ms_median"], row["queuing_ms_p95"] = waiting.get("median"), waiting.get("p95")
-            row["retransmitted_pkts"] = sum(one["retransmitted_pkts"].values())
+            row["retransmitted_pkts"] = sum(sighting["retransmitted_pkts"].values())
             row["target_ms"] = (control.get("target_ms") or {}).get("value")
             row["gain_pkts_per_rtt"] = (control.get("gain_pkts_per_rtt") or {}).get("value")
-            row["controller"], row["confidence"] = one["controller"].get("kind"), one["controller"].get("confidence")
+            row["controller"], row["confidence"] = (
+                sighting["controller"].get("kind"),
+                sighting["controller"].get("confidence"),
+            )
             rows.append(row)
     return rows
 

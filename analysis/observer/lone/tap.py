@@ -20,7 +20,7 @@ from analysis.observer.conversation import Ints, ticks, unwrapped
 from analysis.observer.flight import Flight
 from analysis.observer.lone import clocks
 from analysis.observer.lone.captures import OUTGOING
-from analysis.observer.lone.flows import Found
+from analysis.observer.lone.flows import CapturedFlow
 from analysis.series import Floats
 
 INITIAL_HOPS: Final = (64, 128, 255)  # of Linux and macOS, Windows, and others
@@ -60,13 +60,13 @@ class Tap:
         }
 
 
-def locate(found: Found, flight: Flight) -> Tap:
+def locate(flow: CapturedFlow, flight: Flight) -> Tap:
     """Judge where a flow was captured; `flight` is the flow as its packets passed the tap."""
     far = float(flight.round_trips.values.min()) if len(flight.round_trips.values) else None
-    near, skew = _near_of_utp(found) if found.transport == "utp" else _near_of_tcp(found)
+    near, skew = _near_of_utp(flow) if flow.transport == "utp" else _near_of_tcp(flow)
     because = []
-    own = _own(found)
-    data_hops, answer_hops = (_routers(side) for side in (found.there, found.back))
+    own = _own(flow)
+    data_hops, answer_hops = (_routers(side) for side in (flow.there, flow.back))
     for what, routers in (("data", data_hops), ("answers", answer_hops)):
         if routers is not None:
             because.append(f"{what} passed {routers} routers before" if routers else f"{what} passed no router before")
@@ -106,29 +106,29 @@ def _routers(side: pl.DataFrame) -> int | None:
     return min(initial - hops[0] for initial in INITIAL_HOPS if initial >= hops[0])
 
 
-def _own(found: Found) -> str | None:
+def _own(flow: CapturedFlow) -> str | None:
     """What the capture's own host sent, if a cooked capture says so, and nothing came in that goes the same way."""
-    sides = {"the data": found.there, "the answers": found.back}
+    sides = {"the data": flow.there, "the answers": flow.back}
     own = [what for what, side in sides.items() if len(side) and (side["direction"] == OUTGOING).all()]
     return own[0] if len(own) == 1 else None
 
 
-def _near_of_utp(found: Found) -> tuple[float | None, float | None]:
+def _near_of_utp(flow: CapturedFlow) -> tuple[float | None, float | None]:
     """Time of the loop over the sender without queues, s, and the skew of the tap's clock against the sender's."""
-    halves = _halves_of_utp(found)
+    halves = _halves_of_utp(flow)
     return (None, None) if halves is None else _joined(halves)
 
 
-def _near_of_tcp(found: Found) -> tuple[float | None, float | None]:
+def _near_of_tcp(flow: CapturedFlow) -> tuple[float | None, float | None]:
     """The same. What the sender waited is in it: that is nothing, at the quickest, when answers make it send."""
-    opening = _opening(found)
-    rate = ticks(found.there)
-    if rate is None or rate < FINEST_TICKS or (halves := _halves_of_tcp(found, rate)) is None:
+    opening = _opening(flow)
+    rate = ticks(flow.there)
+    if rate is None or rate < FINEST_TICKS or (halves := _halves_of_tcp(flow, rate)) is None:
         return opening, None
     near, skew = _joined(halves)
     if opening is not None:
         return min(opening, near), skew
-    return (near if near < SHORTEST_S or _is_busy(found) else None), skew
+    return (near if near < SHORTEST_S or _is_busy(flow) else None), skew
 
 
 def _joined(halves: tuple[Half, Half]) -> tuple[float, float]:
@@ -136,39 +136,39 @@ def _joined(halves: tuple[Half, Half]) -> tuple[float, float]:
     return max(0.0, base), skew
 
 
-def _is_busy(found: Found) -> bool:
+def _is_busy(flow: CapturedFlow) -> bool:
     """Whether other data passes between an answer and the first data that echoes it, as a rule.
 
     Then the way to the sender and back holds packets. Without such, a sender that waits for its application for long
     looks like one that is far away.
     """
-    data = found.there.filter((pl.col("tsecr") > 0) & (pl.col("payload_bytes") > 0))
-    stamps = np.maximum.accumulate(unwrapped(_ints(found.back, "tsval"), 32))
+    data = flow.there.filter((pl.col("tsecr") > 0) & (pl.col("payload_bytes") > 0))
+    stamps = np.maximum.accumulate(unwrapped(_ints(flow.back, "tsval"), 32))
     echoes = _beside(_ints(data, "tsecr"), int(stamps[0]))
     fresh = np.flatnonzero(np.diff(np.maximum.accumulate(echoes), prepend=echoes[0] - 1) > 0)
     first = np.searchsorted(stamps, echoes[fresh], side="left")
     inside = first < len(stamps)
-    before = np.searchsorted(_ints(data, "time_ns"), _ints(found.back, "time_ns")[first[inside]], side="right")
+    before = np.searchsorted(_ints(data, "time_ns"), _ints(flow.back, "time_ns")[first[inside]], side="right")
     return bool(len(before)) and float(np.median(fresh[inside] - before)) >= 1
 
 
-def _opening(found: Found) -> float | None:
+def _opening(flow: CapturedFlow) -> float | None:
     """Time of the loop when the connection opens, s: who opens it answers the other's SYN at once."""
-    opening = found.back.filter(pl.col("flags") & 0x02 > 0)
-    if not len(opening) or not len(found.there.filter(pl.col("flags") & 0x02 > 0)):
+    opening = flow.back.filter(pl.col("flags") & 0x02 > 0)
+    if not len(opening) or not len(flow.there.filter(pl.col("flags") & 0x02 > 0)):
         return None
     answered = int(opening["time_ns"][0])
-    next_ns = found.there.filter(pl.col("time_ns") > answered)["time_ns"]
+    next_ns = flow.there.filter(pl.col("time_ns") > answered)["time_ns"]
     return (int(next_ns[0]) - answered) / 1e9 if len(next_ns) else None
 
 
-def _halves_of_tcp(found: Found, rate: int) -> tuple[Half, Half] | None:
+def _halves_of_tcp(flow: CapturedFlow, rate: int) -> tuple[Half, Half] | None:
     """From the sender to the tap and from the tap to the sender; the latter with what the sender waited.
 
     Data echoes the timestamp of the last answer that came: the first with that timestamp.
     """
-    answers = found.back.filter(pl.col("tsval") > 0)
-    data = found.there.filter((pl.col("tsecr") > 0) & (pl.col("payload_bytes") > 0))
+    answers = flow.back.filter(pl.col("tsval") > 0)
+    data = flow.there.filter((pl.col("tsecr") > 0) & (pl.col("payload_bytes") > 0))
     if not (len(answers) and len(data)):
         return None
     stamps = np.maximum.accumulate(unwrapped(_ints(answers, "tsval"), 32))
@@ -184,15 +184,15 @@ def _halves_of_tcp(found: Found, rate: int) -> tuple[Half, Half] | None:
     return (sent_s, passed_s - sent_s), (answered_s, sent_s[same] - answered_s)
 
 
-def _halves_of_utp(found: Found) -> tuple[Half, Half] | None:
+def _halves_of_utp(flow: CapturedFlow) -> tuple[Half, Half] | None:
     """From the sender to the tap, and from the tap to the sender.
 
     Data says how long the last answer was on its way, in the two ends' clocks: sent at its timestamp plus that, it had
     reached the sender. Which answer it was: the last one that fits. Taking its neighbour does little harm, as both
     instants move together.
     """
-    answers = found.back
-    data = found.there.filter((pl.col("utp_difference_us") > 0) & (pl.col("payload_bytes") > 0))
+    answers = flow.back
+    data = flow.there.filter((pl.col("utp_difference_us") > 0) & (pl.col("payload_bytes") > 0))
     if not (len(answers) and len(data)):
         return None
     stamps_us = np.maximum.accumulate(unwrapped(_ints(answers, "tsval"), 32))

@@ -25,20 +25,20 @@ from analysis.observer.conversation import (
     ticks,
     unwrapped,
 )
-from analysis.observer.lone.flows import Found
+from analysis.observer.lone.flows import CapturedFlow
 from analysis.observer.lone.tap import Place, Tap
 from analysis.series import Floats, NotMeasuredError
 
 
-def at_tap(found: Found) -> Conversation:
+def at_tap(flow: CapturedFlow) -> Conversation:
     """Give the flow as it passed the tap; times in seconds from the capture's first packet."""
-    origin_ns = found.captured.origin_ns
-    there, back = (side.with_columns(pl.col("time_ns") - origin_ns) for side in (found.there, found.back))
-    end = (found.captured.end_ns - origin_ns) / 1e9
+    origin_ns = flow.captured.origin_ns
+    there, back = (side.with_columns(pl.col("time_ns") - origin_ns) for side in (flow.there, flow.back))
+    end = (flow.captured.end_ns - origin_ns) / 1e9
     return converse(there, back, place="tap", end=end, connections=1)
 
 
-def as_sent(found: Found, passed: Conversation, tap: Tap) -> Conversation:
+def as_sent(flow: CapturedFlow, passed: Conversation, tap: Tap) -> Conversation:
     """Give the flow as its sender saw it. Raises NotMeasuredError where the packets do not tell that."""
     if tap.place is Place.SENDER:
         return replace(passed, place=tap.place.value)
@@ -50,7 +50,7 @@ def as_sent(found: Found, passed: Conversation, tap: Tap) -> Conversation:
         raise NotMeasuredError(
             "the capture was not taken at the sender, and its packets carry no timestamps that tell when they were sent"
         )
-    sent_at = _sent_at(found, passed, tap.skew)
+    sent_at = _sent_at(flow, passed, tap.skew)
     order = np.argsort(sent_at, kind="stable")
     sent = passed.sent
     resorted = replace(
@@ -70,17 +70,17 @@ def as_sent(found: Found, passed: Conversation, tap: Tap) -> Conversation:
     return replace(passed, place=tap.place.value, sent=resorted, answers=answers, forward=forward, end=end)
 
 
-def _sent_at(found: Found, passed: Conversation, skew: float) -> Floats:
+def _sent_at(flow: CapturedFlow, passed: Conversation, skew: float) -> Floats:
     """When each packet of `passed.sent` was sent, in the tap's clock, s.
 
     The shortest way to the tap counts as none; the loop over the sender holds it.
     """
-    if found.transport == "utp":
+    if flow.transport == "utp":
         rate = 1_000_000
-        chosen = found.there.filter(pl.col("utp_type").is_in([DATA, FIN, UTP_SYN]))
+        chosen = flow.there.filter(pl.col("utp_type").is_in([DATA, FIN, UTP_SYN]))
     else:
-        rate = ticks(found.there) or 1
-        chosen = found.there.filter((pl.col("payload_bytes") > 0) | (pl.col("flags") & (SYN | FIN_FLAG) > 0))
+        rate = ticks(flow.there) or 1
+        chosen = flow.there.filter((pl.col("payload_bytes") > 0) | (pl.col("flags") & (SYN | FIN_FLAG) > 0))
     stamped = unwrapped(chosen["tsval"].cast(pl.Int64).to_numpy(), 32) / rate
     stamped = (stamped - stamped[0]) * (1 + skew)
     result: Floats = stamped + (passed.sent.times - stamped).min()

@@ -112,7 +112,7 @@ def _tell(folder: Path, results: Path, known: tuple[Truth, Truth]) -> list[Told]
 
 def columns() -> list[str]:
     """Everything that can be told, in order."""
-    return [*(one.value for one in Kind), UNDECIDED]
+    return [*(kind.value for kind in Kind), UNDECIDED]
 
 
 def summary(part: Iterable[Told]) -> dict[str, Any]:

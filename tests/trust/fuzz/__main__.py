@@ -124,13 +124,13 @@ def main() -> int:
         fuzzed = [Fuzzed(kind, Path(place, kind), options.seed) for kind in kinds]
         until = time.monotonic() + (options.seconds or 0)
         while True:
-            for one in fuzzed:
-                for sentence in one.turn(options.inputs or math.inf):
+            for target in fuzzed:
+                for sentence in target.turn(options.inputs or math.inf):
                     print(sentence, flush=True)
             if time.monotonic() >= until:
                 break
     print(*fuzzed, sep="\n")
-    return int(any(one.faults for one in fuzzed))
+    return int(any(target.faults for target in fuzzed))
 
 
 if __name__ == "__main__":
