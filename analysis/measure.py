@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import host
-from analysis.claims import registry
+from analysis.claims import registry, shortened
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_if_made
@@ -58,19 +58,21 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     declared = Fields(claims, experiment.figure, "figure")
     ask.ask_ahead(_questions(experiment, declared, ask))
     asserted = [_assert(assertion, experiment, ask) for assertion in experiment.asserts]
+    cut = shortened.Lengths(ask.runs, [experiment, *others.values()])
     judged = []
     for claim in experiment.claims:
         shown, there = claim, ask
         if claim.same_as:
             where = others[claim.same_as.partition("/")[0]]
             shown, there = _original(claim, where), Question(ask.runs, where.runs_of, where.words)
-        judged.append(_tell_missing(_judge(shown, experiment, there, tests, rows), failed))
+        entry = _judge(shown, experiment, there, tests, rows)
+        judged.append(_tell_missing(entry | _cut_short(shown, there, cut), failed))
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(METRICS_HEADER)
     writer.writerows(rows)
-    result = _result(study, experiment, others, own, judged) | {
+    result = _result(study, experiment, others, own, judged, cut) | {
         "asserted": asserted,
         "also_measured": extras,
         "failed": [asdict(run) for run in failed],
@@ -157,6 +159,12 @@ def _judge(
     return entry | _not_testable(NOT_RUN, next(iter(unknown.values()), "no seed has been run"))
 
 
+def _cut_short(claim: Claim, ask: Question, cut: shortened.Lengths) -> dict[str, Any]:
+    """Return the verdict of a claim whose runs a quick look ends before what it measures; nothing for others."""
+    why = cut.why_not(claim.holds or claim.measure or "", ask) if not claim.not_testable else None
+    return _not_testable(NOT_RUN, why) if why else {}
+
+
 def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any]:
     """Name the seeds that are missing from a verdict because their runs failed."""
     missing = sorted({run.seed for run in failed} & entry["unknown"].keys())
@@ -197,6 +205,7 @@ def _result(
     others: dict[str, Experiment],
     runs: list[Run],
     judged: list[dict[str, Any]],
+    cut: shortened.Lengths,
 ) -> dict[str, Any]:
     simulated_by = others.get(experiment.runs_of, experiment)
     described = [
@@ -233,7 +242,7 @@ def _result(
         },
         "host": host.describe(),
         "runs": described,
-        "settings": _settings(runs),
+        "settings": _settings(runs, cut),
         "provenance": distinct(run.settings.provenance for run in runs),
         "claims": judged,
     }
@@ -243,7 +252,7 @@ def _date(file: Path) -> str:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
-def _settings(runs: list[Run]) -> list[dict[str, Any]]:
+def _settings(runs: list[Run], cut: shortened.Lengths) -> list[dict[str, Any]]:
     """Describe the network and the flows of each cell."""
     by_cell: dict[str, Run] = {}
     for run in runs:
@@ -255,6 +264,7 @@ def _settings(runs: list[Run]) -> list[dict[str, Any]]:
             "buffer_pkts": run.settings.buffer_pkts,
             "rtt_ms": 1e3 * (run.settings.forward_s + run.settings.backward_s),
             "duration_s": run.duration,
+            "full_s": cut.full_s(run),
             "flows": [
                 {"name": flow.name, "implementation": flow.implementation, "params": flow.params}
                 | ({"receiver_implementation": flow.receiver_implementation} if flow.receiver_implementation else {})

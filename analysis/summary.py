@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.report.results import collect, findings
+from analysis.report.results import LOOKS, NOT_RUN, STATES, collect, findings
 from analysis.report.words import duration
 from analysis.verdicts.rules import Outcome
 
@@ -15,7 +15,8 @@ STYLES = {
     Outcome.UNDECIDED: "magenta",
     Outcome.NOT_REPRODUCED: "red",
     Outcome.NOT_TESTABLE: "dim",
-}
+    NOT_RUN: "dim",
+} | dict.fromkeys(LOOKS.values(), "cyan")
 
 
 def print_summary(results: Path, console: Console | None = None) -> None:
@@ -23,22 +24,23 @@ def print_summary(results: Path, console: Console | None = None) -> None:
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("experiment", no_wrap=True)
     table.add_column("claims", justify="right")
-    for outcome in Outcome:
-        # heads take several lines, so that the table fits 80 columns
-        head = outcome.replace("reproduced", "repro-\nduced").replace(" ", "\n")
-        table.add_column(head, justify="right", style=STYLES[outcome])
-    table.add_column("wall\ntime", justify="right")
     experiments = collect(results)
+    states = [state for state in STATES if any(experiment.counts[state] for experiment in experiments)]
+    for state in states:
+        # heads take several lines, so that the table fits 80 columns
+        head = state.replace("reproduced", "repro-\nduced").replace(" in one seed", "").replace(" ", "\n")
+        table.add_column(head, justify="right", style=STYLES[state])
+    table.add_column("wall\ntime", justify="right")
     for experiment in experiments:
         if experiment.folder:
             counts = experiment.counts
-            cells = [str(counts[outcome] or "") for outcome in Outcome]
+            cells = [str(counts[state] or "") for state in states]
             table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
     console = console or Console()
     console.print(table)
-    for study, states in findings(experiments).items():
-        said = ", ".join(f"{states[outcome]} {outcome}" for outcome in Outcome if states[outcome])
-        console.print(f"{study}, {states.total()} findings: {said}", highlight=False, soft_wrap=True)
+    for study, counted in findings(experiments).items():
+        said = ", ".join(f"{counted[state]} {state}" for state in STATES if counted[state])
+        console.print(f"{study}, {counted.total()} findings: {said}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
             told = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"

@@ -1,4 +1,4 @@
-"""Draws figures: vector graphics and pictures for the page, interactive HTML beside them. All offline."""
+"""Draws figures: vector graphics for the page, interactive HTML beside them, which saves pictures. All offline."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -7,14 +7,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-import vl_convert
-
 from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.figures import kinds, page, style, svg
 from scenarios import sums
 
-PNG_SCALE: Final = 2.0
 MEASURED: Final = "verdicts.json"
 CAPTION: Final = "figure.txt"
 
@@ -22,7 +19,7 @@ CAPTION: Final = "figure.txt"
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) -> None:
     """Draw the figures of experiments as their study declares them.
 
-    Writes figure.svg, figure-narrow.svg (for phones), figure.png, figure.html (interactive, with ../viewer.js) and
+    Writes figure.svg, figure-narrow.svg (for phones), figure.html (interactive, with ../viewer.js) and
     figure.txt (the caption) into each experiment's folder, where `measure` has left the declaration in verdicts.json.
 
     Raises:
@@ -68,6 +65,5 @@ def _draw(experiment: str, runs: Path, out: Path) -> None:
     with sums.replacing(folder) as draft:
         (draft / "figure.svg").write_text(svg.both_grounds(plain), encoding="utf-8")
         (draft / "figure-narrow.svg").write_text(svg.both_grounds(narrow), encoding="utf-8")
-        (draft / "figure.png").write_bytes(vl_convert.svg_to_png(plain, scale=PNG_SCALE))
         (draft / "figure.html").write_text(interactive, encoding="utf-8")
         (draft / CAPTION).write_text(caption + "\n", encoding="utf-8")

@@ -12,28 +12,30 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
-from analysis.report import changes, machines, overview, prose, words
+from analysis.report import changes, first, machines, overview, prose, words
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
+from analysis.report.evidence import Source, command_of
 from analysis.report.explained import explained
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of
 from analysis.report.tables import table
-from analysis.verdicts.rules import Outcome
+from analysis.report.words import said, sentence
 from scenarios import sums
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
-FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "../viewer.js")
+FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.html", "../viewer.js")
 LIVE: Final = "explained.js"
 CAPTION: Final = "figure.txt"
+MOST_TOLD: Final = 4  # claims of a figure's alternative text
 
 
 def write_report(results: Path, out: Path, reference: Beside | None = None, others: Sequence[Beside] = ()) -> Path:
     """Write the report on everything under `results`, with other results beside them; returns its index."""
     out.mkdir(parents=True, exist_ok=True)
     with _alone(out), sums.replacing(out, instead_of=sums.known(out)) as draft:
-        _write(results, draft, reference, others)
+        _write(results, draft, reference, others, out)
     return out / "index.html"
 
 
@@ -45,7 +47,8 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside]) -> None:
+def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside], home: Path) -> None:
+    """Write the report into `out`, from where it goes to `home`."""
     experiments = [_if_drawn(experiment) for experiment in collect(results)]
     beside = [*([reference] if reference else []), *others]
     views = overview.studies(experiments, reference)
@@ -58,9 +61,11 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         "made": overview.banner(experiments),
         "drawn": {experiment.id for experiment in shown},
     }
+    tiles = {tile.experiment.id: tile for view in views for tile in view.tiles}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
-        values = _page(experiment, shown, beside) | {"before": before, "after": after}
+        values = _page(experiment, shown, beside, Source(experiment, results, out, home))
+        values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
     write_shared(out)
     live = explained(results / "runs")
@@ -80,6 +85,14 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         "why_not": overview.why_not(views),
         "crosscheck": _crosscheck(results),
         "explained": live is not None,
+        "is_quick": first.is_quick(experiments),
+        "picked": first.picked(views),
+        "full": first.full_counts(views),
+        "machine": first.machine(shown, reference) if reference else None,
+        "yielding": first.yielding(experiments, reference),
+        "ranking": (ranking := first.ranking(shown)),
+        "ranking_text": _alternative(ranking) if ranking else "",
+        "papers": first.papers(views),
     }
     render(environment, "index.html", out / "index.html", common | values)
     if reference:
@@ -143,7 +156,6 @@ def pages(*templates: Path) -> Environment:
     )
     environment.filters |= words.FILTERS | {"ordered": overview.ordered, "page": page_of, "marked": prose.marked}
     environment.globals |= {
-        "outcomes": list(Outcome),
         "states": STATES,
         "state_words": overview.STATE_WORDS,
         "state_of": state_of,
@@ -172,13 +184,20 @@ def _copy_figure(experiment: Result, out: Path) -> None:
             shutil.copyfile(sums.checked(made_in, place.name), temporary)
 
 
-def _page(experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside]) -> dict[str, Any]:
+def _page(
+    experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside], source: Source
+) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     causes = " ".join(prose.told(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],
-        "cards": cards(experiment.claims, beside),
+        "result": experiment.data["experiment"].get("result", ""),
+        "expected": "year" not in experiment.paper,
+        "is_quick": first.is_quick([experiment]),
+        "shortened": _shortened(experiment),
+        "alternative": _alternative(experiment),
+        "cards": cards(experiment.claims, beside, source),
         "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
         "table": table(experiment.data["figure"], experiment.claims),
         "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
@@ -187,15 +206,19 @@ def _page(experiment: Result, experiments: Sequence[Result], beside: Sequence[Be
     }
 
 
+def _shortened(experiment: Result) -> str:
+    """Say how much shorter than at full size the runs are: "60 s (full: 300 s)"; nothing where they are not."""
+    lengths = {(cell["duration_s"], cell.get("full_s", 0)) for cell in experiment.data.get("settings", [])}
+    return " and ".join(f"{here:g} s (full: {full:g} s)" for here, full in sorted(lengths) if here < full)
+
+
+def _alternative(experiment: Result) -> str:
+    """Say what a figure shows to readers who do not see it: its title, and the first numbers of its claims."""
+    told = [f"{sentence(claim['title'])} {measured}." for claim in experiment.claims if (measured := said(claim))]
+    return " ".join([sentence(experiment.title), *(["Measured:"] if told else []), *told[:MOST_TOLD]])
+
+
 def _commands(experiment: Result) -> list[dict[str, Any]]:
     """Give every run with the command that makes it again."""
-    scenario = experiment.data["experiment"].get("scenario")
-    commands = []
-    for run in experiment.data["runs"]:
-        command = f"testbed run {scenario} --seed {run['seed']}"
-        if run["cell"] != "single":
-            command += f" --cell {run['cell']}"
-        if run["size"] != "full":
-            command += f" --size {run['size']}"
-        commands.append({**run, "command": command})
-    return commands
+    scenario = str(experiment.data["experiment"].get("scenario"))
+    return [{**run, "command": command_of(run, scenario)} for run in experiment.data["runs"]]

@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from analysis.errors import BadInputError
 from analysis.report.words import said
+from analysis.verdicts.rules import Outcome
 from analysis.verdicts.spread import spread
 from scenarios import archives
 from scenarios.archives import ArchiveError
 
 REFERENCE: Final = "full run"
+HOLDS: Final = (Outcome.REPRODUCED, Outcome.NEAR)
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Beside:
     name: str
     claims: dict[str, dict[str, Any]]
     made: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)  # by experiment: what its figure shows
 
     @property
     def date(self) -> str:
@@ -38,8 +41,14 @@ class Beside:
 
 
 def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
-    same_numbers = _by_seed(claim) == _by_seed(there) and bool(_by_seed(claim))
-    return {"agrees": claim["verdict"] == there["verdict"], "same_numbers": same_numbers}
+    """Say whether verdicts and numbers are the same; a look is compared in its own seeds, and only contradicts."""
+    here, other = _by_seed(claim), _by_seed(there)
+    if claim.get("is_look"):
+        opposite = {claim["verdict"] in HOLDS, there["verdict"] in HOLDS} == {True, False}
+        contradicts = opposite and Outcome.NOT_REPRODUCED in (claim["verdict"], there["verdict"])
+        other = {seed: value for seed, value in other.items() if seed in here}
+        return {"agrees": not contradicts, "same_numbers": here == other and bool(here)}
+    return {"agrees": claim["verdict"] == there["verdict"], "same_numbers": here == other and bool(here)}
 
 
 def _by_seed(claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +76,8 @@ def reference_set(folder: Path) -> Beside:
         for name, claim in each["claims"].items()
     }
     dates = sorted(each["ended"] for each in kept if "ended" in each)
-    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {})
+    figures = {file.stem: each["figure"] for file, each in zip(files, kept, strict=True) if "figure" in each}
+    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, figures)
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:

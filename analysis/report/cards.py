@@ -7,11 +7,14 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.report.beside import Beside
+from analysis.report.evidence import Evidence, Source
+from analysis.report.named import named
 from analysis.report.results import state_of
 from analysis.report.strip import held_strip, strip
 from analysis.report.words import first_sentence, measured_value, paper_value, said, sentence
 from analysis.verdicts.rules import Outcome
 
+NOT_RUN_HERE: Final = "not run at this size"
 # what a reader looks for first stands first
 ORDER: Final = (
     Outcome.NOT_REPRODUCED,
@@ -44,24 +47,26 @@ class Card:
     paper: str
     measured: str
     how_many: str
+    why_not: str  # it is not judged
     strip: Markup
     cause: Cause | None
     beside: list[dict[str, Any]]
+    evidence: Evidence
 
 
-def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside]) -> list[Card]:
+def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source: Source) -> list[Card]:
     """Give the cards of an experiment, failures first, otherwise as the paper has them."""
     told: dict[str, str] = {}
     made = []
     for claim in sorted(claims, key=lambda entry: ORDER.index(Outcome(entry["verdict"]))):
-        card = _card(claim, others, told)
+        card = _card(claim, others, told, source)
         if card.cause and not card.cause.told_at:
             told[claim["cause"]["text"]] = card.name
         made.append(card)
     return made
 
 
-def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str, str]) -> Card:
+def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str, str], source: Source) -> Card:
     return Card(
         name=name_of(claim),
         data=claim,
@@ -70,9 +75,11 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         paper=paper_value(claim),
         measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
         how_many=_how_many(claim),
+        why_not=_why_not(claim),
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, told),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
+        evidence=source.of(claim),
     )
 
 
@@ -91,7 +98,7 @@ def _how_many(claim: Mapping[str, Any]) -> str:
     if not measured:
         return ""
     if claim.get("held"):
-        return f"the number shown beside it: {measured_value(claim)}"
+        return named(claim)
     seeds = measured["seeds"]
     if claim.get("statistic") == "std":
         return f"standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
@@ -99,6 +106,16 @@ def _how_many(claim: Mapping[str, Any]) -> str:
         return "one seed"
     never = f"; never in {measured['never']}" if measured["never"] else ""
     return f"mean of {seeds} seeds, ± 95 % interval{never}" if measured["ci95"] else f"mean of {seeds} seeds{never}"
+
+
+def _why_not(claim: Mapping[str, Any]) -> str:
+    """Say why a claim is not judged; what asks for another size says so in the same words everywhere."""
+    if "not_testable" not in claim:
+        return ""
+    reason, why = claim["not_testable"]["reason"], claim["why"]
+    if why.startswith("there is no run of"):
+        return "not run at this size: a cell that it needs is left out"
+    return sentence(why if reason in (why, NOT_RUN_HERE) else f"{reason}: {why}")
 
 
 def _cause(claim: Mapping[str, Any], told: Mapping[str, str]) -> Cause | None:

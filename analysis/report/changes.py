@@ -26,11 +26,7 @@ class Change:
     now: str
     numbers_before: str
     numbers_now: str
-
-    @property
-    def is_of_verdict(self) -> bool:
-        """Whether the verdict is another one, too."""
-        return self.before != self.now
+    is_of_verdict: bool  # or only of the numbers under it
 
 
 def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
@@ -52,9 +48,10 @@ def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
             claim,
             page_of(claim["id"]),
             there["verdict"],
-            claim["verdict"],
+            state_of(claim),
             there["text"],
             said(claim),
+            not there["agrees"],
         )
 
 

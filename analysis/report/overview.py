@@ -6,17 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from analysis.provenance import distinct
-from analysis.report.beside import Beside
+from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, page_of
+from analysis.report.named import bound, named, quantity
 from analysis.report.prose import values_of
-from analysis.report.results import NOT_RUN, STATES, Result, state_of
+from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
+from analysis.report.strip import strip
 from analysis.report.words import paper_value, plural, said
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
-HOLDS: Final = (Outcome.REPRODUCED, Outcome.NEAR)
+# what failed stands first, a look behind the verdict that it resembles
+FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_RUN]
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Cell:
     numbers: str
     link: str
     elsewhere: str  # the state in the reference set, where that differs
+    contradicts: bool  # that state
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,9 @@ class Finding:
     link: str
     where: list[tuple[str, str]]  # labels and pages of the experiments that speak of it
     elsewhere: str
+    full: str  # its state in the full run: these results, or the reference set where these are a look
+    full_numbers: str
+    strip: Markup  # of the claim that decides
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ def studies(experiments: Sequence[Result], reference: Beside | None) -> list[Stu
 def _study(name: str, experiments: list[Result], reference: Beside | None) -> StudyView:
     first = experiments[0]
     claims = [claim for experiment in experiments for claim in experiment.claims]
-    states = _states(claims)
+    states = states_of_findings(claims)
     there = _states_there(claims, reference)
     counts = Counter(states.values())
     headline, tail = _headline(counts, Counter(there.values()), reference)
@@ -99,31 +108,16 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         claims=Counter(state_of(claim) for claim in claims if _counts(claim)),
         why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
         tiles=[_tile(experiment, reference) for experiment in experiments],
-        findings=[_finding(finding, experiments, states, there) for finding in states],
+        findings=[_finding(finding, experiments, states, reference) for finding in states],
         experiments=experiments,
         values=values_of(experiments),
     )
 
 
-def _states(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Give the state of each finding: its verdict, or NOT_RUN where nothing of it could be tested only for now."""
-    claims = list(claims)
-    verdicts = verdicts_of_findings(claims)
-    for_now = {_finding_of(claim) for claim in claims if state_of(claim) == NOT_RUN}
-    return {
-        finding: NOT_RUN if verdict == Outcome.NOT_TESTABLE and finding in for_now else str(verdict)
-        for finding, verdict in verdicts.items()
-    }
-
-
 def _states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None) -> dict[str, str]:
     if reference is None:
         return {}
-    moved = [
-        {**claim, "verdict": reference.claims[claim["id"]]["verdict"], "not_testable": None}
-        for claim in claims
-        if claim["id"] in reference.claims
-    ]
+    moved = _as_there(claims, reference)
     return {finding: str(verdict) for finding, verdict in verdicts_of_findings(moved).items()}
 
 
@@ -135,20 +129,21 @@ def _is_not_testable(claim: Mapping[str, Any]) -> bool:
     return _counts(claim) and claim["verdict"] == Outcome.NOT_TESTABLE and "not_testable" in claim
 
 
-def _finding_of(claim: Mapping[str, Any]) -> str:
-    return str(claim.get("finding") or claim["id"])
-
-
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
     """Say in a sentence how many findings hold, and behind it what is known of the others."""
     decided = sum(counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
     holds = sum(counts[outcome] for outcome in HOLDS)
+    looked = sum(counts[look] for look in LOOKS.values())
     if decided:
         near = f" ({counts[Outcome.NEAR]} only nearly)" if counts[Outcome.NEAR] else ""
         headline = f"{holds} of {plural(decided, 'decided finding')} {'holds' if holds == 1 else 'hold'}{near}."
+    elif looked:
+        agree = sum(counts[LOOKS[outcome]] for outcome in HOLDS)
+        headline = f"One seed agrees with {agree} of {plural(looked, 'finding')} and decides none."
     else:
         headline = "No finding is decided."
     parts = [
+        *((counts[look], look) for look in LOOKS.values() if decided),
         (counts[Outcome.UNDECIDED], "undecided"),
         (counts[Outcome.NOT_TESTABLE], "not testable"),
         (counts[NOT_RUN], "not run at this size"),
@@ -168,7 +163,7 @@ def _tile(experiment: Result, reference: Beside | None) -> Tile:
     shown = [claim for claim in experiment.claims if claim.get("role") != "echo"]
     by_finding: dict[str, list[dict[str, Any]]] = {}
     for claim in shown:
-        by_finding.setdefault(_finding_of(claim), []).append(claim)
+        by_finding.setdefault(finding_of(claim), []).append(claim)
     cells = [_cell(finding, claims, experiment, reference) for finding, claims in by_finding.items()]
     return Tile(experiment, label_of(experiment.artefact), cells)
 
@@ -176,7 +171,7 @@ def _tile(experiment: Result, reference: Beside | None) -> Tile:
 def _cell(finding: str, claims: list[dict[str, Any]], experiment: Result, reference: Beside | None) -> Cell:
     # a claim that is told elsewhere counts there; here it is shown all the same
     own = [{**claim, "same_as": None} for claim in claims]
-    state = _states(own)[finding]
+    state = states_of_findings(own)[finding]
     deciding = _deciding(claims, state)
     there = _states_there(own, reference).get(finding, "")
     return Cell(
@@ -186,7 +181,18 @@ def _cell(finding: str, claims: list[dict[str, Any]], experiment: Result, refere
         numbers=_numbers(deciding),
         link=f"{experiment.id}.html#{name_of(deciding)}",  # a claim told elsewhere has a card here, too
         elsewhere=there if there and there != state else "",
+        contradicts=_contradicts(state, there),
     )
+
+
+def _contradicts(state: str, there: str) -> bool:
+    """Say whether a state and a verdict of the full run exclude each other; a look does not decide between others."""
+    if state == NOT_RUN or not there:
+        return False
+    if state in LOOKS.values():
+        held = state in (LOOKS[outcome] for outcome in HOLDS)
+        return there == Outcome.NOT_REPRODUCED if held else there in HOLDS and state == LOOKS[Outcome.NOT_REPRODUCED]
+    return state != there
 
 
 def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
@@ -196,21 +202,30 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
 
 
 def _numbers(claim: Mapping[str, Any]) -> str:
+    """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound."""
     measured, paper = said(claim), paper_value(claim)
-    if paper and measured and not claim.get("held"):
+    if claim.get("held"):
+        few = "too few seeds to decide" if claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look") else ""
+        number = named(claim) if quantity(claim).unit or bound(claim) else ""
+        return "; ".join(filter(None, (measured, few, number)))
+    if paper and measured:
         return f"paper {paper}, measured {measured}"
     return measured or str(claim.get("why", ""))
 
 
-def _finding(name: str, experiments: list[Result], states: dict[str, str], there: dict[str, str]) -> Finding:
+def _finding(name: str, experiments: list[Result], states: dict[str, str], reference: Beside | None) -> Finding:
     claims: list[dict[str, Any]] = []
     where: dict[str, str] = {}
     for experiment in experiments:
-        own = [claim for claim in experiment.claims if _finding_of(claim) == name and claim.get("role") != "echo"]
+        own = [claim for claim in experiment.claims if finding_of(claim) == name and claim.get("role") != "echo"]
         claims += [claim for claim in own if "same_as" not in claim]
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
     deciding = _deciding(claims, states[name])
+    full_claims = _as_there(claims, reference) if reference and any(map(_is_for_now, claims)) else claims
+    full = states_of_findings(full_claims).get(name, "")
+    full_deciding = _deciding(full_claims, full) if full_claims else deciding
+    there = _states_there(claims, reference).get(name, "")
     return Finding(
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),
@@ -218,8 +233,25 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], there
         numbers=_numbers(deciding),
         link=page_of(deciding["id"]),
         where=[(label, page) for page, label in where.items()],
-        elsewhere=there[name] if there.get(name, states[name]) != states[name] else "",
+        elsewhere=there if there and there != states[name] else "",
+        full=full,
+        full_numbers=_numbers(full_deciding),
+        strip=strip(full_deciding),
     )
+
+
+def _is_for_now(claim: Mapping[str, Any]) -> bool:
+    return bool(claim.get("is_look")) or state_of(claim) == NOT_RUN
+
+
+def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
+    """Give claims with what the full run has of them; those that it has not are left out."""
+    return [
+        {**claim, **{name: there[name] for name in ("verdict", "measured", "held")}, "is_look": False}
+        | {"not_testable": None, "measured_interval": None}
+        for claim in claims
+        if (there := reference.claims.get(claim["id"]))
+    ]
 
 
 def label_of(artefact: str) -> str:
@@ -246,8 +278,7 @@ def totals(views: Iterable[StudyView]) -> Counter[str]:
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """Put what failed first."""
-    order = [*map(str, ORDER), NOT_RUN]
-    return sorted(findings, key=lambda finding: order.index(finding.state))
+    return sorted(findings, key=lambda one: FIRST.index(one.state))
 
 
 def banner(experiments: Sequence[Result]) -> dict[str, Any]:
@@ -301,6 +332,10 @@ STATE_WORDS: Final[dict[str, str]] = {
     Outcome.UNDECIDED: "the interval crosses a bound; more seeds may decide",
     Outcome.NOT_REPRODUCED: "outside both tolerances",
     Outcome.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
+    LOOKS[Outcome.REPRODUCED]: "within the tolerance in the one seed of a quick look, which decides nothing",
+    LOOKS[Outcome.NEAR]: "within the larger tolerance in the one seed of a quick look, which decides nothing",
+    LOOKS[Outcome.UNDECIDED]: "the one seed of a quick look cannot show it",
+    LOOKS[Outcome.NOT_REPRODUCED]: "outside both tolerances in the one seed of a quick look, which decides nothing",
     NOT_RUN: "another size, or the module's tests, would test it",
 }
 assert set(STATE_WORDS) == set(STATES)  # noqa: S101

@@ -1,14 +1,14 @@
 """Finds what has been measured and drawn, in whatever folder of the results it lies."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
-from analysis.verdicts.findings import count_findings
+from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 from scenarios import sums
 from scenarios.implementations import used_by
@@ -17,8 +17,16 @@ FORMAT: Final = 3  # of verdicts.json
 VERDICTS: Final = "verdicts.json"  # what `measure` leaves in an experiment's folder
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
-# what a page tells apart: the verdicts, and what another run of the same programs could test
-STATES: Final = (*Outcome, NOT_RUN)
+QUICK: Final = "quick"
+# One seed of size quick is a look, and no verdict: these say less than what the full run says with the same numbers.
+LOOKS: Final[dict[str, str]] = {
+    Outcome.REPRODUCED: "agrees in one seed",
+    Outcome.NEAR: "nearly agrees in one seed",
+    Outcome.UNDECIDED: "open in one seed",
+    Outcome.NOT_REPRODUCED: "differs in one seed",
+}
+# what a page tells apart: the verdicts, looks, and what another run of the same programs could test
+STATES: Final = (*Outcome, *LOOKS.values(), NOT_RUN)
 # reasons that a run at another size, or of the module's tests, takes away
 _FOR_NOW: Final = ("not run at this size", "tests not run")
 
@@ -38,11 +46,10 @@ class Result:
     data: dict[str, Any]
 
     @property
-    def counts(self) -> dict[Outcome, int]:
-        """Number of claims by verdict; echoes and what another experiment's claims say are left out."""
-        claims = self.data.get("claims", [])
-        verdicts = [claim["verdict"] for claim in claims if claim.get("role") != "echo" and "same_as" not in claim]
-        return {outcome: verdicts.count(outcome) for outcome in Outcome}
+    def counts(self) -> Counter[str]:
+        """Number of claims by state; echoes and what another experiment's claims say are left out."""
+        own = [claim for claim in self.claims if claim.get("role") != "echo" and "same_as" not in claim]
+        return Counter(map(state_of, own))
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -69,10 +76,11 @@ class Result:
 
 
 def state_of(claim: Mapping[str, Any]) -> str:
-    """Give the verdict of a claim's entry, or NOT_RUN where only this run has nothing to test it by."""
+    """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_RUN where only this run cannot test it."""
     reason = (claim.get("not_testable") or {}).get("reason")
-    is_for_now = claim["verdict"] == Outcome.NOT_TESTABLE and reason in _FOR_NOW
-    return NOT_RUN if is_for_now else str(claim["verdict"])
+    if claim["verdict"] == Outcome.NOT_TESTABLE:
+        return NOT_RUN if reason in _FOR_NOW else str(claim["verdict"])
+    return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
 
 def collect(results: Path) -> list[Result]:
@@ -88,6 +96,7 @@ def collect(results: Path) -> list[Result]:
     if not measured:
         raise BadInputError(f"{results}: nothing has been measured there yet (no verdicts.json)")
     _tell_beyond(results, measured)
+    _tell_looks(measured)
     by_name: dict[str, Result] = {}
     for document in measured.values():
         for experiment in document.children("experiments"):
@@ -129,10 +138,40 @@ def _tell_beyond(results: Path, measured: dict[str, Fields]) -> None:
                 claim["why"] += f"; the seeds that it asks for, {hours:.1f} h of virtual time, are beyond the budget"
 
 
-def findings(experiments: list[Result]) -> dict[str, Counter[Outcome]]:
-    """Count the findings of each study by verdict; a study whose claims name none is left out."""
+def _tell_looks(measured: dict[str, Fields]) -> None:
+    """Mark the claims that runs of size quick decided; a KUnit case is the same at every size."""
+    for document in measured.values():
+        is_quick = any(run["size"] == QUICK for run in document.data["runs"])
+        for claim in document.data.get("claims", []):
+            claim["is_look"] = is_quick and not claim.get("kunit")
+
+
+def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Give the state of each finding: its verdict, or the look that a look among its claims makes of it.
+
+    NOT_RUN stands where nothing of it could be tested only for now.
+    """
+    claims = list(claims)
+    looks = {finding_of(claim) for claim in claims if claim.get("is_look")}
+    for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_RUN}
+
+    def state(finding: str, verdict: Outcome) -> str:
+        if verdict == Outcome.NOT_TESTABLE:
+            return NOT_RUN if finding in for_now else str(verdict)
+        return LOOKS[verdict] if finding in looks else str(verdict)
+
+    return {finding: state(finding, verdict) for finding, verdict in verdicts_of_findings(claims).items()}
+
+
+def finding_of(claim: Mapping[str, Any]) -> str:
+    """Give the finding that a claim stands for; itself where it names none."""
+    return str(claim.get("finding") or claim["id"])
+
+
+def findings(experiments: list[Result]) -> dict[str, Counter[str]]:
+    """Count the findings of each study by state; a study whose claims name none is left out."""
     claims: dict[str, list[dict[str, Any]]] = {}
     for experiment in experiments:
-        claims.setdefault(experiment.study, []).extend(experiment.data.get("claims", []))
+        claims.setdefault(experiment.study, []).extend(experiment.claims)
     named = {study: entries for study, entries in claims.items() if any("finding" in entry for entry in entries)}
-    return {study: count_findings(entries) for study, entries in named.items()}
+    return {study: Counter(states_of_findings(entries).values()) for study, entries in named.items()}

@@ -68,6 +68,7 @@ def _reports(results: Path, out: Path) -> list[Part]:
         for file, what in sums.damaged(made).items():
             raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
         _copy(made, out / name)
+        _unlink_what_stayed(out / name)
         parts.append(Part(f"{name}/index.html", title, says))
         more = (
             ("explained.html", "LEDBAT in ten minutes", "What LEDBAT does, with live figures and packets of real runs"),

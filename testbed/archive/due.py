@@ -17,7 +17,7 @@ from engine.images import PROJECT
 from scenarios.sums import DamagedError
 from testbed.archive.crate import EXPERIMENTS, OF_RUN, RUNS, STUDIES, listed
 
-FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.png", "figure.txt")
+FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.txt")
 """Of an experiment."""
 _MARKER = ".made-for-"  # the report names what it was made for: everything, a study or an experiment
 _EVERYTHING = "all"

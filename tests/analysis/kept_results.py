@@ -7,8 +7,9 @@ from typing import Any
 import yaml
 
 from analysis import measure
-from analysis.claims import registry
+from analysis.claims import registry, shortened
 from analysis.claims.registry import Claim, Experiment, Extra, Study
+from analysis.runs import Runs
 from scenarios import sums
 from scenarios.implementations import split_sides
 from tests.analysis.synthetic import vouch
@@ -55,18 +56,25 @@ def write(folder: Path, only: str = "*", size: str = "full") -> None:
             if not file.exists():
                 continue
             kept = json.loads(file.read_text())
+            if size == "quick":
+                _leave_one_seed(kept)
             judged = [_judge(claim, experiment, by_id, kept) for claim in experiment.claims]
             result = _result(study, experiment, by_id, kept, judged, size)
             own = folder / "experiments" / experiment.id
             own.mkdir(parents=True)
             (own / "verdicts.json").write_text(json.dumps(result))
             (own / "metrics.csv").write_text("experiment,cell,seed,claim,metric,value,unit\n")
-            for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html"):
+            for name in ("figure.svg", "figure-narrow.svg", "figure.html"):
                 (own / name).write_text(FIGURE)
             (own / "figure.txt").write_text("A stand-in for the figure.\n")
             vouch(own)
     (folder / "experiments/viewer.js").write_text("")
     sums.write(folder / "experiments", {"viewer.js": sums.digest(folder / "experiments/viewer.js")})
+
+
+def _leave_one_seed(kept: dict[str, Any]) -> None:
+    for claim in kept["claims"].values():
+        claim |= {name: claim[name] and {"1": claim[name]["1"]} for name in ("by_seed", "held")}
 
 
 def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], kept: dict[str, Any]) -> dict[str, Any]:
@@ -90,8 +98,9 @@ def _result(
     judged: list[dict[str, Any]],
     size: str,
 ) -> dict[str, Any]:
-    seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})})
-    result = measure._result(study, experiment, others, [], judged)
+    seeds = sorted({int(seed) for one in kept["claims"].values() for seed in (one["by_seed"] or {"1": 0})})
+    lengths = shortened.Lengths(Runs(REFERENCE), [])
+    result = measure._result(study, experiment, others, [], judged, lengths)
     run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}
     return result | {
         "runs": [{**run, "seed": seed, "probe": None, "audit": None} for seed in seeds],

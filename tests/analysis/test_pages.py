@@ -13,10 +13,12 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
-from analysis.report.beside import Beside, results_of
+from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
 from analysis.report.overview import _headline
+from analysis.report.results import collect, state_of
 from analysis.report.strip import held_strip
+from analysis.verdicts.rules import Outcome
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 from tests.analysis.synthetic import vouch
@@ -27,7 +29,7 @@ WIDEST = "pam-table1-tcpl.html"
 PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm
 PAGES = ("index.html", TABLE, CARDS)
 INDEX_BYTES = 300_000
-PAGE_BYTES = 1_000_000
+PAGE_BYTES = 500_000
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,37 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ["--reference", str(kept_results.REFERENCE), "--beside", f"evaluator={root / 'there'}"]
     assert main(["report", "--results", str(root / "here"), "--out", str(root / "out"), *options]) == 0
     return root / "out"
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A quick look: seed 1 of the reference set."""
+    root = tmp_path_factory.mktemp("quick")
+    kept_results.write(root / "here", "icccn", size="quick")
+    reference = ["--reference", str(kept_results.REFERENCE)]
+    assert main(["report", "--results", str(root / "here"), "--out", str(root / "out"), *reference]) == 0
+    return root / "out"
+
+
+def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
+    claims = [claim for one in collect(quick.parent / "here") for claim in one.claims if not claim.get("kunit")]
+    there = reference_set(kept_results.REFERENCE).claims
+    assert len(claims) > 150
+    decided = {*map(str, Outcome)} - {"not testable"}
+    assert {state_of(claim) for claim in claims} & decided == set()
+    assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
+
+
+def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
+    page = opened(browser, quick / "index.html")
+    assert "Quick look: one seed" in page.locator(".look").inner_text()
+    told = page.locator("#answer").inner_text()
+    assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", told)
+    assert "2 contradict its verdicts" in told
+    page = opened(browser, quick / CARDS)
+    card = page.locator("#e01").inner_text()
+    assert "agrees in one seed" in card and "reproduced" in card and "the same number in this seed" in card
+    assert serious(page) == []
 
 
 def _fail_first_claim(folder: Path) -> None:
@@ -91,14 +124,19 @@ def test_what_is_only_read_aloud_widens_no_page(report: Path, browser: Any) -> N
 
 def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
-    banner = page.locator(".banner").inner_text()
+    trust = page.locator("#trust").inner_text()
     for said in ("full", "2026-11-20", "make reproduce", "commit", "host"):
-        assert said in banner
+        assert said in trust
     headlines = page.locator("#matrix .headline").all_inner_texts()
     assert len(headlines) == len(page.locator("#matrix .study").all())
     assert all(re.match(r"\d+ of \d+ decided findings? holds?|No finding", line) for line in headlines)
-    first = page.locator("#matrix .study").first.bounding_box()
-    assert first["y"] + first["height"] < page.viewport_size["height"]
+    assert page.locator("#picked h2").all_inner_texts() == ["Holds", "Does not hold", "Open"]
+    for section in ("#answer", "#picked h2 >> nth=0"):
+        box = page.locator(section).bounding_box()
+        assert box["y"] + box["height"] < page.viewport_size["height"]
+    told = page.locator("#answer").inner_text()
+    assert re.search(r"\d+\s+of \d+ decided findings hold, \d+ are open", told)
+    assert "1 contradicts its verdicts" in told
 
 
 def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
@@ -172,8 +210,20 @@ def test_failures_stand_first_and_claims_say_what_others_have(report: Path, brow
     for said in ("Full run", "Evaluator", "not reproduced", "0.65", "sec. IV.A par. 5"):
         assert said in card
     page.locator("#e01 summary").last.click()
-    assert "snakemake --cores all icccn-fig2a-ledbat-vs-tcp" in page.locator("#e01").inner_text()
+    assert "testbed run" in page.locator("#e01 .evidence").inner_text()
+    assert "snakemake --cores all icccn-fig2a-ledbat-vs-tcp" in page.locator("main").inner_text()
     assert page.locator("#e01 .copy").is_visible()
+
+
+def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: Any) -> None:
+    page = opened(browser, report / CARDS)
+    row = page.locator("#e01 .evidence")
+    for name in ("numbers (CSV)", "scenario", "claims"):
+        link = row.get_by_role("link", name=name, exact=True).get_attribute("href")
+        assert (report / link).is_file(), name
+    assert "run: not here" in row.inner_text()  # the reference set has no runs
+    page = opened(browser, report / "eunice-fig1-linear-two-flows.html")
+    assert page.locator(".evidence a[href^='https://doi.org/10.1007/']").count() > 0
 
 
 def test_a_statement_has_a_mark_a_seed(report: Path, browser: Any) -> None:

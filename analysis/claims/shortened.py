@@ -1,0 +1,49 @@
+"""Names the claims that a quick look does not judge, since its runs end before what they measure."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from analysis.claims import syntax
+from analysis.claims.extent import reaches_the_end
+from analysis.claims.question import Question
+from analysis.claims.registry import Experiment
+from analysis.run import Run
+from analysis.runs import Runs
+from scenarios.resolve import expand
+
+FULL: Final = "full"
+
+
+class Lengths:
+    """How long the runs of some experiments last, and how long they last at full size."""
+
+    def __init__(self, runs: Runs, experiments: Iterable[Experiment]) -> None:
+        self._runs = runs
+        self._scenarios = {one.id: one.scenario for one in experiments if one.scenario}
+
+    def full_s(self, run: Run) -> float:
+        """Planned length of a run at full size, virtual s; its own where its scenario is not known."""
+        planned_s = run.settings.duration_s
+        scenario = self._scenarios.get(run.settings.experiment)
+        if run.settings.size == FULL or scenario is None or not scenario.exists():
+            return planned_s
+        return _full_lengths_s(scenario).get(run.settings.cell, planned_s)
+
+    def why_not(self, expression: str, ask: Question) -> str | None:
+        """Say why an expression is not judged here; None where it is."""
+        if not expression or not reaches_the_end(expression, ask.words):
+            return None
+        for experiment in {ask.experiment, *syntax.experiments(expression)}:
+            for run in self._runs.by_cell_and_seed(experiment).values():
+                planned_s, full_s = run.settings.duration_s, self.full_s(run)
+                if planned_s < full_s:
+                    return f"the runs last {planned_s:g} s (full: {full_s:g} s), and it is about their whole length"
+        return None
+
+
+@cache
+def _full_lengths_s(scenario: Path) -> dict[str, float]:
+    """Length of the runs of each cell at full size, virtual s."""
+    return {cell.name: cell.virtual_s for cell in expand(scenario, FULL)}

@@ -1,0 +1,130 @@
+"""What the first page says before the matrix: what holds, what does not, what is open; this machine beside the rest."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis.report.beside import HOLDS, Beside
+from analysis.report.overview import Finding, StudyView
+from analysis.report.results import NOT_RUN, QUICK, Result, state_of
+from analysis.verdicts.rules import Outcome
+
+SHOWN: Final = 3  # findings of a kind
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How claims measured here compare with the full run; of a look, only its own seed is compared."""
+
+    compared: int
+    same_numbers: int
+    agree: int
+    differ: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share of the link that a low-priority flow keeps beside another one: median and range over the seeds, %."""
+
+    low: float
+    middle: float
+    high: float
+    seeds: int
+    is_here: bool  # measured here, or in the full run
+
+
+@dataclass(frozen=True)
+class Yielding:
+    """Who yields to whom: a row for each low-priority control, a column for each foreground."""
+
+    page: str  # nothing where the experiment has none here
+    columns: list[str]
+    rows: list[tuple[str, list[Share | None]]]
+
+
+def papers(views: Sequence[StudyView]) -> str:
+    """Say how many papers there are: "four papers"."""
+    count = sum("year" in view.paper for view in views)
+    return {0: "specifications", 1: "one paper", 2: "two papers", 3: "three papers", 4: "four papers"}.get(
+        count, f"{count} papers"
+    )
+
+
+def ranking(experiments: Iterable[Result]) -> Result | None:
+    """Find the experiment whose figure says `overview: ranking`: it shows throughput against delay."""
+    return next((one for one in experiments if one.data["figure"].get("overview") == "ranking"), None)
+
+
+def is_quick(experiments: Iterable[Result]) -> bool:
+    """Say whether any runs are of size quick."""
+    return any(run["size"] == QUICK for one in experiments for run in one.data.get("runs", []))
+
+
+def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
+    """Give findings that hold, that do not, and that are open by the full run: some of each, of several studies."""
+    kinds = (
+        ("Holds", lambda state: state == Outcome.REPRODUCED),
+        ("Does not hold", lambda state: state == Outcome.NOT_REPRODUCED),
+        ("Open", lambda state: state == Outcome.UNDECIDED),
+    )
+    return [(head, list(_from_several(views, is_of))) for head, is_of in kinds]
+
+
+def _from_several(views: Sequence[StudyView], is_of: Any) -> Iterable[tuple[StudyView, Finding]]:
+    found = [(view, [one for one in view.findings if is_of(one.full)]) for view in views]
+    turns = [(place, view, one) for view, some in found for place, one in enumerate(sorted(some, key=_telling))]
+    return [(view, one) for _, view, one in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
+
+
+def _telling(finding: Finding) -> int:
+    """Put findings with numbers first, and among them those that more experiments speak of."""
+    return -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.full_numbers)
+
+
+def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int]]:
+    """Give for each study how many findings hold, how many do not, and how many are open, by the full run."""
+    counted = []
+    for view in views:
+        states = Counter(one.full for one in view.findings)
+        holds = sum(states[one] for one in HOLDS)
+        counted.append((view, holds, states[Outcome.NOT_REPRODUCED], states[Outcome.UNDECIDED]))
+    return counted
+
+
+def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
+    """Compare the claims that are measured here with the full run."""
+    entries = [
+        entry
+        for one in experiments
+        for claim in one.claims
+        if state_of(claim) != NOT_RUN and "same_as" not in claim and (claim.get("measured") or claim.get("held"))
+        if (entry := reference.entry(claim))
+    ]
+    agree = sum(entry["agrees"] for entry in entries)
+    same = sum(entry["same_numbers"] for entry in entries)
+    return Machine(len(entries), same, agree, len(entries) - agree)
+
+
+def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yielding | None:
+    """Make the table of who yields to whom, of the figure that says `overview: yielding`; None where there is none."""
+    for one in experiments:
+        figure = one.data.get("figure") or (reference.figures.get(one.id) if reference else None) or {}
+        if figure.get("overview") == "yielding":
+            there = (reference.figures.get(one.id) or {}).get("values", []) if reference else []
+            return _table(f"{one.id}.html" if one.folder else "", figure["values"], there)
+    return None
+
+
+def _table(page: str, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> Yielding:
+    shares: dict[tuple[str, str], Share] = {}
+    for values, is_here in ((there, False), (here, True)):
+        for value in values:
+            numbers = sorted(one for one in value.get("by_seed", {}).values() if one != "never")
+            if numbers:
+                column, _, row = value["label"].partition(": ")
+                middle = (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2
+                shares[row, column] = Share(numbers[0], middle, numbers[-1], len(numbers), is_here)
+    columns = list(dict.fromkeys(value["label"].partition(": ")[0] for value in here))
+    rows = list(dict.fromkeys(value["label"].partition(": ")[2] for value in here))
+    return Yielding(page, columns, [(row, [shares.get((row, column)) for column in columns]) for row in rows])

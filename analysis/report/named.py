@@ -1,0 +1,136 @@
+"""Name, unit and bound of the number beside a statement: "largest share: 30.1 %; it must be below 20 %"."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis.report.words import with_unit
+
+_EXTREMES: Final = {"max": "largest ", "min": "smallest "}
+_OPERATORS: Final = {ast.Lt: "below", ast.LtE: "at most", ast.Gt: "above", ast.GtE: "at least"}
+_MIRRORED: Final = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a word of claims gives: its name, the unit that pages show, and the factor from the word's unit to that."""
+
+    name: str
+    unit: str = ""
+    factor: float = 1.0
+
+
+_QUANTITIES: Final = {
+    "share": Quantity("share", "%", 100),
+    "utilization": Quantity("link used", "%", 100),
+    "jain": Quantity("Jain's index"),
+    "throughput": Quantity("throughput", "Mbit/s", 1e-6),
+    "video_bps": Quantity("rate of the film", "Mbit/s", 1e-6),
+    "loss_rate": Quantity("packets dropped", "%", 100),
+    "retransmission_rate": Quantity("packets sent again", "%", 100),
+    "queue_share": Quantity("part of the queue", "%", 100),
+    "queue_ms": Quantity("queue", "ms"),
+    "queue_pkts": Quantity("queue", "packets"),
+    "cwnd": Quantity("window", "packets"),
+    "waited_ms": Quantity("wait in the queue", "ms"),
+    "srtt_ms": Quantity("smoothed round-trip time", "ms"),
+    "rtt_ms": Quantity("round-trip time", "ms"),
+    "queuing_delay_ms": Quantity("estimated queue", "ms"),
+    "base_delay_ms": Quantity("base delay", "ms"),
+    "packet_delay_ms": Quantity("delay of packets", "ms"),
+    "call_mos": Quantity("mean opinion score"),
+    "object_s": Quantity("time for an object", "s"),
+    "stalled_s": Quantity("time that the film stands still", "s"),
+    "drops": Quantity("drops", "packets"),
+}
+_INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
+_STATISTICS: Final = {
+    "mean": "mean ",
+    "max": "highest ",
+    "min": "lowest ",
+    "std": "standard deviation of the ",
+    "slope": "slope of the ",
+    "percentile": "percentile of the ",
+}
+
+
+def quantity(claim: Mapping[str, Any]) -> Quantity:
+    """Give what a claim's `measure` is; by the claim's own metric and unit where it is no single word's number."""
+    own = Quantity(str(claim["metric"]).replace("_", " "), str(claim.get("unit") or ""))
+    if claim.get("unit") or not claim.get("measure"):
+        return own
+    extreme, node = "", ast.parse(claim["measure"].strip(), mode="eval").body
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES:
+        extreme, node = _EXTREMES[node.func.id], node.args[0]
+    if isinstance(node, ast.ListComp):
+        node = node.elt
+    elif isinstance(node, ast.List) and node.elts:
+        node = node.elts[0]
+    statistic, word = _described(node)
+    if word in _INSTANTS:
+        return Quantity(f"{extreme}instant".replace("largest", "latest").replace("smallest", "earliest"), "s")
+    if word not in _QUANTITIES or statistic == _STATISTICS["slope"]:
+        return own
+    known = _QUANTITIES[word]
+    return Quantity(extreme + statistic + known.name, known.unit, known.factor)
+
+
+def _described(node: ast.AST) -> tuple[str, str]:
+    """Give the statistic and the word of a run that a node is: `queue_ms.mean(40)` is the mean of queue_ms."""
+    if isinstance(node, ast.Call):
+        return _described(node.func)
+    if isinstance(node, ast.Name):
+        return "", node.id
+    if isinstance(node, ast.Attribute):
+        if node.attr in _QUANTITIES or node.attr in _INSTANTS:
+            return "", node.attr
+        return _STATISTICS.get(node.attr, ""), _described(node.value)[1]
+    return "", ""
+
+
+def bound(claim: Mapping[str, Any]) -> str:
+    """Give what the number must be: "below 20 %"; nothing where the statement compares with no single number."""
+    if not claim.get("holds"):
+        return ""
+    nodes = ast.walk(ast.parse(claim["holds"].strip(), mode="eval"))
+    compared = [node for node in nodes if isinstance(node, ast.Compare)]
+    bounds = {found for node in compared if (found := _bound(node, claim))}
+    return bounds.pop() if len(compared) == len(bounds) == 1 else ""
+
+
+def _bound(node: ast.Compare, claim: Mapping[str, Any]) -> str:
+    if len(node.ops) != 1 or type(node.ops[0]) not in _OPERATORS:
+        return ""
+    kind, sides = type(node.ops[0]), (node.left, node.comparators[0])
+    if isinstance(sides[0], ast.Constant):
+        kind, sides = _MIRRORED[kind], (sides[1], sides[0])
+    of, limit = quantity(claim), sides[1]
+    if not isinstance(limit, ast.Constant) or not isinstance(limit.value, int | float):
+        return ""
+    if not _is_shown(sides[0], claim):
+        return ""
+    return f"{_OPERATORS[kind]} {with_unit(limit.value * of.factor, of.unit)}"
+
+
+def _is_shown(node: ast.expr, claim: Mapping[str, Any]) -> bool:
+    """Say whether a side of a comparison is the number that the claim shows, or that of one of several cells."""
+    measured = ast.parse(str(claim.get("measure") or "None").strip(), mode="eval").body
+    statistic, word = _described(node)
+    same = ast.dump(node) == ast.dump(measured)
+    return same or (word in _QUANTITIES and quantity(claim).name.endswith(statistic + _QUANTITIES[word].name))
+
+
+def named(claim: Mapping[str, Any]) -> str:
+    """Give the number that is shown beside a statement, with its name, its unit and its bound."""
+    measured = claim.get("measured")
+    if not measured:
+        return ""
+    of = quantity(claim)
+    value = "never" if measured["mean"] is None else with_unit(measured["mean"] * of.factor, of.unit)
+    spread = ""
+    if measured["seeds"] > 1 and measured["minimum"] is not None:
+        ends = (with_unit(measured[end] * of.factor, "") for end in ("minimum", "maximum"))
+        spread = f" ({' to '.join(ends)} over the seeds)"
+    must = bound(claim)
+    return f"{of.name}: {value}{spread}" + (f"; it must be {must}" if must else "")

@@ -1,0 +1,86 @@
+"""What a card says beside a statement, and which claims a shortened run cannot judge."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.claims.extent import reaches_the_end
+from analysis.claims.question import Question
+from analysis.claims.registry import load
+from analysis.claims.shortened import Lengths
+from analysis.report.named import bound, named
+from analysis.runs import Runs
+from tests.analysis.synthetic import plain, write
+
+STUDY = Path(__file__).parents[2] / "workflows/studies/today"
+MEASURED = {"mean": 0.301, "seeds": 20, "minimum": 0.187, "maximum": 0.385}
+
+
+@pytest.mark.parametrize(
+    ("measure", "holds", "said"),
+    [
+        (
+            "share('low', 40)",
+            "share('low', 40) < 0.2",
+            "share: 30.1 % (18.7 to 38.5 over the seeds); it must be below 20 %",
+        ),
+        (
+            "max([cell(c).share('low', 40) for c in names])",
+            "all([cell(c).share('low', 40) < 0.2 for c in names])",
+            "largest share: 30.1 % (18.7 to 38.5 over the seeds); it must be below 20 %",
+        ),
+        (
+            "queue_ms.mean(40)",
+            "90 < queue_ms.mean(40)",
+            "mean queue: 0.301 ms (0.187 to 0.385 over the seeds); it must be above 90 ms",
+        ),
+    ],
+)
+def test_the_number_beside_a_statement_has_a_name_a_unit_and_a_bound(measure: str, holds: str, said: str) -> None:
+    claim: dict[str, Any] = {"metric": "yields", "measure": measure, "holds": holds, "measured": MEASURED}
+    assert named(claim).replace("\N{NO-BREAK SPACE}", " ") == said
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [
+        "share('low') < 0.2 and share('low') > 0.1",  # two bounds
+        "share('other') < 2 * share('low')",  # no number
+        "queue_ms.max() < 3",  # of something else
+    ],
+)
+def test_a_bound_that_is_none_of_the_number_is_not_shown(holds: str) -> None:
+    assert bound({"metric": "m", "measure": "share('low')", "holds": holds}) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "reaches"),
+    [
+        ("share('low', 20, 40)", False),
+        ("share('low', 20)", True),
+        ("share('low', 20, t1=40)", False),
+        ("queue_ms.mean(1, 2)", False),
+        ("queue_ms.mean()", True),
+        ("queue_ms.first_time_above(3)", True),
+        ("throughput('a', 1, duration / 2)", True),
+        ("cell('x').drops().count(1, 2) > target_ms('a')", False),
+        ("mean_over_seeds('jain(4)')", True),
+        ("word", True),
+    ],
+)
+def test_what_is_measured_to_the_end_of_a_run(expression: str, reaches: bool) -> None:
+    assert reaches_the_end(expression, {"word": "jain()"}) is reaches
+
+
+def test_claims_about_the_whole_of_a_shortened_run_are_not_judged(tmp_path: Path) -> None:
+    experiment = load(STUDY / "aqm.claims.yaml")
+    made = plain()
+    made.experiment, made.cell, made.changes = experiment.id, "case=fifo", {"size": "quick"}
+    write(tmp_path, made)
+    runs = Runs(tmp_path)
+    ask = Question(runs, experiment.id, {})
+    lengths = Lengths(runs, [experiment])
+    why = lengths.why_not("share('low', 4)", ask)
+    assert why == "the runs last 10 s (full: 100 s), and it is about their whole length"
+    assert lengths.why_not("share('low', 4, 6)", ask) is None
