@@ -1,4 +1,4 @@
-"""What kind of machine this is, without its name: results from two machines are told apart by it."""
+"""What kind of machine this is, without its name: reports tell the results of two machines apart by it."""
 
 import os
 import platform

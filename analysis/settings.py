@@ -1,4 +1,4 @@
-"""run.json: what a run was told to do, every value resolved."""
+"""run.json: what a run has to do, every value resolved."""
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network

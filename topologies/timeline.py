@@ -10,7 +10,7 @@ BOOT_NS = 1_000_000_000 * SECOND_NS
 """CLOCK_REALTIME at boot, fixed so that no date enters a run."""
 
 GRACE_NS = SECOND_NS
-"""How long an endpoint may still run after it was told to end."""
+"""How long an endpoint may still run after SIGTERM."""
 
 PACKET_BYTES = 1500
 HELLO_BYTES = 28

@@ -64,7 +64,7 @@ def colour(protocol: str, place: int = 0) -> str:
 def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
     """Give each flow its role, by its name.
 
-    Flows of one protocol and direction are told apart by their names, or by their numbers where names end with one.
+    Names tell flows of one protocol and direction apart, or numbers where names end with one.
     """
     kinds = {flow.name: (name(flow), flow.backward) for flow in flows}
     several, same = Counter(kinds.values()), Counter(called for called, _ in kinds.values())

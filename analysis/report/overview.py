@@ -169,7 +169,7 @@ def _tile(experiment: Result, reference: Beside | None) -> Tile:
 
 
 def _cell(finding: str, claims: list[dict[str, Any]], experiment: Result, reference: Beside | None) -> Cell:
-    # a claim that is told elsewhere counts there; here it is shown all the same
+    # a claim whose result stands elsewhere counts there; here it is shown all the same
     own = [{**claim, "same_as": None} for claim in claims]
     state = states_of_findings(own)[finding]
     deciding = _deciding(claims, state)

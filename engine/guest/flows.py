@@ -20,7 +20,7 @@ _NOT_SUPPORTED = 127  # exit status of an endpoint for a role or a parameter tha
 class Endpoint:
     """One side of a flow: a process. It has ended when `exit_code` is known (negative: by a signal).
 
-    `deadline_ns` (CLOCK_REALTIME) is set when it is told to end; it must not run longer.
+    `deadline_ns` (CLOCK_REALTIME) is set when it gets SIGTERM; it must not run longer.
     """
 
     flow: dict[str, Any]
@@ -50,7 +50,7 @@ class Endpoint:
             os.killpg(self.process, signal.SIGKILL)
 
     def complaint(self, over: bool, at_ns: int) -> str | None:
-        """Return what is wrong with its end at `at_ns`, or None; `over`: its flow has bytes, or was told to end."""
+        """Return what is wrong with its end at `at_ns`, or None; `over`: its flow has bytes, or got SIGTERM."""
         if self.exit_code == 0:
             return None if over else f"ended by itself at {at_ns / 1e9:.3f} s, before its flow's end"
         if self.exit_code == -signal.SIGTERM and self.deadline_ns is not None:

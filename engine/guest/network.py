@@ -10,7 +10,7 @@ _RELAY_LOG = "/results/logs/relay.err"
 
 
 def load_modules(run: dict[str, Any]) -> None:
-    """Load the kernel modules that the agent is told to load."""
+    """Load the kernel modules that run.json names."""
     for module in run["agent"]["modules"]:
         subprocess.run(["insmod", f"/opt/modules/{module}.ko"], check=True)
 

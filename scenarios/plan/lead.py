@@ -19,7 +19,7 @@ def lead(run: dict[str, Any]) -> dict[str, int]:
     """Return the `lead` of run.json: what happens when before and after the scenario, all in ns.
 
     The probe starts `probe_ns` before the zero of the scenario's clock, captures and receivers `endpoints_ns` before
-    it. Each path is probed for at most `slot_ns`, every `slot_every_ns`. Receivers are told to end `receivers_ns` after
+    it. Each path is probed for at most `slot_ns`, every `slot_every_ns`. Receivers get SIGTERM `receivers_ns` after
     the end of the flows. Packets are counted `drain_ns` after it, when none is under way.
     """
     paths = run["network"]["paths"]

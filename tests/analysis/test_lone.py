@@ -171,7 +171,7 @@ def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
     assert (pair["near_sender"], pair["near_receiver"]) == (str(near), str(far))
     assert pair["base_round_trip_between_ms"] == pytest.approx(50, abs=0.01)
     assert pair["clock_skew_ppm"] == pytest.approx(100, abs=1)
-    # the two base delays are equal here, so the offset is right, and is said to be anything up to 25 ms beside it
+    # the two base delays are equal here, so the offset is right; the page gives it +- 25 ms
     assert pair["clock_offset_ms"] == pytest.approx(-3_000_000, abs=0.1)
     assert pair["clock_offset_uncertainty_ms"] == pytest.approx(25, abs=0.1)
     waits = 1e3 * np.array([wait for _, wait in played.waits])
@@ -237,7 +237,7 @@ def bulk(step: float, way_s: float, opened: bool) -> list[tuple[float, bytes]]:
     ("step", "way_s", "opened", "place"),
     [
         (0.002, 0.05, False, "receiver"),
-        (0.04, 0.04, False, "undecided"),  # one packet at a time: a long way, or an application that waits
+        (0.04, 0.04, False, "undecided"),  # one packet at a time: a long path, or an application that waits
         (0.04, 0.04, True, "receiver"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rate traces: what files and generators become, and what is said when they are wrong."""
+"""Rate traces: what files and generators become, and the messages when they are wrong."""
 
 import random
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Scenario files: what they become, and what is said when they are wrong."""
+"""Scenario files: what they become, and the messages when they are wrong."""
 
 from pathlib import Path
 from typing import Any

@@ -192,7 +192,7 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
         assert done.returncode == 1, done.stdout
         assert message in done.stdout
     folder = tmp_path / "results/compare/libutp-tcp-ledbat"
-    # both flows are dead; which one is told is the one that ends first
+    # both flows are dead; the message names the first to end
     why = r"case=lost,client=libutp, seed-1: flow \w+: .*never connected"
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     assert re.search(r"<br>dead\.yaml: client=libutp, seed-1: flow \w+: .*never connected", index)

@@ -17,7 +17,7 @@ CHANGEABLE = ("black_hole", "policed", "policed_burst")
 
 ETHERNET_HEADER_BYTES = 14
 ANY_LENGTH_BYTES = 1500
-"""The longest packet of all links here, so that one which is no longer is never too long."""
+"""The longest packet of all links here, so a packet of this length is never too long."""
 
 _BLACK_HOLE, _POLICER = 1, 2
 _CLSACT = 0xFFFF0000  # ffff:

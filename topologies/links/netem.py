@@ -71,7 +71,7 @@ class ImpairedLink(Propagation):
 
     `duplicate_ppm` of all packets arrive twice. One bit of `corrupt_ppm` of all is wrong, Ethernet header included.
     Packets gather for `aggregation_ns`, or for `suspension_ns` while that is above zero, and go on together (netem's
-    slots). What is zero may be so after an event, so it is said to ``tc``, which would keep the former value.
+    slots). What is zero may be so after an event, so ``tc`` gets it, which would keep the former value.
     """
 
     distribution: str = "uniform"

@@ -76,7 +76,7 @@ def locate(flow: CapturedFlow, flight: Flight) -> Tap:
     elif near is None or far is None:
         because.append(
             "the loop over the sender cannot be timed: no timestamps of use, nor the connection's first packets, "
-            "or a sender that sends so seldom that waiting for its application looks like a long way"
+            "or a sender that sends so seldom that waiting for its application looks like a long path"
         )
         place = _by_hops(data_hops, answer_hops)
     elif near + far < SHORTEST_S:

@@ -111,12 +111,12 @@ def _tell(folder: Path, results: Path, known: tuple[Truth, Truth]) -> list[Told]
 
 
 def columns() -> list[str]:
-    """Everything that can be told, in order."""
+    """Every kind that a judgement names, in order."""
     return [*(kind.value for kind in Kind), UNDECIDED]
 
 
 def summary(part: Iterable[Told]) -> dict[str, Any]:
-    """Count what was told of each kind: rows are what it is, columns what was told."""
+    """Count judgements of each kind: rows are what it is, columns what the observer reported."""
     part = list(part)
     counts = Counter((verdict.is_kind, verdict.told_kind) for verdict in part)
     alike = [verdict for verdict in part if verdict.right and verdict.is_like != OTHER]
