@@ -151,6 +151,12 @@ def _reference(options: argparse.Namespace) -> None:
     record(options.results, options.out)
 
 
+def _rejudge(options: argparse.Namespace) -> None:
+    from analysis.rejudge import rejudge
+
+    rejudge(options.studies, options.reference)
+
+
 def _diff(options: argparse.Namespace) -> None:
     from analysis.reference import compare
 
@@ -174,6 +180,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "site": _site,
     "summary": _summary,
     "reference": _reference,
+    "rejudge": _rejudge,
     "diff": _diff,
     "seeds": _seeds,
 }
@@ -232,6 +239,10 @@ def _parser() -> argparse.ArgumentParser:
     reference = commands.add_parser("reference", help="write the reference set of what is measured")
     reference.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
+
+    rejudge = commands.add_parser("rejudge", help="verdicts of a reference set by today's rules, from its values")
+    rejudge.add_argument("--studies", type=Path, required=True, help="folder of the studies")
+    rejudge.add_argument("--reference", type=Path, required=True, help="folder of the reference set, which is changed")
 
     diff = commands.add_parser("diff", help="what differs from a reference set")
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")

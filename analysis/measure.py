@@ -23,6 +23,7 @@ from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
 from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
+from analysis.verdicts.tolerances import Zones
 from scenarios import sums
 
 FORMAT: Final = 3
@@ -195,8 +196,16 @@ def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
         "rule_reason": verdict.reason,
         "measured_interval": verdict.interval,
         "seeds_wanted": verdict.seeds_wanted,
-        "zones": asdict(verdict.zones) if verdict.zones else None,
+        "zones": _zones(verdict.zones) if verdict.zones else None,
+        "chance": verdict.chance,
     }
+
+
+def _zones(zones: Zones) -> dict[str, Any]:
+    """Return zones without infinity, which JSON does not have: an open end is null."""
+    ends = {"reproduced": zones.reproduced, "near": zones.near}
+    closed = {name: [end if math.isfinite(end) else None for end in zone] for name, zone in ends.items()}
+    return closed | {"is_ratio": zones.is_ratio}
 
 
 def _result(

@@ -6,7 +6,8 @@ functions below, and use the attributes of runs, series and instants that `analy
 
 import ast
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from statistics import fmean
 from typing import Any, Final
 
 import simpleeval
@@ -19,6 +20,15 @@ from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.words import words
 
+
+def trend(places: Sequence[float], numbers: Sequence[float]) -> float:
+    """Return the slope of the straight line of least squares through numbers at places, in units of both."""
+    middle, centre = fmean(places), fmean(numbers)
+    steps = [place - middle for place in places]
+    rises = (step * (number - centre) for step, number in zip(steps, numbers, strict=True))
+    return math.fsum(rises) / math.fsum(step**2 for step in steps)
+
+
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "abs": abs,
     "all": all,
@@ -27,6 +37,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "max": max,
     "min": min,
     "sum": sum,
+    "trend": trend,
 }
 NAMES: Final = {"True": True, "False": False, "never": math.inf}
 

@@ -34,6 +34,9 @@ class Claim:
     interval: str | tuple[str, str] | None  # as the paper prints it: a half width, or two ends
     approximate: bool
     statistic: str  # over the seeds: mean, std or fraction-in-mode
+    bound: str | None  # what the paper says of the number: at most, at least, above, below
+    since: str | None  # of an instant: where the paper counts from
+    grain: str | None  # what one packet changes in one run
     paper_runs: int | None  # how many runs the paper made for the number
     alternatives: tuple[str, ...]  # other plausible readings of the scan
     cell: str | None
@@ -314,6 +317,9 @@ def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
         interval=(interval[0], interval[1]) if isinstance(interval, list) else interval,
         approximate=entry.get("approximate", False),
         statistic=entry.get("statistic", "mean"),
+        bound=entry.get("bound"),
+        since=entry.get("since"),
+        grain=entry.get("grain"),
         paper_runs=entry.get("paper_runs"),
         alternatives=tuple(entry.get("alternatives", [])),
         cell=entry.get("cell"),

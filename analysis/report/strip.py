@@ -61,12 +61,12 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if claim.get("statistic") == "fraction-in-mode" or centre is None:
         interval = None
     paper = _paper(claim)
-    shown = [*paper, *seeds, *zones["reproduced"], *(interval or []), *([] if centre is None else [centre])]
+    shown = [*paper, *seeds, *_ends(zones["reproduced"]), *(interval or []), *([] if centre is None else [centre])]
     scale = _scale([value for value in shown if math.isfinite(value)])
     label = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
     parts = [
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(label)}">',
-        *(_zone(name, zones[name], scale) for name in ("near", "reproduced")),
+        *(_zone(name, _ends(zones[name]), scale) for name in ("near", "reproduced")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
     for tick, label in scale.ticks():
@@ -105,6 +105,12 @@ def held_strip(claim: Mapping[str, Any]) -> Markup:
     )
 
 
+def _ends(zone: list[float | None]) -> list[float]:
+    """Give the ends of a zone, of which one may be open."""
+    low, high = zone
+    return [-math.inf if low is None else low, math.inf if high is None else high]
+
+
 def _paper(claim: Mapping[str, Any]) -> list[float]:
     interval = claim.get("interval")
     printed = interval if isinstance(interval, list) else [claim.get("paper", "")]
@@ -119,7 +125,7 @@ def _scale(values: list[float]) -> _Scale:
     return _Scale(low - air, high + air, False)
 
 
-def _zone(name: str, ends: tuple[float, float], scale: _Scale) -> str:
+def _zone(name: str, ends: list[float], scale: _Scale) -> str:
     low, high = (scale(bound) for bound in ends)
     return f'<rect class="zone-{name}" x="{low}" y="8" width="{max(high - low, 1):.1f}" height="{AXIS - 8}"/>'
 

@@ -67,7 +67,8 @@ def paper_value(claim: Mapping[str, Any]) -> str:
     if printed == "-":
         return "a dash, for none"
     unit = unit_of(claim.get("unit"))
-    about = "about " if claim.get("approximate") else ""
+    about = f"{claim['bound']} " if claim.get("bound") else ""
+    about += "about " if claim.get("approximate") else ""
     powers = re.sub(r"e(-?\d+)", lambda match: _times_ten(int(match[1])), printed)
     return about + powers.replace("-", MINUS) + (f"{NARROW}{unit}" if unit else "")
 

@@ -1,19 +1,20 @@
 """Measures how often the rules are right, on synthetic claims whose truth is known.
 
-`python -m analysis.verdicts.coverage` prints the table of docs/reference/verdicts.md.
+`python -m analysis.verdicts.coverage` prints the tables of docs/reference/verdicts.md.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from analysis.verdicts import rules
 from analysis.verdicts.expected import Expected
-from analysis.verdicts.rules import BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
+from analysis.verdicts.findings import verdicts_of_findings
+from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Outcome, Verdict
 
 CLAIMS: Final = 1000  # synthetic claims per row
 JUDGED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
@@ -45,6 +46,16 @@ def _losses(rate: float) -> Draw:
     return lambda random, count: list(random.poisson(50_000 * rate, count) / 50_000)
 
 
+def _of_papers_runs(mean: float, std: float, runs: int) -> Draw:
+    """Draw around a mean that the paper's runs have missed by their own sampling error."""
+
+    def draw(random: np.random.Generator, count: int) -> list[float]:
+        missed = random.normal(0, std / runs**0.5)
+        return list(random.normal(mean + missed, std, count))
+
+    return draw
+
+
 def _holds(fraction: float) -> Draw:
     return lambda random, count: list((random.random(count) < fraction).astype(float))
 
@@ -64,6 +75,18 @@ def cases() -> Iterator[Case]:
         yield Case("mean, deviation 0.02", truth, index, _normal(mean, 0.02))
     for truth, mean in means:
         yield Case("mean, deviation 0.06", truth, index, _normal(mean, 0.06))
+    for runs in (10, 100):
+        of_runs = Expected("0.65", "1", "jain", runs=runs)
+        for truth, mean in (("true", 0.65), ("false", 0.80 if runs == 100 else 1.0)):
+            yield Case(
+                f"mean of {runs} runs of the paper, deviation 0.15", truth, of_runs, _of_papers_runs(mean, 0.15, runs)
+            )
+    bound = Expected("0.7", "1", "jain", bound="at most")
+    for truth, mean in (("true", 0.6), ("on the bound", 0.78), ("false", 0.9)):
+        yield Case("upper bound, deviation 0.02", truth, bound, _normal(mean, 0.02))
+    slope = Expected("0", "1", "slope", bound="above")
+    for truth, mean in (("true", 1.0), ("no trend", 0.0), ("false", -1.0)):
+        yield Case("trend, deviation 1", truth, slope, _normal(mean, 1.0))
     time = Expected("6.0", "s", "time")  # reproduced within 0.35, near within 0.95
     for truth, mean in (("true", 6.0), ("false", 8.0)):
         yield Case("mean, skewed", truth, time, _skewed(mean, 0.1))
@@ -124,6 +147,77 @@ def _count(case: Case, number: int) -> Row:
     return Row(case, first, adapted)
 
 
+@dataclass(frozen=True)
+class Family:
+    """Claims of one finding, of which a number are false."""
+
+    kind: str
+    size: int
+    false: int
+    expected: Expected
+    true_draw: Draw
+    false_draw: Draw
+
+
+FINDINGS: Final = 300  # synthetic findings per row
+SEEDS_OF_FINDINGS: Final = BOUND
+
+
+def families() -> Iterator[Family]:
+    """Yield the rows of the table of findings."""
+    std = Expected("0.12", "1", "jain", statistic="std", runs=10)
+    index = Expected("0.65", "1", "jain")
+    for false in (0, 1, 6):
+        yield Family("deviation, 10 runs of the paper", 24, false, std, _normal(0.6, 0.12), _normal(0.6, 0.02))
+    for false in (0, 1, 6):
+        yield Family("mean, deviation 0.06", 12, false, index, _normal(0.65, 0.06), _normal(0.80, 0.06))
+
+
+def _findings(family: Family, number: int) -> tuple[Counter[Outcome], Counter[Outcome]]:
+    """Judge findings by their worst claims, and as `findings` does."""
+    random = np.random.default_rng(number)
+    worst: Counter[Outcome] = Counter()
+    together: Counter[Outcome] = Counter()
+    for _ in range(FINDINGS):
+        draws = [family.false_draw] * family.false + [family.true_draw] * (family.size - family.false)
+        verdicts = [
+            rules.judge_number(family.expected, dict(enumerate(draw(random, SEEDS_OF_FINDINGS)))) for draw in draws
+        ]
+        worst[max((verdict.outcome for verdict in verdicts), key=ORDER.index)] += 1
+        entries = [_entry(family.expected, place, verdict) for place, verdict in enumerate(verdicts)]
+        together[verdicts_of_findings(entries)["f"]] += 1
+    return worst, together
+
+
+def _entry(expected: Expected, place: int, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "id": f"x/e{place:02}",
+        "finding": "f",
+        "metric": expected.metric,
+        "statistic": expected.statistic,
+        "verdict": verdict.outcome,
+        "measured_interval": verdict.interval,
+        "zones": verdict.zones and asdict(verdict.zones),
+        "chance": verdict.chance,
+    }
+
+
+def table_of_findings() -> str:
+    """Write the table of findings in Markdown."""
+    heads = [
+        "claims of a finding",
+        "false",
+        *(f"{outcome}, worst claim" for outcome in JUDGED),
+        *(f"{outcome}, together" for outcome in JUDGED),
+    ]
+    lines = [_row(heads), _row(["---"] + ["---:"] * (1 + 2 * len(JUDGED)))]
+    for number, family in enumerate(families()):
+        counts = [counted[outcome] for counted in _findings(family, number) for outcome in JUDGED]
+        named = f"{family.size} of kind: {family.kind}"
+        lines.append(_row([named, str(family.false), *(str(one or "") for one in counts)]))
+    return "\n".join(lines)
+
+
 def table() -> str:
     """Write the table in Markdown."""
     heads = [
@@ -145,3 +239,5 @@ def _row(fields: list[str]) -> str:
 
 if __name__ == "__main__":
     print(table())
+    print()
+    print(table_of_findings())

@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 Statistic = Literal["mean", "std", "fraction-in-mode"]
 STATISTICS: Final[tuple[Statistic, ...]] = ("mean", "std", "fraction-in-mode")
+Bound = Literal["at most", "at least", "above", "below"]
+BOUNDS: Final[tuple[Bound, ...]] = ("at most", "at least", "above", "below")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class Expected:
     half_width: float | None = None  # of the paper's own 95 % interval, in `unit`
     runs: int | None = None  # how many runs the paper made for the number
     alternatives: tuple[str, ...] = ()  # other plausible readings of a scan that is hard to read
+    bound: Bound | None = None  # what the paper says of the number: it is one end, and the other is open
+    since: float | None = None  # of an instant: where the paper counts from, in `unit`
+    grain: float = 0.0  # what one packet more or less changes in one run, in `unit`
 
     def readings(self) -> "list[Reading]":
         """Return the printed value first, then its alternatives."""

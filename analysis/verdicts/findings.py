@@ -1,28 +1,35 @@
-"""The headline: verdicts of findings, independent results that several claims may stand for."""
+"""The headline: verdicts of findings, independent results that several claims may stand for.
 
+Of twenty true claims one is outside of its distances by chance, so the claims of a finding are a family: a claim counts
+against it where the false discovery rate of all its claims allows that, and numbers of one kind are judged together.
+"""
+
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from analysis.verdicts.intervals import NORMAL95
 from analysis.verdicts.rules import ORDER, Outcome
 
 DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
+FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
+FEWEST: Final = 4  # numbers that are judged together
 
 
 def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Outcome]:
     """Return the verdict of each finding of a study, from the entries of its claims in verdicts.json.
 
-    A finding stands only if all its claims do, so the worst of them decides; claims that are not testable count only
-    where no other claim does. A claim without a `finding` is a finding by itself. A claim that the paper repeats
-    elsewhere (`same_as`) counts once.
+    A finding stands only if all its claims do, so the worst of them decides, once those count as undecided that are
+    outside of their distances by a chance that so many claims make likely. Numbers of one kind (`families`) count as
+    one claim. Claims that are not testable count only where no other claim does. A claim without a `finding` is a
+    finding by itself. A claim that the paper repeats elsewhere (`same_as`) counts once.
     """
-    worst: dict[str, Outcome] = {}
+    by_finding: dict[str, list[Mapping[str, Any]]] = {}
     for claim in claims:
-        if claim.get("role", DECIDING) != DECIDING or claim.get("same_as"):
-            continue
-        finding, outcome = claim.get("finding") or claim["id"], Outcome(claim["verdict"])
-        worst[finding] = _worse(worst.get(finding, outcome), outcome)
-    return worst
+        if claim.get("role", DECIDING) == DECIDING and not claim.get("same_as"):
+            by_finding.setdefault(claim.get("finding") or claim["id"], []).append(claim)
+    return {finding: _verdict(of_finding) for finding, of_finding in by_finding.items()}
 
 
 def count_findings(claims: Iterable[Mapping[str, Any]]) -> Counter[Outcome]:
@@ -30,6 +37,68 @@ def count_findings(claims: Iterable[Mapping[str, Any]]) -> Counter[Outcome]:
     return Counter(verdicts_of_findings(claims).values())
 
 
-def _worse(first: Outcome, second: Outcome) -> Outcome:
-    testable = [outcome for outcome in (first, second) if outcome != Outcome.NOT_TESTABLE]
-    return max(testable or (first,), key=ORDER.index)
+def _verdict(claims: Sequence[Mapping[str, Any]]) -> Outcome:
+    testable = [claim for claim in claims if Outcome(claim["verdict"]) != Outcome.NOT_TESTABLE]
+    if not testable:
+        return Outcome.NOT_TESTABLE
+    outcomes: dict[str, Outcome] = dict(zip((claim["id"] for claim in testable), _after_chance(testable), strict=True))
+    if Outcome.NOT_REPRODUCED in outcomes.values():
+        return Outcome.NOT_REPRODUCED
+    for family in families(testable):
+        outcomes |= dict.fromkeys((claim["id"] for claim in family), together(family))
+    return max(outcomes.values(), key=ORDER.index)
+
+
+def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    """Return the claims' verdicts, where one that is not reproduced may be undecided among so many.
+
+    The rule is Benjamini and Hochberg's. One without a chance, such as a KUnit case, does not depend on seeds.
+    """
+    chances = sorted(claim.get("chance") or 0.0 for claim in claims)
+    kept = [chance for rank, chance in enumerate(chances, 1) if chance <= FALSE_DISCOVERIES * rank / len(chances)]
+    most = max(kept, default=0.0)
+    return [
+        Outcome.UNDECIDED
+        if claim["verdict"] == Outcome.NOT_REPRODUCED and (claim.get("chance") or 0.0) > most
+        else Outcome(claim["verdict"])
+        for claim in claims
+    ]
+
+
+def families(claims: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the claims that are judged together: at least `FEWEST` numbers of one metric and statistic."""
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for claim in claims:
+        if claim.get("measured_interval") and claim.get("zones") and None not in claim["zones"]["near"]:
+            kind = (claim["id"].rpartition("/")[0], claim.get("metric"), claim.get("statistic"), claim.get("unit"))
+            alike.setdefault(kind, []).append(claim)
+    return [family for family in alike.values() if len(family) >= FEWEST]
+
+
+def together(family: Sequence[Mapping[str, Any]]) -> Outcome:
+    """Judge numbers of one kind as one: how far they are from the paper's on average, in units of their distances."""
+    places = [_place(claim) for claim in family]
+    centre = math.fsum(place for place, _, _ in places) / len(places)
+    half = NORMAL95 * math.sqrt(math.fsum(error**2 for _, error, _ in places)) / len(places)
+    larger = math.fsum(near for _, _, near in places) / len(places)
+    outside, inside = abs(centre) - half, abs(centre) + half
+    if inside <= 1:
+        return Outcome.REPRODUCED
+    if outside >= larger:
+        return Outcome.NOT_REPRODUCED
+    return Outcome.NEAR if outside >= 1 and inside <= larger else Outcome.UNDECIDED
+
+
+def _place(claim: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return where a number lies, its standard error and the larger distance; the smaller distance is 1."""
+    zones, interval = claim["zones"], claim["measured_interval"]
+    is_log = zones["is_ratio"] and min(*zones["near"], *interval) > 0 and math.isfinite(interval[1])
+    low, high, *near, least, most = (
+        math.log(end) if is_log else end for end in (*zones["reproduced"], *zones["near"], *interval)
+    )
+    centre, distance = (low + high) / 2, (high - low) / 2
+    return (
+        ((least + most) / 2 - centre) / distance,
+        (most - least) / 2 / NORMAL95 / distance,
+        (near[1] - near[0]) / 2 / distance,
+    )

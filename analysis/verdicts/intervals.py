@@ -39,18 +39,24 @@ def mean_of_rates(values: Sequence[float]) -> Interval:
 
 
 def deviation(values: Sequence[float]) -> Interval:
-    """Chi-square interval of a standard deviation; needs two numbers.
-
-    The degrees of freedom are fewer the heavier the tails are: n - 1 holds for normal numbers only, and one outlier
-    among ten seeds is common here. They match the variance of the sample variance, 2/(n - 1) + excess kurtosis/n.
-    """
-    count, centre, std = len(values), fmean(values), standard_deviation(values)
+    """Chi-square interval of a standard deviation; needs two numbers."""
+    std = standard_deviation(values)
     if std == 0:
         return 0.0, 0.0
+    low, high = deviation_factors(degrees_of_deviation(values))
+    return std * low, std * high
+
+
+def degrees_of_deviation(values: Sequence[float]) -> float:
+    """Return the degrees of freedom of a standard deviation that is not zero.
+
+    They are fewer the heavier the tails are: n - 1 holds for normal numbers only, and one outlier among ten seeds is
+    common here. They match the variance of the sample variance, 2/(n - 1) + excess kurtosis/n.
+    """
+    count, centre, std = len(values), fmean(values), standard_deviation(values)
     # kurtosis uses the deviation with n in the denominator
     excess = fmean(((value - centre) / std) ** 4 for value in values) * (count / (count - 1)) ** 2 - 3
-    low, high = deviation_factors(2 / (2 / (count - 1) + max(excess, 0.0) / count))
-    return std * low, std * high
+    return 2 / (2 / (count - 1) + max(excess, 0.0) / count)
 
 
 def deviation_factors(degrees: float) -> Interval:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from analysis.claims.registry import DASH, Claim
 from analysis.claims.syntax import is_about_means
 from analysis.verdicts import rules
-from analysis.verdicts.expected import STATISTICS, Expected
+from analysis.verdicts.expected import BOUNDS, STATISTICS, Expected
 from analysis.verdicts.rules import Verdict
 
 
@@ -35,6 +35,9 @@ def expected(claim: Claim) -> Expected:
         hedged=claim.approximate,
         half_width=float(claim.interval) if isinstance(claim.interval, str) else None,
         runs=claim.paper_runs,
+        bound=next((bound for bound in BOUNDS if bound == claim.bound), None),
+        since=None if claim.since is None else float(claim.since),
+        grain=float(claim.grain or 0),
         alternatives=tuple(_digits(alternative) for alternative in claim.alternatives),
     )
 

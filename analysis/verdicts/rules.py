@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Final
 
-from analysis.verdicts import intervals
+from analysis.verdicts import chances, intervals
 from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
@@ -48,6 +48,8 @@ class Verdict:
 
     `interval` is the 95 % interval that decided, in the claim's unit, or of the fraction of seeds; None without one.
     `zones` are what the rule allows around the printed value, in the claim's unit; None where no number is compared.
+    `chance` is that of seeds at least as far outside of the larger zone if the truth were on its edge; None without an
+    interval.
     `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more are not expected to
     help.
     """
@@ -59,6 +61,7 @@ class Verdict:
     interval: Interval | None = None
     seeds_wanted: int = 0
     zones: Zones | None = None
+    chance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,15 +131,16 @@ def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool
     numbers = list(values.values())
     of_modes = expected.statistic == "fraction-in-mode"
     judge, bound = (_judge_mode, BOUND_OF_FRACTIONS) if of_modes else (_judge_numbers, BOUND)
-    zones = tolerances().zones(expected, expected.readings()[0])
     if of_means:
-        return replace(judge(expected, numbers[:1], OF_MEANS), zones=zones)
+        return judge(expected, numbers[:1], OF_MEANS)
     if len(numbers) == 1 and expected.statistic == "std":
+        zones = tolerances().zones(expected, expected.readings()[0])
         rule = tolerances().rule(expected)
         why = "a standard deviation needs two seeds"
         return Verdict(Outcome.UNDECIDED, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
-    verdict = replace(judge(expected, numbers), zones=zones)
-    return _looking_ahead(verdict, len(numbers), bound, lambda seeds: judge(expected, _repeated(numbers, seeds)))
+    return _looking_ahead(
+        judge(expected, numbers), len(numbers), bound, lambda seeds: judge(expected, _repeated(numbers, seeds))
+    )
 
 
 def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
@@ -147,9 +151,10 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
     never = len(numbers) - len(finite)
     if not finite:
         why = f"it did not happen in {never} of {never} seeds"
-        return _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
+        verdict = _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
+        return replace(verdict, zones=tolerances().zones(expected, readings[0]))
     interval = _interval(expected, rule, finite)
-    zones = [tolerances().zones(expected, reading) for reading in readings]
+    zones = [tolerances().zones(expected, reading, _own_error(expected, finite)) for reading in readings]
     parts = [_compare(interval, zone) for zone in zones]
     why = _why(expected, interval, finite, readings[0])
     if never:
@@ -160,7 +165,9 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         listed = ", ".join(f"as {reading} it is {part.outcome}" for reading, part in zip(readings, parts, strict=True))
         why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
-    return _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
+    verdict = _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
+    chance = max(_chance(expected, rule, finite, zone.near) for zone in zones) if len(finite) > 1 else None
+    return replace(verdict, zones=zones[0], chance=chance)
 
 
 def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
@@ -176,7 +183,9 @@ def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED)
     )
     why = f"the number is {small} in {_of_seeds(inside, len(numbers))}, {large} in {around}"
     interval = intervals.fraction(inside, len(numbers))
-    return _verdict(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
+    chance = chances.of_fraction(inside, len(numbers), tolerances().predicates.near[0])
+    verdict = _verdict(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
+    return replace(verdict, zones=zones, chance=chance if len(numbers) > 1 else None)
 
 
 def _count(zone: Interval, numbers: list[float]) -> int:
@@ -187,6 +196,20 @@ def _interval(expected: Expected, rule: NumberRule, finite: list[float]) -> Inte
     if expected.statistic == "std":
         return intervals.deviation(finite) if len(finite) > 1 else (0.0, math.inf)
     return intervals.mean_of_rates(finite) if rule.is_ratio else intervals.mean(finite)
+
+
+def _own_error(expected: Expected, values: list[float]) -> float:
+    """Half the width of the 95 % interval of the paper's mean, if its runs differ as the seeds do."""
+    if expected.statistic != "mean" or not expected.runs or len(values) < 2:
+        return 0.0
+    return intervals.half_width(values) * math.sqrt(len(values) / expected.runs)
+
+
+def _chance(expected: Expected, rule: NumberRule, values: list[float], near: Interval) -> float:
+    """Return the chance of a number at least as far outside of the zone, if the truth is on its edge."""
+    if expected.statistic == "std":
+        return chances.of_deviation(values, near)
+    return chances.of_mean(values, near, in_logarithms=rule.is_ratio)
 
 
 def _why(expected: Expected, interval: Interval, values: list[float], reading: Reading) -> str:
@@ -276,7 +299,9 @@ def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Verdict:
     why = f"it holds in {_of_seeds(held, seeds)}" if seeds > 1 else "it holds" if held else "it does not hold"
     interval = intervals.fraction(held, seeds)
     possible = _compare_fraction(held, seeds)
-    return _verdict(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
+    chance = chances.of_fraction(held, seeds, zones.near[0]) if seeds > 1 else None
+    verdict = _verdict(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
+    return replace(verdict, chance=chance)
 
 
 def _of_seeds(count: int, seeds: int) -> str:

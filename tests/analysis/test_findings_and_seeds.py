@@ -60,6 +60,29 @@ def test_echoes_settings_and_repetitions_do_not_count() -> None:
     assert verdicts_of_findings(claims) == {"a": Outcome.NEAR}
 
 
+def number(place: int, interval: tuple[float, float], verdict: str, chance: float) -> dict[str, Any]:
+    zones = {"reproduced": [-1.0, 1.0], "near": [-2.0, 2.0], "is_ratio": False}
+    entry = claim(place, verdict, finding="a", metric="m", unit="1")
+    return entry | {"measured_interval": list(interval), "zones": zones, "chance": chance}
+
+
+def test_a_claim_counts_against_a_finding_where_chance_does_not_explain_it_among_so_many() -> None:
+    true = [number(place, (-0.5, 0.5), "reproduced", 1.0) for place in range(2, 21)]
+    by_chance = number(1, (2.1, 3.0), "not reproduced", 0.02)  # of twenty, one such is likely
+    assert verdicts_of_findings([by_chance, *true]) == {"a": Outcome.REPRODUCED}  # together they are at 0.1
+    assert verdicts_of_findings([{**by_chance, "chance": 1e-4}, *true]) == {"a": Outcome.NOT_REPRODUCED}
+    assert verdicts_of_findings([{**by_chance, "chance": None}, *true]) == {"a": Outcome.NOT_REPRODUCED}
+    assert verdicts_of_findings([by_chance]) == {"a": Outcome.NOT_REPRODUCED}
+
+
+def test_numbers_of_one_kind_are_judged_together() -> None:
+    undecided = [number(place, (-1.5, 1.5), "undecided", 1.0) for place in range(1, 13)]
+    assert verdicts_of_findings(undecided) == {"a": Outcome.REPRODUCED}
+    assert verdicts_of_findings(undecided[:3]) == {"a": Outcome.UNDECIDED}
+    shifted = [number(place, (0.5, 3.5), "undecided", 0.5) for place in range(1, 13)]
+    assert verdicts_of_findings(shifted) == {"a": Outcome.UNDECIDED}
+
+
 def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **experiment: Any) -> dict[str, Any]:
     return {
         "format": 3,

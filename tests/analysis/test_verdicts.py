@@ -1,19 +1,24 @@
+import io
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 
 from analysis.claims import registry
 from analysis.claims.syntax import is_about_means
-from analysis.verdicts import coverage, intervals, rules
+from analysis.rejudge import rejudge
+from analysis.verdicts import chances, coverage, intervals, rules
 from analysis.verdicts.expected import Expected, half_last_digit
 from analysis.verdicts.of_claim import expected
 from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import tolerances
+from tests.analysis import kept_results
 
 REPRODUCED, NEAR, UNDECIDED, NOT = (
     Outcome.REPRODUCED,
@@ -252,6 +257,72 @@ def test_what_the_registry_says_is_read_with_its_digits(tmp_path: Path) -> None:
     assert (dash.printed, dash.statistic, dash.runs) == ("0", "std", 10)
 
 
+@pytest.mark.parametrize(
+    ("bound", "value", "outcome"),
+    [
+        ("at most", 1.6e-4, REPRODUCED),
+        ("at most", 0.0, REPRODUCED),
+        ("at most", 1e-2, NOT),
+        ("at least", 1e-2, REPRODUCED),
+        ("at least", 1.6e-4, NOT),
+    ],
+)
+def test_a_bound_is_open_on_one_side(bound: Any, value: float, outcome: Outcome) -> None:
+    assert always(says("1e-3", "fraction", metric="loss_rate", bound=bound), value) == outcome
+
+
+def test_a_trend_needs_an_interval_on_one_side_of_zero() -> None:
+    rises, falls = (says("0", "1", bound=bound) for bound in ("above", "below"))
+    assert judge(rises, 1, 2, 3, 2, 1).outcome == judge(falls, -1, -2, -3, -2, -1).outcome == REPRODUCED
+    assert judge(rises, -1, -2, -3, -2, -1).outcome == NOT
+    assert judge(rises, -1, 1, -2, 3, 1).outcome == UNDECIDED
+    assert always(rises, 0.0) == NOT
+
+
+def test_the_relative_part_of_an_instant_counts_from_where_the_paper_counts() -> None:
+    def at(printed: str, since: float | None) -> Expected:
+        return says(printed, "s", metric="time_of_min_window", since=since)
+
+    assert always(at("130", 120.0), 119.0) == NOT  # before the change
+    assert always(at("130", 120.0), 132.5) == NOT  # 25 % later than ten seconds, 2 % later than 130
+    assert always(at("130", 120.0), 130.9) == REPRODUCED
+    assert always(at("130", None), 132.0) == NOT
+
+
+def test_a_distance_does_not_reach_the_other_direction() -> None:
+    gain = says("0.7", "percent", metric="eta(a)/eta(b) - 1")
+    assert always(gain, 0.1) == NEAR
+    assert always(gain, 0.0) == always(gain, -0.5) == NOT
+    assert always(says("1.2", "ratio"), 0.9) == NOT
+
+
+def test_the_spread_of_losses_has_a_floor_of_one_packet() -> None:
+    spread_of_losses = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10)
+    assert judge(spread_of_losses, 3e-6, 3e-6, 3e-6, 3e-6).outcome == NOT
+    with_floor = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10, grain=4e-6)
+    assert judge(with_floor, 3e-6, 3e-6, 3e-6, 3e-6).outcome == REPRODUCED
+
+
+def test_a_papers_mean_of_few_runs_has_a_sampling_error() -> None:
+    values = [0.57] * 14 + [0.95] * 6  # mean 0.684, deviation 0.18
+    assert judge(says("0.80"), *values).outcome == UNDECIDED
+    zones = judge(says("0.80", runs=10), *values).zones
+    assert zones is not None and zones.reproduced[0] == pytest.approx(0.80 - 0.005 - math.hypot(0.03, 0.118), abs=1e-3)
+    assert judge(says("0.65", runs=10), 0.65, 0.65, 0.65).zones == judge(says("0.65"), 0.65, 0.65, 0.65).zones
+
+
+@pytest.mark.parametrize(("t", "degrees"), [(12.706, 1), (2.776, 4), (2.093, 19), (1.96, 10_000)])
+def test_the_tail_of_students_t(t: float, degrees: int) -> None:
+    assert chances.student_tail(t, degrees) == pytest.approx(0.025, rel=2e-3)
+
+
+def test_a_chance_below_a_fortieth_is_an_interval_apart_from_the_zone() -> None:
+    for values in ([0.74, 0.76, 0.78], [0.70, 0.76, 0.82], [0.8, 0.8, 0.801], [0.65, 0.66]):
+        verdict = judge(says("0.65"), *values)
+        assert verdict.chance is not None
+        assert (verdict.chance < 0.025) == (verdict.outcome == NOT)
+
+
 def test_spread() -> None:
     known = spread({1: 1.0, 2: 2.0, 3: 3.0, 4: 4.0, 5: 5.0, 6: math.inf})
     assert (known.seeds, known.never, known.mean, known.minimum, known.maximum) == (6, 1, 3, 1, 5)
@@ -270,6 +341,7 @@ def test_every_rule_gives_its_reason_and_is_wider_when_near() -> None:
 
 def test_the_table_of_the_documentation_is_what_the_rules_give() -> None:
     assert coverage.table() in PAGE.read_text()
+    assert coverage.table_of_findings() in PAGE.read_text()
 
 
 def test_how_often_the_rules_are_wrong() -> None:
@@ -280,3 +352,14 @@ def test_how_often_the_rules_are_wrong() -> None:
                 assert counted[NOT] <= coverage.CLAIMS // 100, row.case
             if row.case.truth in ("false", "no losses"):
                 assert counted[REPRODUCED] + counted[NEAR] <= coverage.CLAIMS // 100, row.case
+
+
+def test_the_reference_set_has_the_verdicts_of_todays_rules(tmp_path: Path) -> None:
+    kept = tmp_path / "reference"
+    shutil.copytree(kept_results.REFERENCE, kept)
+    console = Console(file=io.StringIO(), width=200)
+    assert rejudge(kept_results.STUDIES, kept, console) == 0, console.file.getvalue()  # type: ignore[attr-defined]
+    file = kept / "aina-table2-throughput.json"
+    file.write_text(file.read_text().replace('"verdict": "undecided"', '"verdict": "near"', 1))
+    assert rejudge(kept_results.STUDIES, kept, console) == 1
+    assert file.read_bytes() == (kept_results.REFERENCE / file.name).read_bytes()

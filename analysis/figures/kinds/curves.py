@@ -87,7 +87,7 @@ class Curves:
                     low, high = zones["reproduced"]
                     # the claim may count in another unit
                     scale = y / float(self._claims[claim[0]].get("paper", str))
-                    row |= {"low": low * scale, "high": high * scale}
+                    row |= {name: end * scale for name, end in (("low", low), ("high", high)) if end is not None}
                 rows.append(row)
         return rows
 
