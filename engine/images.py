@@ -12,6 +12,7 @@ from images import guest_code as code
 from images import index
 from images.cache import MANIFEST, Store, default_root, difference, file_digest, project_root
 from images.errors import ImageError
+from scenarios import homes
 
 PROJECT = project_root()
 
@@ -48,7 +49,8 @@ def program(name: str) -> Program:
     Raises:
         EngineError: it has not been built from its current sources, or has changed since.
     """
-    command = f"python -m images {name}"
+    home = homes.elsewhere().get(name)
+    command = f"python -m images {f'--implementation {home}' if home else name}"
     entry = _listed(name, command)
     try:
         root = default_root() / entry["root"] if "root" in entry else None

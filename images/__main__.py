@@ -10,6 +10,7 @@ import argparse
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
 from images.rootfs import build as rootfs
 from images.run import Say
+from scenarios import homes
 from scenarios.errors import ScenarioError
+
+_ELSEWHERE = "a program under test outside of this checkout, called as its folder is; may be repeated"
 
 
 def main() -> int:
@@ -34,8 +38,10 @@ def main() -> int:
         "`pack FILE` writes all that was built into one file; `unpack FILE` takes it from there and builds nothing.",
     )
     parser.add_argument(
-        "program", nargs="*", help="programs under test to build as well; those built before are renewed"
+        "program", nargs="*", help="programs under test to build as well; default: renew those that were built before"
     )
+    parser.add_argument("--implementation", type=Path, action="append", default=[], metavar="FOLDER", help=_ELSEWHERE)
+    parser.add_argument("--boot", action="store_true", help="no program")
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
     parser.add_argument("--lab", action="store_true", help="also the kernel and root file system of `testbed exec`")
@@ -56,6 +62,7 @@ def main() -> int:
     try:
         if refused := refused_cache(default_root()):
             raise ImageError(refused)
+        words = [*words, *_elsewhere(options.implementation)]
         if not verb:
             programs.check_names(words)
         store = Store(default_root(), say)
@@ -70,7 +77,8 @@ def main() -> int:
         elif verb == "pack":
             wanted = packed(store.root, say)
         else:
-            wanted = programs.names() if options.all else [*words, *programs.built(store.root)]
+            wanted = words or ([] if options.boot else programs.built(store.root))
+            wanted = programs.names() if options.all else wanted
         kinds = [
             kind
             for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab))
@@ -94,6 +102,14 @@ def main() -> int:
         return 1
     say(f"all images are ready: {boots}")
     return 0
+
+
+def _elsewhere(folders: Sequence[Path]) -> list[str]:
+    """Let programs lie in these folders; return their names. Raises ImageError for one that has none."""
+    try:
+        return [homes.add(folder) for folder in folders]
+    except ValueError as error:
+        raise ImageError(f"--implementation: {error}") from None
 
 
 def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:

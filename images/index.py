@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from images.cache import Store, digest_of, file_digest, project_root
+from scenarios import homes
+from scenarios.homes import DESCRIPTION
 
 BOOT = "boot"
 DEBUG = "debug"
@@ -37,23 +39,25 @@ _OTHER = ("implementations", "ansible", "docker")
 _APART = {LAB: Path("rootfs/lab"), STOCK: Path("stock")}
 
 
-def names(project: Path | None = None) -> dict[str, str]:
+def names(project: Path | None = None, outside: Mapping[str, Path] | None = None) -> dict[str, str]:
     """Return the indexes of what boots and of each program for a checkout's sources, relative to the store's root.
 
-    A version that an implementation lists is a program of its own, NAME@VERSION, unless it is another's folder.
+    `outside` are the implementations elsewhere, by default those of this command. A version that an implementation
+    lists is a program of its own, NAME@VERSION, unless it is another's folder.
     """
-    project = project or project_root()
+    project, outside = project or project_root(), homes.elsewhere() if outside is None else outside
     programs: list[str] = []
-    for file in sorted(project.glob("images/implementations/*/implementation.yaml")):
-        name = file.parent.name
-        listed = _described(file).get("versions", {}).items()
-        programs += (name, *(f"{name}{_VERSION}{version}" for version, one in listed if "implementation" not in one))
-    return {name: _index(name, project) for name in (*KINDS, STOCK, *programs)}
+    for name, folder in _homes(project, outside).items():
+        versions = _described(folder / DESCRIPTION).get("versions")
+        listed = versions.items() if isinstance(versions, dict) else ()
+        own = (version for version, one in listed if isinstance(one, dict) and "implementation" not in one)
+        programs += (name, *(f"{name}{_VERSION}{version}" for version in own))
+    return {name: _index(name, project, outside) for name in (*KINDS, STOCK, *programs)}
 
 
 def path(root: Path, name: str) -> Path:
     """Return the index of `name` for this checkout's sources, whether it exists or not."""
-    return root / _index(name, project_root())
+    return root / _index(name, project_root(), homes.elsewhere())
 
 
 def read(index: Path) -> dict[str, Any]:
@@ -84,11 +88,13 @@ def write(store: Store, index: Path, about: dict[str, Any]) -> Path:
 
 
 def register(root: Path) -> None:
-    """Note in a store that this checkout uses it."""
+    """Note in a store that this checkout uses it, with implementations elsewhere: now, or in an earlier command."""
     checkout = str(project_root())
     note = root / _CHECKOUTS / digest_of(checkout)[:KEY_DIGITS]
     note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(checkout + "\n")
+    before = note.read_text().splitlines()[1:] if note.exists() else []
+    folders = dict.fromkeys([*before, *map(str, homes.elsewhere().values())])
+    note.write_text("".join(f"{line}\n" for line in (checkout, *folders)))
 
 
 def in_use(root: Path) -> Iterator[tuple[Path, Path]]:
@@ -98,11 +104,11 @@ def in_use(root: Path) -> Iterator[tuple[Path, Path]]:
     """
     used: set[Path] = set()
     for note in sorted((root / _CHECKOUTS).glob("*")):
-        checkout = Path(note.read_text().removesuffix("\n"))
+        checkout, *folders = map(Path, note.read_text().splitlines())
         if not (checkout / "images").is_dir():
             note.unlink()
             continue
-        for index in (root / name for name in names(checkout).values()):
+        for index in (root / name for name in names(checkout, {folder.name: folder for folder in folders}).values()):
             if index.exists():
                 used.add(index)
                 yield checkout, index
@@ -119,15 +125,15 @@ def _relative(value: Any, root: str) -> Any:
     return value.removeprefix(root) if isinstance(value, str) else value
 
 
-def _index(name: str, project: Path) -> str:
+def _index(name: str, project: Path, outside: Mapping[str, Path]) -> str:
     folder, _, version = name.partition(_VERSION)
-    sources = {str(file.relative_to(project)): file_digest(file) for file in _sources(folder, project)}
+    sources = {_place(file, project, outside): file_digest(file) for file in _sources(folder, project, outside)}
     if version:
         sources["version"] = version
     return f"{FOLDER}/{name}-{digest_of(sources)[:KEY_DIGITS]}.json"
 
 
-def _sources(name: str, project: Path) -> Iterator[Path]:
+def _sources(name: str, project: Path, outside: Mapping[str, Path]) -> Iterator[Path]:
     images = project / "images"
     if name in (*KINDS, STOCK):
         for file in _but_for_others(name, images, images):
@@ -139,7 +145,7 @@ def _sources(name: str, project: Path) -> Iterator[Path]:
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
     yield from _but_for_others(name, images / "rootfs", images)
-    for folder in _line(images / "implementations" / name):
+    for folder in _line(name, _homes(project, outside)):
         yield from _files(folder)
 
 
@@ -157,18 +163,36 @@ def _files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _line(folder: Path) -> Iterator[Path]:
+def _homes(project: Path, outside: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the folders of a checkout's implementations, and of those elsewhere that still exist, by name."""
+    own = sorted(project.glob(f"images/implementations/*/{DESCRIPTION}"))
+    there = {name: folder for name, folder in outside.items() if (folder / DESCRIPTION).is_file()}
+    return there | {file.parent.name: file.parent for file in own}
+
+
+def _place(file: Path, project: Path, outside: Mapping[str, Path]) -> str:
+    """Name a source: by its path below the folder elsewhere that has it, or in the checkout."""
+    for name, folder in outside.items():
+        if file.is_relative_to(folder):
+            return f"{name}/{file.relative_to(folder)}"
+    return str(file.relative_to(project))
+
+
+def _line(name: str, folders: Mapping[str, Path]) -> Iterator[Path]:
     """Return an implementation's folder and those it extends; the build reports a wrong `extends`."""
-    seen: set[Path] = set()
-    while folder not in seen and (folder / "implementation.yaml").is_file():
-        seen.add(folder)
-        yield folder
-        folder = folder.parent / str(_described(folder / "implementation.yaml").get("extends"))
+    seen: set[str] = set()
+    while name not in seen and name in folders:
+        seen.add(name)
+        yield folders[name]
+        name = str(_described(folders[name] / DESCRIPTION).get("extends"))
 
 
 def _described(file: Path) -> dict[str, Any]:
     """Return an implementation.yaml as it is; the build reports what is wrong with it."""
     import yaml  # the doctor, which comes before the environment does, needs this module and no more
 
-    description = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+    try:
+        description = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return {}
     return description if isinstance(description, dict) else {}

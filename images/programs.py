@@ -22,10 +22,11 @@ from images.locked import Lock, requested
 from images.run import Say
 from scenarios import implementations, load
 from scenarios.errors import choices
+from scenarios.homes import DESCRIPTION
 
-DESCRIPTION = "implementation.yaml"
 ROOT_LOCK, BUILD_LOCK = "root.lock", "build.lock"
 _OUT = ".out"
+_LONGEST_LINE_BYTES = 256  # of a script's first line, which Linux reads
 
 
 def built(root: Path) -> list[str]:
@@ -44,6 +45,7 @@ def check_names(wanted: Sequence[str]) -> None:
     known = implementations.known()
     for name in wanted:
         if name not in known:
+            implementations.refuse_wrong([name])
             raise ImageError(f"unknown implementation {name!r}; allowed: {choices(sorted(names()), name)}")
         if known[name]["kind"] != "program":
             raise ImageError(f"{name} is part of the guest's kernel and needs no build of its own")
@@ -86,9 +88,8 @@ def build(store: Store, say: Say, name: str) -> Path:
 
 def _folders(name: str) -> list[Path]:
     """Return the folders whose files the program has, later ones first."""
-    known = {file.parent.name: load.read(file) for file in implementations.IMPLEMENTATIONS.glob(f"*/{DESCRIPTION}")}
-    own = implementations.folder_of(name)
-    return [implementations.IMPLEMENTATIONS / each for each in (own, *implementations.ancestors(own, known))]
+    folders, own = implementations.folders(), implementations.folder_of(name)
+    return [folders[each] for each in implementations.line_of(own)]
 
 
 def locked_names() -> list[str]:
@@ -168,8 +169,9 @@ def _files(
             seen = fetch()
             say(f"{name}: building")
             _build(folder, seen, inside, log, name, version)
-        if not os.access(files / "endpoint", os.X_OK):
-            raise ImageError(f"{name} has no executable file `endpoint`, and its `build` makes none")
+        if not (files / "endpoint").exists():
+            raise ImageError(f"{name} has no file `endpoint`, and its `build` makes none")
+        check_executable(name, files / "endpoint")
 
     return store.ensure("programs", digest, make) / "files", digest
 
@@ -183,6 +185,18 @@ def _sources(folder: Path) -> dict[Path, Path]:
     return {name: path for name, path in found.items() if str(name) not in about and "__pycache__" not in path.parts}
 
 
+def check_executable(what: str, file: Path) -> None:
+    """Raise ImageError for a file that no kernel starts, in words that say why."""
+    if not os.access(file, os.X_OK):
+        raise ImageError(f"{what}: the file `{file.name}` is not executable (chmod +x)")
+    with file.open("rb") as stream:
+        first = stream.readline(_LONGEST_LINE_BYTES)
+    if first.startswith(b"#!") and first.endswith(b"\r\n"):
+        raise ImageError(
+            f"{what}: the file `{file.name}` has lines that end in CR LF, as on Windows; allowed: LF alone"
+        )
+
+
 def _build(folder: Path, seen: dict[str, Path], inside: BuildRoot, log: Path, name: str, version: str) -> None:
     """Run `build` inside the walls, in a copy of the folder; what it leaves in /build/out joins the files."""
     if walls.unconfined():
@@ -190,8 +204,7 @@ def _build(folder: Path, seen: dict[str, Path], inside: BuildRoot, log: Path, na
     work = folder / "work"
     shutil.copytree(folder / "files", work)
     (folder / "files").rename(work / _OUT)
-    if not os.access(work / "build", os.X_OK):
-        raise ImageError(f"Building {name}: the file `build` is not executable (chmod +x)")
+    check_executable(f"Building {name}", work / "build")
     see = {f"{walls.SEEN}/{package}": source for package, source in seen.items()}
     environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"} | ({"VERSION": version} if version else {})
     inside.run([f"{walls.WORK}/build"], log, f"Building {name}", work=work, see=see, environment=environment)

@@ -20,7 +20,7 @@ from images.errors import ImageError
 from images.locked import Lock
 from images.rootfs.build import EPOCH, install_debian
 from images.run import Say, logged
-from scenarios import implementations
+from scenarios import homes, implementations
 
 CLEAN = Path(__file__).with_name("rootfs") / "clean.sh"
 IMPLEMENTATION, FETCHED = "/opt/implementation", "/opt/fetched"
@@ -45,7 +45,7 @@ def archive_of(name: str, wanted: dict[str, Any], folders: Sequence[Path]) -> Pa
 
 def check_link(path: Path) -> None:
     """Raise ImageError if a file of an implementation's folder is a link to anything but code of the project."""
-    allowed = (implementations.IMPLEMENTATIONS, SCENARIOS)
+    allowed = (implementations.IMPLEMENTATIONS, SCENARIOS, *homes.elsewhere().values())
     if not any(path.resolve().is_relative_to(folder.resolve()) for folder in allowed):
         raise ImageError(f"{path} is a link to {path.resolve()}; allowed: a file of an implementation or of scenarios/")
 

@@ -14,6 +14,7 @@ from scenarios.resolve import expand
 class PlannedCell(TypedDict):
     """One cell; `virtual_s` is the length of each of its runs, `programs` are implementations that must be built.
 
+    `descriptions` are the files that say what its implementations are.
     `speeds` are those of its programs, in virtual seconds per second; one without a speed has the smallest of any.
     `capacity_bps` is the bottleneck's at the start, `sample_s` the time between two looks at each flow.
     """
@@ -28,6 +29,7 @@ class PlannedCell(TypedDict):
     sample_s: float
     scenario: str
     implementations: list[str]
+    descriptions: list[str]
     programs: list[str]
     speeds: dict[str, float]
     traces: list[str]
@@ -39,6 +41,7 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
     Raises ScenarioError with the problems of all files, including two files with the same experiment.
     """
     planned, problems = list[PlannedCell](), list[Problem]()
+    described = implementations.descriptions()
     owners: dict[str, Path] = {}
     programs = {name: about for name, about in implementations.known().items() if about["kind"] == "program"}
     slowest = min((about["speed"] for about in programs.values() if "speed" in about), default=1.0)
@@ -68,6 +71,9 @@ def plan(scenarios: Iterable[Path], size: str) -> list[PlannedCell]:
                     "sample_s": cell.settings["sample_ns"] / 1e9,
                     "scenario": str(scenario),
                     "implementations": sorted(used),
+                    "descriptions": sorted(
+                        {str(file) for name in used for file in described[implementations.folder_of(name)]}
+                    ),
                     "programs": sorted(used & programs.keys()),
                     "speeds": {name: programs[name].get("speed", slowest) for name in sorted(used & programs.keys())},
                     "traces": sorted(str(scenario.parent / trace) for trace in traces),

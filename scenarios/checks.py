@@ -130,6 +130,7 @@ def _flow_problems(
             yield document.problem((*path, "stop"), f"found {flow['stop']!r}", allowed)
         unknown = sorted(implementations.used_by([flow]) - set(known))
         for name in unknown:
+            implementations.refuse_wrong([name])
             allowed = choices(sorted(known), name)
             yield document.problem((*path, "implementation"), f"unknown implementation {name!r}", allowed)
         if not unknown:

@@ -1,4 +1,4 @@
-"""Reads the implementations that scenarios may name: folders of images/implementations with an implementation.yaml."""
+"""Reads the implementations that scenarios may name: folders with an implementation.yaml, the project's and others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from scenarios import load, schema
+from scenarios import homes, load, schema
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
+from scenarios.homes import DESCRIPTION
 from scenarios.load import Document
 from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
@@ -24,41 +25,34 @@ Value = int | bool | str
 
 
 def known(folder: Path | None = None) -> dict[str, Implementation]:
-    """Return every implementation in `folder` (default: the project's) by name, with defaults and what it extends.
+    """Return every implementation in `folder` (default: the project's, and elsewhere) by name, with what it extends.
 
-    A version that one lists, and that is no implementation of its own, is there as NAME@VERSION.
-
-    Raises ScenarioError for a file that violates the schema.
+    A version that one lists, and that is no implementation of its own, is there as NAME@VERSION. One whose description
+    is wrong is left out, and so is what extends it: it harms nobody else. `refuse_wrong` tells why.
     """
-    rules = schema.load_schema("implementation")
-    documents = _documents(folder)
-    described: dict[str, Implementation] = {}
-    for name, document in documents.items():
-        versions = document.data.get("versions", {})
-        whole = _without_versions(document)
-        for base in ancestors(name, documents):
-            _refuse_lost_packages(document, base, documents[base].data)
-            whole = replace(whole, data=_merged(_without_versions(documents[base]).data, whole.data))
-        checked = replace(whole, data=whole.data | {"versions": versions})
-        wrong = schema.problems(checked, rules) or _unknown_versions(document, documents)
-        if wrong:
-            raise ScenarioError(wrong)
-        described[name] = schema.with_defaults(whole.data, rules)
-        for version, fields in versions.items():
-            if _IS not in fields:
-                title = f"{whole.data['title']}, version {version}"
-                described[f"{name}{VERSION}{version}"] = described[name] | fields | {"title": title}
-    return described
+    return {name: about for name, about in _all_described(folder).items() if not isinstance(about, ScenarioError)}
+
+
+def refuse_wrong(names: Iterable[str] | None = None, folder: Path | None = None) -> None:
+    """Raise ScenarioError with what is wrong in the descriptions of these implementations (default: all)."""
+    everything = _all_described(folder)
+    asked_for = everything if names is None else [name if name in everything else folder_of(name) for name in names]
+    errors = [about for name in asked_for if isinstance(about := everything.get(name), ScenarioError)]
+    if errors:
+        raise ScenarioError(problem for error in errors for problem in error.problems)
+
+
+def folders(folder: Path | None = None) -> dict[str, Path]:
+    """Return the folder of each implementation by its name, whatever it holds; the project's come first."""
+    own = {file.parent.name: file.parent for file in sorted((folder or IMPLEMENTATIONS).glob(f"*/{DESCRIPTION}"))}
+    return own if folder else homes.elsewhere() | own
 
 
 def versions(folder: Path | None = None) -> dict[str, dict[str, str]]:
-    """Return, for each implementation that lists versions, which implementation each version is, oldest first.
-
-    Raises ScenarioError for a file that is not YAML.
-    """
+    """Return, for each implementation that lists versions, which implementation each version is, oldest first."""
     return {
         name: {version: about.get(_IS, f"{name}{VERSION}{version}") for version, about in listed.items()}
-        for name, document in _documents(folder).items()
+        for name, document in _sound(_documents(folder)).items()
         if (listed := document.data.get("versions"))
     }
 
@@ -68,13 +62,58 @@ def folder_of(name: str) -> str:
     return name.partition(VERSION)[0]
 
 
-def _documents(folder: Path | None) -> dict[str, Document]:
-    files = sorted((folder or IMPLEMENTATIONS).glob("*/implementation.yaml"))
-    for file in files:
-        name, kind = file.parent.name, KINDS["implementation"]
-        if not kind.allows(name):
-            raise ScenarioError([Problem(file, 1, "the folder's name", f"found {name!r}", kind.meaning)])
-    return {file.parent.name: load.read(file) for file in files}
+def _all_described(folder: Path | None) -> dict[str, Implementation | ScenarioError]:
+    rules = schema.load_schema("implementation")
+    documents = _documents(folder)
+    sound = _sound(documents)
+    described: dict[str, Implementation | ScenarioError] = {}
+    for name, document in documents.items():
+        try:
+            described |= (
+                _described(name, document, sound, rules) if isinstance(document, Document) else {name: document}
+            )
+        except ScenarioError as error:
+            described[name] = error
+    return described
+
+
+def _described(
+    name: str, document: Document, documents: Mapping[str, Document], rules: schema.Schema
+) -> dict[str, Implementation]:
+    """Return an implementation and its versions by name."""
+    versions = document.data.get("versions", {})
+    whole = _without_versions(document)
+    for base in ancestors(name, documents):
+        _refuse_lost_packages(document, base, documents[base].data)
+        whole = replace(whole, data=_merged(_without_versions(documents[base]).data, whole.data))
+    checked = replace(whole, data=whole.data | {"versions": versions})
+    wrong = schema.problems(checked, rules) or _unknown_versions(document, documents)
+    if wrong:
+        raise ScenarioError(wrong)
+    described = {name: schema.with_defaults(whole.data, rules)}
+    for version, fields in versions.items():
+        if _IS not in fields:
+            title = f"{whole.data['title']}, version {version}"
+            described[f"{name}{VERSION}{version}"] = described[name] | fields | {"title": title}
+    return described
+
+
+def _documents(folder: Path | None) -> dict[str, Document | ScenarioError]:
+    return {name: _document(name, home / DESCRIPTION) for name, home in folders(folder).items()}
+
+
+def _sound(documents: Mapping[str, Document | ScenarioError]) -> dict[str, Document]:
+    return {name: document for name, document in documents.items() if isinstance(document, Document)}
+
+
+def _document(name: str, file: Path) -> Document | ScenarioError:
+    kind = KINDS["implementation"]
+    if not kind.allows(name):
+        return ScenarioError([Problem(file, 1, "the folder's name", f"found {name!r}", kind.meaning)])
+    try:
+        return load.read(file)
+    except ScenarioError as error:
+        return error
 
 
 def _without_versions(document: Document) -> Document:
@@ -124,6 +163,20 @@ def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
         if sides[0] != sides[1]:
             return f"their {field} differs: {sides[0]} and {sides[1]}"
     return None
+
+
+def line_of(name: str) -> list[str]:
+    """Return the name of an implementation that has no wrong description, then what it extends, and so on."""
+    return [name, *ancestors(name, _sound(_documents(None)))]
+
+
+def descriptions() -> dict[str, list[Path]]:
+    """Return the files that say what each implementation is: its own, and those of what it extends."""
+    homes_of, documents = folders(), _sound(_documents(None))
+    return {
+        name: [homes_of[each] / DESCRIPTION for each in (name, *ancestors(name, documents))]
+        for name in map(folder_of, known())
+    }
 
 
 def ancestors(name: str, documents: Mapping[str, Document]) -> list[str]:

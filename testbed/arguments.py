@@ -1,13 +1,52 @@
 """What the arguments of a command may name."""
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine.errors import EngineError
-from scenarios import implementations
+from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.resolve import Cell, expand
+
+
+def elsewhere(folders: Sequence[Path]) -> list[str]:
+    """Let implementations lie in these folders; return their names.
+
+    Raises:
+        EngineError: one has no implementation, or the name of another.
+        ScenarioError: the description of one is wrong.
+    """
+    try:
+        names = [homes.add(folder) for folder in folders]
+    except ValueError as error:
+        raise EngineError(f"--implementation: {error}") from None
+    for name in names:
+        if implementations.folders()[name] != homes.elsewhere()[name]:
+            raise EngineError(f"--implementation: found {name!r}, which the testbed has; allowed: a name of its own")
+    implementations.refuse_wrong(names)
+    return names
+
+
+def with_elsewhere(options: argparse.Namespace) -> list[str]:
+    """Return the implementations that a command names, then those of --implementation."""
+    named: list[str] = options.implementation
+    names = [*named, *(name for name in options.elsewhere if name not in named)]
+    if not names:
+        raise EngineError("found no implementation; allowed: names, or --implementation FOLDER")
+    return names
+
+
+def only(name: str | None, elsewhere: Sequence[str], says: str = "") -> str:
+    """Return the one implementation of a command: its name, or that of --implementation; `says` begins the message.
+
+    Raises:
+        EngineError: there is none, or several are elsewhere.
+    """
+    if name is None and len(elsewhere) != 1:
+        raise EngineError(f"{says}found no name; allowed: one, or one --implementation FOLDER")
+    return name or elsewhere[0]
 
 
 def known(names: Sequence[str]) -> dict[str, Implementation]:
@@ -15,10 +54,12 @@ def known(names: Sequence[str]) -> dict[str, Implementation]:
 
     Raises:
         EngineError: one of these does not exist.
+        ScenarioError: its description is wrong.
     """
     everything = implementations.known()
     for name in names:
         if name not in everything:
+            implementations.refuse_wrong([name])
             raise EngineError(f"unknown implementation {name!r}; allowed: {choices(sorted(everything), name)}")
     return everything
 

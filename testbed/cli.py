@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from analysis.__main__ import main as analyse
 from analysis.errors import BadInputError
@@ -14,6 +14,7 @@ from engine.errors import EngineError, printable
 from scenarios.errors import ScenarioError
 from scenarios.output import ends_with_its_reader
 from scenarios.sums import DamagedError
+from testbed import arguments as of_commands
 
 ROOT: Final = Path(__file__).parents[1]
 OBSERVE: Final = "observe"
@@ -41,6 +42,13 @@ COMMANDS: Final = {
     "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
 
+RUNS_IMPLEMENTATIONS: Final = ("run", "plan", "shell", "compare", "interop", "conformance", "gate", "check")
+_ELSEWHERE: Final[dict[str, Any]] = {
+    "type": Path,
+    "metavar": "FOLDER",
+    "help": "an implementation outside of this checkout, called as its folder is; may be repeated",
+}
+
 
 @ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,11 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         own = commands.add_parser(name, help=says)
         if words[:1] == [name]:
             import_module(module).configure(own)
+        if name in RUNS_IMPLEMENTATIONS:
+            own.add_argument("--implementation", dest="elsewhere", action="append", default=[], **_ELSEWHERE)
     options, others = parser.parse_known_args(words)
     options.others = others
     if others and not options.passes_on:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     try:
+        options.elsewhere = of_commands.elsewhere(getattr(options, "elsewhere", []))
         with interrupt.terminable():
             return int(import_module(COMMANDS[options.command][0]).main(options))
     except (ScenarioError, EngineError, BadInputError, DamagedError) as error:

@@ -47,7 +47,7 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation")
+    parser.add_argument("implementation", nargs="?", help="default: the one of --implementation")
     parser.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
     parser.set_defaults(kept="what was found stands above")
 
@@ -60,7 +60,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError: there is no such implementation, it has not been built, or the folder holds something else.
     """
-    name: str = options.implementation
+    name = arguments.only(options.implementation, options.elsewhere)
     _is_program(name)  # what is asked for wrongly removes nothing
     folder = options.into / name
     _empty(folder)

@@ -17,7 +17,7 @@ STUDY = "compare"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="+", help="two or more; the others are tested against the first")
+    parser.add_argument("implementation", nargs="*", help="two or more; the others are tested against the first")
     parser.add_argument("--scenario", action="append", default=[], help="of the panel, or a file; may be repeated")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
     parser.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
@@ -32,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
-    names, seeds = options.implementation, options.seeds
+    names, seeds = arguments.with_elsewhere(options), options.seeds
     _check_names(names)
     if seeds < 1:
         raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")

@@ -37,9 +37,7 @@ def main(options: argparse.Namespace) -> int:
     """
     file, history = options.budgets, options.history
     wanted = budgets.load(file)
-    client = options.client or wanted.client
-    if not client:
-        raise EngineError(f"{file} names no client, and there is no --client; allowed: one of both")
+    client = options.client or wanted.client or arguments.only(None, options.elsewhere, f"{file} names no client, and ")
     folder = prepare(wanted, client, options.into, file.parent, f"{file}: ")
     if history:
         _check_writable(history)

@@ -15,7 +15,7 @@ from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scri
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="+", help="each sends to each, and to itself")
+    parser.add_argument("implementation", nargs="*", help="each sends to each, and to itself")
     parser.add_argument(
         "--case", action="append", default=[], help="a case or script of docs/howto/interop.md; may be repeated"
     )
@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError: something is wrong with the order, before anything runs.
     """
-    names, chosen = options.implementation, options.case
+    names, chosen = arguments.with_elsewhere(options), options.case
     known = arguments.known(names)
     for name in names:
         if known[name]["transport"] == "udp":

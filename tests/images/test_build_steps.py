@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from images import __main__ as command
-from images import guest_tools
+from images import guest_tools, programs
 from images.cache import Store
 from images.errors import ImageError
 from images.kernel import trial
@@ -147,3 +147,22 @@ def test_an_unknown_program_is_refused_before_anything_is_built(
     said = capsys.readouterr().err
     assert all(part in said for part in sentence.split(".*"))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "message"),
+    [
+        (
+            "#!/bin/sh\r\nexit\r\n",
+            0o755,
+            r"mine: the file `endpoint` has lines that end in CR LF; allowed: LF \(dos2unix\)",
+        ),
+        ("#!/bin/sh\n", 0o644, r"mine: the file `endpoint` is not executable \(chmod \+x\)"),
+    ],
+)
+def test_a_file_that_no_kernel_starts_is_refused(text: str, mode: int, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "endpoint"
+    file.write_bytes(text.encode())
+    file.chmod(mode)
+    with pytest.raises(ImageError, match=message):
+        programs.check_executable("mine", file)

@@ -254,7 +254,7 @@ def test_an_archive_is_recorded_or_pinned(tmp_path: Path, described: Callable[[s
 def test_a_root_is_of_one_kind(described: Callable[[str], Path], root: str, sentence: str) -> None:
     described(root)
     with pytest.raises(ScenarioError) as caught:
-        implementations.known()
+        implementations.refuse_wrong()
     assert sentence in str(caught.value)
     assert len(caught.value.problems) == 1
 

@@ -756,7 +756,7 @@ def test_what_an_implementation_file_lacks_is_told_in_the_schemas_order_with_wha
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "implementation.yaml").write_text("title: mine\nkind: program\n")
     with pytest.raises(ScenarioError) as error:
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
     told = [(problem.field, problem.allowed) for problem in error.value.problems]
     assert [field for field, _ in told] == ["roles", "transport", "licence", "source", "version_command"]
     assert told[1] == ("transport", "tcp, utp, udp (what its packets are)")
@@ -777,7 +777,7 @@ def test_a_broken_implementation_file_is_told(tmp_path: Path, field: str, told: 
     folder.mkdir()
     (folder / "implementation.yaml").write_text(f"title: New\n{field}\n")
     with pytest.raises(ScenarioError) as caught:
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
     assert told in str(caught.value)
 
 
@@ -802,7 +802,7 @@ def test_what_is_extended_must_exist_and_end(tmp_path: Path, bases: dict[str, st
         (tmp_path / name).mkdir()
         (tmp_path / name / "implementation.yaml").write_text(f"extends: {base}\n")
     with pytest.raises(ScenarioError, match=message):
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
 
 
 def test_a_clients_file_is_as_long_as_the_path_can_carry(tmp_path: Path) -> None:
@@ -843,7 +843,7 @@ def test_a_root_of_its_own_does_not_lose_inherited_packages_without_a_word(tmp_p
         r"other/implementation\.yaml:2: root\.packages: missing; a root of its own has none of the packages of base"
     )
     with pytest.raises(ScenarioError, match=sentence + r"; allowed: what of python3, nodejs this root needs, or \[\]"):
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
     (tmp_path / "other/implementation.yaml").write_text("extends: base\nroot: {suite: bookworm, packages: [python3]}\n")
     assert implementations.known(tmp_path)["other"]["root"] == {"suite": "bookworm", "packages": ["python3"]}
 
@@ -869,4 +869,4 @@ def test_versions_are_implementations(tmp_path: Path) -> None:
     (tmp_path / "two/implementation.yaml").write_text("extends: one\nversions: {a: {implementation: on}}\n")
     sentence = r"two/implementation\.yaml:2: versions\.a\.implementation: found 'on'; allowed: .*did you mean one"
     with pytest.raises(ScenarioError, match=sentence):
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)

@@ -111,7 +111,7 @@ def test_an_implementation_names_what_it_needs_and_nothing_else(fields: dict[str
     assert implementations.known(tmp_path)
     file.write_text(yaml.safe_dump(DESCRIBED | fields))
     with pytest.raises(ScenarioError, match="allowed: "):
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["--prune", "a b", "$(id)", "a@1", ".x"])
@@ -119,7 +119,7 @@ def test_a_folder_of_an_implementation_has_a_plain_name(name: str, tmp_path: Pat
     (tmp_path / name).mkdir()
     (tmp_path / name / "implementation.yaml").write_text(yaml.safe_dump(DESCRIBED))
     with pytest.raises(ScenarioError, match=r"the folder's name: found .*; allowed: letters, digits"):
-        implementations.known(tmp_path)
+        implementations.refuse_wrong(folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_what_is_wrong_with_budgets(wanted: dict[str, str], message: str, tmp_pa
     ("words", "message"),
     [
         (["--client", "tcp-ledbta"], "unknown implementation 'tcp-ledbta'; allowed: "),
-        ([], "names no client, and there is no --client; allowed: "),
+        ([], "names no client, and found no name; allowed: one, or one --implementation FOLDER"),
         (["--client", "tcp-ledbat", "--history", "/dev/null/a"], "--history: /dev/null/a cannot be written: "),
     ],
 )

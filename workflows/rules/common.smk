@@ -48,21 +48,12 @@ def scenario_of(wildcards):
     return next(iter(cells.values()))["scenario"]
 
 
-@functools.cache
-def descriptions(implementation):
-    """Return the files that describe an implementation: its own, and those of what it extends."""
-    folder = implementation.partition("@")[0]  # a version of it, NAME@VERSION, has no folder of its own
-    file = Path("images/implementations") / folder / "implementation.yaml"
-    base = yaml.load(file.read_text(), Loader=yaml.CSafeLoader).get("extends")
-    return [str(file), *(descriptions(base) if base else [])]
-
-
 def meanings_of(wildcards):
     """Return what determines how a job's scenario is read: schemas, and the implementations and traces that it names."""
     cells = batch_of(wildcards).cells
-    names = {name for cell in cells for name in cell["implementations"]}
+    descriptions = {os.path.relpath(file) for cell in cells for file in cell["descriptions"]}
     traces = {trace for cell in cells for trace in cell["traces"]}
-    return sorted({*map(str, SCHEMAS), *traces, *(file for name in names for file in descriptions(name))})
+    return sorted({*map(str, SCHEMAS), *traces, *descriptions})
 
 
 def programs_of(wildcards):

@@ -15,7 +15,7 @@ rule images:
     params:
         index=index("boot"),
     shell:
-        "python -m images 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"
+        "python -m images --boot 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"
 
 
 rule program:

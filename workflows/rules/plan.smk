@@ -59,7 +59,10 @@ def sound_text(file):
 def plan(size):
     """Return the cells of each experiment, as `testbed plan` lists them."""
     files = scenario_files()
-    read = [*files, *SCHEMAS, *sorted(Path("images/implementations").glob("*/implementation.yaml"))]
+    elsewhere = [folder for folder in os.environ.get("TESTBED_IMPLEMENTATIONS", "").split(os.pathsep) if folder]
+    own = Path("images/implementations").glob("*")
+    described = [file for folder in (*own, *elsewhere) if (file := Path(folder, "implementation.yaml")).exists()]
+    read = [*files, *SCHEMAS, *sorted(described)]
     experiments = {}
     for cell in answer("plan", shlex.join(["testbed", "plan", *map(str, files), "--size", size]), read):
         wanted = wanted_seeds(size).get(cell["experiment"], {}).get(cell["cell"], 0)
