@@ -14,9 +14,9 @@ from scenarios.sums import DamagedError
 
 
 @ends_with_its_reader
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 done, 2 bad input, 3 it hung, 141 nobody reads the output."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, called: str = "python -m analysis") -> int:
+    """Run one command, `called` so in messages; 0 done, 2 bad input, 3 it hung, 141 nobody reads the output."""
+    options = _parser(called).parse_args(arguments)
     live = options.command == "observe"  # it may follow an interface
     try:
         with nullcontext() if live else ended_after(LIMIT_S, f"analysis: {options.command}"):
@@ -186,8 +186,8 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
 }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m analysis", description="From run folders to the report.")
+def _parser(called: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=called, description="From run folders to the report.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     plan = commands.add_parser("plan", help="what there is to measure, and what that looks at; one JSON line each")

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if " ".join(words[:2]) in COMMANDS:
         words[:2] = [" ".join(words[:2])]
     if words[:1] == [OBSERVE]:
-        return analyse(words)
+        return analyse(words, "testbed")
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
         print(f"runs need a checkout of the project; what is installed here can {OBSERVE}", file=sys.stderr)
         return 2

@@ -9,7 +9,7 @@ from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.compare.panel import check_point, filled, find
-from testbed.gate import budgets, judge
+from testbed.gate import budgets, judge, reports
 from testbed.gate.budgets import Budgets
 from testbed.gate.judge import STUDY, Judgement
 
@@ -45,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
     if judgement is None:
         return UNKNOWN
     if history:
-        judge.remember(judgement, history)
+        reports.remember(judgement, history)
     return judgement.status
 
 
@@ -80,7 +80,7 @@ def carry_out(wanted: Budgets, client: str, folder: Path) -> Judgement | None:
         return None
     with ended_after(LIMIT_S, "testbed gate: the judgement"):
         judgement = judge.judge(wanted, folder, client)
-        judge.write(judgement, folder)
+        reports.write(judgement, folder)
     return judgement
 
 

@@ -1,12 +1,15 @@
 """Carries out `testbed interop`: a scenario for every two implementations, and of each with scripted peers."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import load
 from scenarios.errors import choices
+from scenarios.utp_script import Script
 from testbed import arguments, own_study
 from testbed.interop import judge
 from testbed.interop.judge import STUDY
@@ -25,35 +28,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Let every implementation send to every other and to itself, and meet scripted peers; return 1 when one failed.
+    """Let every implementation send to every other and to itself, and meet scripted peers.
 
-    The chosen cases and scripts are carried out; all that there are, if none is chosen. Everything is kept in the
-    folder --into/<the names>; a second call continues there.
+    Everything is kept in the folder --into/<the names>; a second call continues there. Returns 1 when a case or
+    a script failed, 2 when the pipeline did.
 
     Raises:
         EngineError: something is wrong with the order, before anything runs.
     """
-    names, chosen = arguments.with_elsewhere(options), options.case
+    names = arguments.with_elsewhere(options)
+    known = _known(names)
+    cases, scripts = _chosen(options.case, options.script)
+    folder = own_study.folder_of(options.into, "-".join(names))
+    order = order_of(names, cases, scripts, known)
+    texts = filled(cases, order) + scripted(cases, scripts, order)
+    own_study.write(folder, STUDY, {f"{meeting['experiment']}.yaml": text for meeting, text in texts})
+    if own_study.carry_out(folder):
+        return 2
+    with ended_after(LIMIT_S, "testbed interop: the matrix"):
+        counts = judge.write(folder, order)
+    print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
+    return int(counts[judge.FAILED] > 0)
+
+
+def _known(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Describe the implementations, each of which has to deliver a stream."""
     known = arguments.known(names)
     for name in names:
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} delivers no stream; allowed: implementations over TCP or uTP")
     if len(set(names)) < len(names):
         raise EngineError(f"found {', '.join(names)}; allowed: each implementation once")
+    return known
+
+
+def _chosen(chosen: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, Any], dict[str, tuple[str, Script]]]:
+    """Return the cases and scripts that were chosen by name or as files; all cases and scripts if none was."""
     cases, scripts = load.read(CASES).data, read_scripts(sorted(SCRIPTS.glob("*.utp")))
     for case in chosen:
         if case not in (known_cases := [*cases["cases"], *scripts]):
             raise EngineError(f"--case: found {case!r}; allowed: {choices(known_cases, case)}")
-    if chosen or options.script:
+    if chosen or files:
         cases["cases"] = {name: case for name, case in cases["cases"].items() if name in chosen}
-        scripts = {name: script for name, script in scripts.items() if name in chosen} | read_scripts(options.script)
-    folder = own_study.folder_of(options.into, "-".join(names))
-    order = order_of(names, cases, scripts, known)
-    texts = filled(cases, order) + scripted(cases, scripts, order)
-    own_study.write(folder, STUDY, {f"{meeting['experiment']}.yaml": text for meeting, text in texts})
-    if own_study.carry_out(folder):
-        return 1
-    with ended_after(LIMIT_S, "testbed interop: the matrix"):
-        counts = judge.write(folder, order)
-    print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
-    return int(counts[judge.FAILED] > 0)
+        scripts = {name: script for name, script in scripts.items() if name in chosen} | read_scripts(files)
+    return cases, scripts

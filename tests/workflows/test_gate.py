@@ -23,7 +23,7 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.panel import panel
-from testbed.gate import budgets, judge
+from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, prepare
 from testbed.gate.units import unit
 from tests.analysis.synthetic import plain, write
@@ -73,7 +73,7 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     (tmp_path / "budgets.yaml").write_text(shown[1])
     [compared] = budgets.load(tmp_path / "budgets.yaml").budgets
     assert compared == budgets.Comparison("as good as 2.0.9", "against-tcp", None, "libtorrent@2.0.9")
-    assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["name", "gate"]
+    assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", "name", "gate"]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_how_runs_are_judged(
         return
     for _ in range(2):
         judgement = judge.judge(budgets.load(file), results, "tcp-ledbat")
-        judge.remember(judgement, history)
-    judge.write(judgement, results)
+        reports.remember(judgement, history)
+    reports.write(judgement, results)
     assert judgement.status == status
     [outcome] = json.loads((results / "gate.json").read_text())["outcomes"]
     assert (outcome["result"], outcome["measured"], outcome["cell"]) == (result, measured, "single")

@@ -1,0 +1,78 @@
+"""What a gate leaves: gate.json, gate.md for a pull request, junit.xml, and a line of history."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from analysis.files import write_text
+from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, Judgement, Outcome
+
+FORMAT: Final = 1
+SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
+
+
+def write(judgement: Judgement, results: Path) -> None:
+    """Print the outcomes; write gate.json, gate.md and junit.xml."""
+    document = {"format": FORMAT, **asdict(judgement)}
+    write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(results / "gate.md", _markdown(judgement))
+    write_text(results / "junit.xml", _junit(judgement))
+    for outcome in judgement.outcomes:
+        print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
+
+
+def remember(judgement: Judgement, history: Path) -> None:
+    """Append a line to a file: when, which version, and each number."""
+    line = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "client": judgement.client,
+        "version": judgement.version,
+        "broken": [outcome.name for outcome in judgement.outcomes if outcome.result == BROKEN],
+        "measured": {f"{outcome.name}, {_where(outcome)}": outcome.measured for outcome in judgement.outcomes},
+    }
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _where(outcome: Outcome) -> str:
+    return outcome.scenario if outcome.cell == "single" else f"{outcome.scenario}, {outcome.cell}"
+
+
+def _markdown(judgement: Judgement) -> str:
+    """A table for a pull request: what is broken comes first."""
+    outcomes = judgement.outcomes
+    version = f" ({judgement.version})" if judgement.version else ""
+    counts = ", ".join(
+        f"{sum(outcome.result == result for outcome in outcomes)} {result}" for result in (PASSED, BROKEN, UNKNOWN)
+    )
+    lines = [
+        f"### Gate of {judgement.client}{version}: {counts}",
+        "",
+        "| | budget | where | measured |",
+        "|---|---|---|---|",
+    ]
+    order = (BROKEN, UNKNOWN, PASSED)
+    for outcome in sorted(outcomes, key=lambda outcome: order.index(outcome.result)):
+        cells = (SIGNS[outcome.result], outcome.name, _where(outcome), outcome.says)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    lines += ["", "Runs in virtual time repeat byte for byte: the same client gives the same numbers again."]
+    return "\n".join(lines) + "\n"
+
+
+def _junit(judgement: Judgement) -> str:
+    counts = {"tests": len(judgement.outcomes), "failures": 0, "errors": 0}
+    suite = ElementTree.Element("testsuite", name=f"testbed gate {judgement.client}")
+    for outcome in judgement.outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", name=outcome.name, classname=_where(outcome), time=f"{outcome.wall_s:.3f}"
+        )
+        kind = {BROKEN: "failure", UNKNOWN: "error"}.get(outcome.result)
+        if kind:
+            counts[f"{kind}s"] += 1
+            ElementTree.SubElement(case, kind, message=outcome.says).text = outcome.run
+    suite.attrib |= {name: str(count) for name, count in counts.items()}
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
