@@ -870,3 +870,15 @@ def test_versions_are_implementations(tmp_path: Path) -> None:
     sentence = r"two/implementation\.yaml:2: versions\.a\.implementation: found 'on'; allowed: .*did you mean one"
     with pytest.raises(ScenarioError, match=sentence):
         implementations.refuse_wrong(folder=tmp_path)
+
+
+@pytest.mark.parametrize(("client", "size", "memory_mib"), [("transmission-4", "1MB", 640), ("libutp", "1MB", 512)])
+def test_a_guest_has_memory_for_its_clients(tmp_path: Path, client: str, size: str, memory_mib: int) -> None:
+    """Twelve Transmissions with their Pythons and files take half of a standard guest; twelve libutp do not."""
+    source = yaml.safe_load((STUDIES / "today" / "swarm-clients-choices.yaml").read_text())
+    source["matrix"] = {"client": [client], "size": [size]}
+    file = tmp_path / "study" / "swarm.yaml"
+    file.parent.mkdir()
+    file.write_text(yaml.safe_dump(source | {"experiment": "study-swarm", "quick": {}}, sort_keys=False))
+    [cell] = expand(file, "full")
+    assert resolve(cell, 1)["sizes"]["memory_mib"] == memory_mib
