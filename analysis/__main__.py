@@ -158,9 +158,15 @@ def _rejudge(options: argparse.Namespace) -> None:
 
 
 def _diff(options: argparse.Namespace) -> None:
-    from analysis.reference import compare
+    from analysis.likeness import compare
 
     compare(options.results, options.reference)
+
+
+def _like(options: argparse.Namespace) -> None:
+    from analysis.like_reference import ask
+
+    ask(options.studies, options.reference, options.out)
 
 
 def _seeds(options: argparse.Namespace) -> None:
@@ -182,6 +188,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "reference": _reference,
     "rejudge": _rejudge,
     "diff": _diff,
+    "like": _like,
     "seeds": _seeds,
 }
 
@@ -247,6 +254,11 @@ def _parser(called: str) -> argparse.ArgumentParser:
     diff = commands.add_parser("diff", help="what differs from a reference set")
     diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+
+    like = commands.add_parser("like", help="which claims a reference set decides with more seeds than a first run has")
+    like.add_argument("--studies", type=Path, required=True, help="folder of the studies")
+    like.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+    like.add_argument("--out", type=Path, help="file that asks for these seeds, which the pipeline's next pass reads")
 
     seeds = commands.add_parser(
         "seeds", help="which cells need more seeds, since claims are undecided, and what they cost"

@@ -11,10 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
-from analysis.documents import read_json
-from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
@@ -35,7 +31,7 @@ def record(results: Path, out: Path) -> None:
             file.unlink()
     for experiment in experiments:
         if experiment.folder:
-            write_text(out / f"{experiment.id}.json", as_table(_kept(experiment)))
+            write_text(out / f"{experiment.id}.json", as_table(kept_of(experiment)))
 
 
 def as_table(kept: Mapping[str, Any]) -> str:
@@ -78,37 +74,8 @@ def _defined(expression: str, words: Mapping[str, str]) -> Iterator[str]:
         yield from _defined(words[name], {other: text for other, text in words.items() if other not in names})
 
 
-def compare(results: Path, reference: Path, console: Console | None = None) -> int:
-    """Print what differs from the reference set; returns the number of experiments that differ."""
-    files = sorted(reference.glob("*.json"))
-    if not files:
-        raise BadInputError(f"{reference}: there is no reference set (make one with: python -m analysis reference)")
-    console = console or Console()
-    measured = {experiment.id: experiment for experiment in collect(results) if experiment.folder}
-    differing = 0
-    for file in files:
-        kept = read_json(file).data
-        if file.stem not in measured:
-            console.print(f"{file.stem}: not measured here", highlight=False)
-            differing += 1
-            continue
-        lines = list(_differences(kept, json.loads(json.dumps(_kept(measured[file.stem])))))
-        differing += bool(lines)
-        for line in lines:
-            console.print(f"{file.stem}: {line}", highlight=False, soft_wrap=True, markup=False)
-    for name in sorted(measured.keys() - {file.stem for file in files}):
-        console.print(f"{name}: not in the reference set", highlight=False)
-        differing += 1
-    if differing:
-        console.print(f"{differing} of {len(files)} experiments differ from {reference}. To keep what is here instead:")
-        record = f"python -m analysis reference --results {results} --out {reference}"
-        console.print(record, highlight=False, soft_wrap=True)
-    else:
-        console.print("Nothing differs.")
-    return differing
-
-
-def _kept(experiment: Result) -> dict[str, Any]:
+def kept_of(experiment: Result) -> dict[str, Any]:
+    """Return what the reference set holds of an experiment."""
     provenance = experiment.data["provenance"]
     words = experiment.data["experiment"].get("words") or {}
     return {
@@ -136,27 +103,3 @@ def _kept(experiment: Result) -> dict[str, Any]:
 def _rounded(by_seed: dict[str, Any]) -> dict[str, Any]:
     """Numbers to nine digits: processors with other vector units add in another order."""
     return {seed: float(f"{value:.9g}") if isinstance(value, float) else value for seed, value in by_seed.items()}
-
-
-def _differences(kept: dict[str, Any], here: dict[str, Any]) -> Iterator[str]:
-    for name in ("size", "runs"):
-        if kept[name] != here[name]:
-            yield f"{name}: {kept[name]} in the reference, {here[name]} here"
-    if kept["claims"] == here["claims"]:
-        return
-    # a possible reason, and of no interest where the numbers are the same
-    for name in sorted(kept["made_from"].keys() | here["made_from"].keys()):
-        if kept["made_from"].get(name) != here["made_from"].get(name):
-            yield f"made from another {name}"
-    gone, new = kept["claims"].keys() - here["claims"].keys(), here["claims"].keys() - kept["claims"].keys()
-    for names, where in ((gone, "in the reference"), (new, "here")):
-        if names:
-            yield f"only {where}: {', '.join(name.rpartition('/')[2] for name in sorted(names))}"
-    for claim in sorted(kept["claims"].keys() & here["claims"].keys()):
-        before, now = kept["claims"][claim], here["claims"][claim]
-        rewritten = " (checked in another way)" if before["check"] != now["check"] else ""
-        short = claim.rpartition("/")[2] + rewritten
-        if before["verdict"] != now["verdict"]:
-            yield f"{short}: {before['verdict']} in the reference, {now['verdict']} here"
-        elif before != now:
-            yield f"{short}: other numbers, same verdict ({now['verdict']})"

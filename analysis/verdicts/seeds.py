@@ -76,7 +76,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
             if "same_as" in claim:
                 continue  # the original asks
             if wanted := claim.get("seeds_wanted", 0):
-                cells = dict.fromkeys(_cells(claim, result, have), wanted)
+                cells = dict.fromkeys(cells_of(claim, result, have), wanted)
                 alone = min((len(ran[cell]) for cell in cells), default=0) < 2
                 waiting.append((alone, cost_s(cells), claim["id"], cells))
             elif claim["verdict"] == Outcome.UNDECIDED:
@@ -96,7 +96,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
     return asked
 
 
-def _cells(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
+def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
     """Return the cells of a claim: its own and those its expressions name; all where they compute a name."""
     own = result["experiment"]["runs_of"]
     asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()

@@ -3,6 +3,7 @@
 import csv
 import html.parser
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -323,30 +324,44 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert main(diff) == 2
     assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
     assert main(diff) == 0
-    assert "Nothing differs." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert re.match(r"The same: \d+ values of claims and seeds, to nine digits, and the verdicts of \d+ claims", said)
+    assert said.endswith("Nothing differs in fact.\n")
     written = (reference / "made-by-hand.json").read_text()
     kept = json.loads(written)
     # a line for each claim: the history shows which ones changed
     assert {name: written.count(f'\n "{name}": ') for name in kept["claims"]} == dict.fromkeys(kept["claims"], 1)
+
+    # another build and more seeds are no difference
     kept["made_from"] = {"rootfs": {"digest": "other"}}
-    kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
-    kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
-    kept["claims"]["made-by-hand/e04"]["check"] = "something else"
-    kept["claims"]["made-by-hand/e98"] = kept["claims"].pop("made-by-hand/e05")
-    kept["claims"]["made-by-hand/e99"] = kept["claims"].pop("made-by-hand/e06")
+    kept["claims"]["made-by-hand/e02"] |= {"verdict": "reproduced"}
+    kept["claims"]["made-by-hand/e02"]["held"] |= {"4": True, "5": True}
     (reference / "made-by-hand.json").write_text(json.dumps(kept))
     (reference / "gone.json").write_text("{}")
     assert main(diff) == 0
     said = capsys.readouterr().out
     for text in (
-        "gone: not measured here",
-        "made-by-hand: made from another rootfs",
-        "made-by-hand: e01: near in the reference, reproduced here",
-        "made-by-hand: e02: other numbers, same verdict (undecided)",
-        "made-by-hand: e04 (checked in another way): other numbers, same verdict (undecided)",
-        "made-by-hand: only in the reference: e98, e99",
-        "made-by-hand: only here: e05, e06",
-        "2 of 2 experiments differ",
+        "Made from other builds, without effect on these: ",
+        "Not measured here: gone.\n",
+        "The reference has more seeds: 2 values in 1 experiment. 1 claim with another verdict for that reason alone.\n",
+        "made-by-hand/e02: reproduced in the reference, undecided here\n",
+        f"--reference {reference} --out {results}/seeds.json\n  snakemake --cores all\nNothing differs in fact.\n",
+    ):
+        assert text in said
+
+    kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
+    kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
+    kept["claims"]["made-by-hand/e98"] = kept["claims"].pop("made-by-hand/e05")
+    (reference / "made-by-hand.json").write_text(json.dumps(kept))
+    assert main(diff) == 0
+    said = capsys.readouterr().out
+    for text in (
+        "Different in fact: 4.",
+        "  made-by-hand/e01: near in the reference, reproduced here\n",
+        "  made-by-hand/e02: other values in 1 seed (the first is 1); reproduced in the reference, undecided here\n",
+        "  made-by-hand/e98: only in the reference\n",
+        "  made-by-hand/e05: only here\n",
+        "  Their runs were made from other builds: ",
         f"python -m analysis reference --results {results} --out {reference}",
     ):
         assert text in said

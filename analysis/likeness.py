@@ -1,0 +1,151 @@
+"""Compares results with a reference set: first what is the same, then what one of them has more, then what differs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from analysis.documents import read_json
+from analysis.errors import BadInputError
+from analysis.reference import kept_of
+from analysis.report.results import collect
+from analysis.report.words import plural
+
+
+@dataclass
+class Likeness:
+    """What comparing gave; values are numbers and truths of one claim and seed."""
+
+    same_values: int = 0
+    same_verdicts: int = 0
+    runs: int = 0
+    runs_of_reference: int = 0
+    more_there: dict[str, int] = field(default_factory=dict)  # values of seeds that only the reference has
+    more_here: dict[str, int] = field(default_factory=dict)
+    decided_by_seeds: list[str] = field(default_factory=list)  # other verdicts, from the same values and others
+    not_measured: list[str] = field(default_factory=list)
+    images: set[str] = field(default_factory=set)  # what booted was made of other files
+    images_of_differing: set[str] = field(default_factory=set)
+    differing: list[str] = field(default_factory=list)  # a line each
+
+
+def compare(results: Path, reference: Path, console: Console | None = None) -> int:
+    """Print how results compare with the reference set; return the number of differences in fact.
+
+    A value that only one side has, since it has more seeds, is no difference, nor is another build of what booted.
+    """
+    files = sorted(reference.glob("*.json"))
+    if not files:
+        raise BadInputError(f"{reference}: there is no reference set (make one with: python -m analysis reference)")
+    measured = {experiment.id: experiment for experiment in collect(results) if experiment.folder}
+    likeness = Likeness()
+    for file in files:
+        if file.stem in measured:
+            _compare(likeness, file.stem, read_json(file).data, json.loads(json.dumps(kept_of(measured[file.stem]))))
+        else:
+            likeness.not_measured.append(file.stem)
+    likeness.differing += [
+        f"{name}: not in the reference set" for name in sorted(measured.keys() - {file.stem for file in files})
+    ]
+    console = console or Console()
+    for line in _told(likeness, results, reference):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    return len(likeness.differing)
+
+
+def _compare(likeness: Likeness, name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    likeness.runs += here["runs"]
+    likeness.runs_of_reference += there["runs"]
+    before = len(likeness.differing)
+    if there["size"] != here["size"]:
+        likeness.differing.append(f"{name}: size {_list(there['size'])} in the reference, {_list(here['size'])} here")
+    gone, new = there["claims"].keys() - here["claims"].keys(), here["claims"].keys() - there["claims"].keys()
+    for claims, where in ((gone, "in the reference"), (new, "here")):
+        likeness.differing += [f"{claim}: only {where}" for claim in sorted(claims)]
+    for claim in sorted(there["claims"].keys() & here["claims"].keys()):
+        _compare_claim(likeness, name, claim, there["claims"][claim], here["claims"][claim])
+    made = there["made_from"].keys() | here["made_from"].keys()
+    images = {image for image in made if there["made_from"].get(image) != here["made_from"].get(image)}
+    likeness.images |= images
+    if len(likeness.differing) > before:
+        likeness.images_of_differing |= images
+
+
+def _compare_claim(
+    likeness: Likeness, experiment: str, claim: str, there: Mapping[str, Any], here: Mapping[str, Any]
+) -> None:
+    values, seeds_differ = 0, False
+    wrong: list[str] = []
+    for kind in ("by_seed", "held"):
+        kept, measured = there[kind] or {}, here[kind] or {}
+        both = kept.keys() & measured.keys()
+        wrong += [seed for seed in both if kept[seed] != measured[seed]]
+        values += len(both)
+        for more, others in (
+            (likeness.more_there, kept.keys() - both),
+            (likeness.more_here, measured.keys() - both),
+        ):
+            if others:
+                more[experiment] = more.get(experiment, 0) + len(others)
+                seeds_differ = True
+    likeness.same_values += values - len(wrong)
+    rewritten = " (checked in another way)" if there["check"] != here["check"] else ""
+    verdicts = f"{there['verdict']} in the reference, {here['verdict']} here"
+    if wrong:
+        first = min(wrong, key=int)
+        seeds = f"other values in {plural(len(wrong), 'seed')} (the first is {first})"
+        likeness.differing.append(f"{claim}{rewritten}: {seeds}; {verdicts}")
+    elif there["verdict"] == here["verdict"]:
+        likeness.same_verdicts += 1
+    elif seeds_differ and not rewritten:
+        likeness.decided_by_seeds.append(f"{claim}: {verdicts}")
+    else:
+        likeness.differing.append(f"{claim}{rewritten}: {verdicts}")
+
+
+def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
+    yield (
+        f"The same: {likeness.same_values:,} values of claims and seeds, to nine digits, and the verdicts of "
+        f"{likeness.same_verdicts:,} claims, from {likeness.runs:,} runs here and {likeness.runs_of_reference:,} "
+        "there."
+    )
+    if likeness.images - likeness.images_of_differing:
+        yield "Made from other builds, without effect on these: " + _list(
+            sorted(likeness.images - likeness.images_of_differing)
+        )
+    if likeness.more_there or likeness.not_measured:
+        yield from _additional(likeness, results, reference)
+    if likeness.more_here:
+        more = f"{sum(likeness.more_here.values()):,} values in {_list(sorted(likeness.more_here))}"
+        yield f"Here are more seeds: {more}."
+    if not likeness.differing:
+        yield "Nothing differs in fact."
+        return
+    yield f"Different in fact: {len(likeness.differing):,}."
+    yield from (f"  {line}" for line in likeness.differing)
+    if likeness.images_of_differing:
+        yield "  Their runs were made from other builds: " + _list(sorted(likeness.images_of_differing))
+    yield "To keep what is here in place of the reference:"
+    yield f"  python -m analysis reference --results {results} --out {reference}"
+
+
+def _additional(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
+    if likeness.not_measured:
+        yield f"Not measured here: {_list(likeness.not_measured)}."
+    if likeness.more_there:
+        yield (
+            f"The reference has more seeds: {sum(likeness.more_there.values()):,} values in "
+            f"{plural(len(likeness.more_there), 'experiment')}. {plural(len(likeness.decided_by_seeds), 'claim')} "
+            "with another verdict for that reason alone."
+        )
+    yield from (f"  {line}" for line in likeness.decided_by_seeds)
+    yield "These commands run what it has in addition:"
+    yield f"  python -m analysis like --studies workflows/studies --reference {reference} --out {results}/seeds.json"
+    yield "  snakemake --cores all"
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(str, names))
