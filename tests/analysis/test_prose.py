@@ -9,6 +9,8 @@ import pytest
 from analysis.claims import registry
 from analysis.report import prose
 from analysis.report.results import Result, collect
+from analysis.verdicts.findings import verdicts_of_findings
+from analysis.verdicts.rules import Outcome
 from tests.analysis import kept_results
 
 SCENARIOS = {
@@ -16,6 +18,7 @@ SCENARIOS = {
     for experiment in map(registry.load, kept_results.STUDIES.glob("*/*.claims.yaml"))
     if experiment.scenario
 }
+EXPERIMENTS = {experiment.id for experiment in map(registry.load, kept_results.STUDIES.glob("*/*.claims.yaml"))}
 STUDIES = sorted(study.name for study in kept_results.STUDIES.iterdir())
 # worked out in the text, from what it says
 ARITHMETIC = {
@@ -49,6 +52,35 @@ def test_numbers_of_findings_are_printed_by_the_paper(study: str) -> None:
             f"{finding}: {number[0]}" for number in prose.numbers(sentence) if not prose.is_behind(number[0], known)
         ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_what_a_study_calls_right_stands_on_findings_that_hold(study: str, experiments: list[Result]) -> None:
+    about = registry.load_study(kept_results.STUDIES / study)
+    verdicts = verdicts_of_findings(claim for result in experiments if result.study == study for claim in result.claims)
+    assert bool(about.right_findings) == ("right" in about.conclusions)
+    assert set(about.right_findings) <= about.findings.keys()
+    assert [name for name in about.right_findings if verdicts.get(name) == Outcome.NOT_REPRODUCED] == []
+
+
+def test_a_tested_cause_names_a_run_that_exists() -> None:
+    """`by` begins with an experiment, or a cell of the own one, or says that the runs were not kept."""
+    missing = []
+    for study in STUDIES:
+        for file in registry.claims_files(kept_results.STUDIES / study):
+            experiment = registry.load(file)
+            for claim in experiment.claims:
+                cause = claim.data.get("cause")
+                if cause and "by" in cause and not _exists(cause["by"].partition(",")[0].strip(), experiment.runs_of):
+                    missing.append(f"{claim.id}: {cause['by']}")
+    assert missing == []
+
+
+def _exists(name: str, runs_of: str) -> bool:
+    if name in EXPERIMENTS or name.startswith("not kept: "):
+        return True
+    values = [part.partition("=")[2] for part in name.split(",")]
+    return all(value and value in SCENARIOS[runs_of] for value in values)
 
 
 @pytest.mark.parametrize("study", STUDIES)
