@@ -124,6 +124,7 @@ def _report(options: argparse.Namespace) -> None:
             options.results / "runs",
             experiments,
             options.processes,
+            options.reference,
         )
     reference = reference_set(options.reference) if options.reference else None
     write_report(options.results, options.out, reference, [results_of(*addresses) for addresses in options.beside])

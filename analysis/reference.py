@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.figures.full_run import ranges
 from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 
-_ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
+_ROWS: Final = ("also_measured", "claims", "figure")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
@@ -92,6 +93,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
             }
             for claim in experiment.data["claims"]
         },
+        "figure": ranges(experiment.data["figure"]),
         "also_measured": {
             extra["metric"]: _rounded({name: extra["measured"][name] for name in ("mean", "minimum", "maximum")})
             for extra in experiment.data["also_measured"]

@@ -9,15 +9,15 @@ from typing import Final
 
 from analysis.documents import read_made
 from analysis.errors import BadInputError
-from analysis.figures import kinds, page, style, svg
+from analysis.figures import full_run, kinds, page, style, svg
 from scenarios import sums
 
 MEASURED: Final = "verdicts.json"
 CAPTION: Final = "figure.txt"
 
 
-def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) -> None:
-    """Draw the figures of experiments as their study declares them.
+def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, reference: Path | None = None) -> None:
+    """Draw the figures of experiments as their study declares them; those of a quick look with the full run behind.
 
     Writes figure.svg, figure-narrow.svg (for phones), figure.html (interactive, with ../viewer.js) and
     figure.txt (the caption) into each experiment's folder, where `measure` has left the declaration in verdicts.json.
@@ -27,12 +27,12 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1) 
     """
     if min(processes, len(experiments)) < 2:
         for experiment in experiments:
-            _draw(experiment, runs, out)
+            _draw(experiment, runs, out, reference)
         page.write_viewer(out)
         return
     # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
-        drawn = pool.map(partial(_draw, runs=runs, out=out), experiments)
+        drawn = pool.map(partial(_draw, runs=runs, out=out, reference=reference), experiments)
         page.write_viewer(out)
         for _ in drawn:
             pass  # errors of the workers are raised here
@@ -50,12 +50,13 @@ def _is_current(folder: Path, code: Path | None) -> bool:
     return is_newer and not sums.damaged(folder)
 
 
-def _draw(experiment: str, runs: Path, out: Path) -> None:
+def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> None:
     folder = out / experiment
     measured = folder / MEASURED
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
     document = read_made(folder, MEASURED)
+    full_run.add_to(document.data, reference)
     figure = kinds.make(document, runs)
     caption = figure.caption()
     plain = svg.plain(figure.specify(style.WIDE, interactive=False))

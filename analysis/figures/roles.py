@@ -88,6 +88,23 @@ def by_flow(flows: Sequence[Flow]) -> dict[str, Role]:
     return {flow: replace(role, label=flow) for flow, role in of_flows(flows).items()}
 
 
+# names of controls in figures, by the protocol whose colour they have
+_CALLED: Final = {
+    **{name: name for name in COLOURS},
+    **dict.fromkeys(("CUBIC", "Reno", "BBR"), TCP),
+    **dict.fromkeys(("fLEDBAT", "libutp", "libtorrent", "Transmission"), LEDBAT),
+}
+
+
+def colour_of_name(*names: str) -> str:
+    """Colour of the first name that begins with a protocol, or with a control or client of it; grey for others."""
+    for name in names:
+        begins = [called for called in _CALLED if re.match(rf"{re.escape(called)}(?![\w+-])", name)]
+        if begins:
+            return colour(_CALLED[max(begins, key=len)])
+    return colour("queue")
+
+
 def declared(document: Fields, field: str) -> str:
     """Colour of the role that a figure's declaration names, such as `TCP` or `LEDBAT 2`."""
     role = document.get(field, str)

@@ -32,7 +32,7 @@ DARK: Final = {
 }
 
 # Pixels of a whole figure: on a page, and on a phone. Text keeps its size, so nothing is ever scaled down.
-WIDE: Final = 960
+WIDE: Final = 1200
 NARROW: Final = 356
 AXIS: Final = 46  # left of a plot: the numbers of its axis
 GAP: Final = 18  # between plots that stand side by side
@@ -40,6 +40,8 @@ TEXT: Final = 12
 LETTER: Final = 6.3  # mean width of one at that size
 
 BAND: Final = 0.22  # opacity of a range, under its median
+GHOST: Final = 0.35  # opacity of what the full run has, behind a quick look
+SMALLEST_SPAN: Final = 0.01  # of an axis that does not begin at 0, as a part of its largest number
 
 Specification = dict[str, Any]  # Vega-Lite, or a part of it
 

@@ -79,7 +79,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
             out / "explained.html",
             common | {"data": live, "watched": _watched(results, out)},
         )
-    write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown), separators=(',', ':'))};\n")
+    write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown, reference), separators=(',', ':'))};\n")
     values = {
         "total": overview.totals(views),
         "why_not": overview.why_not(views),
@@ -89,7 +89,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         "picked": first.picked(views),
         "full": first.full_counts(views),
         "machine": first.machine(shown, reference) if reference else None,
-        "yielding": first.yielding(experiments, reference),
+        "yielding": first.yielding(shown, reference),
         "ranking": (ranking := first.ranking(shown)),
         "ranking_text": _alternative(ranking) if ranking else "",
         "papers": first.papers(views),
@@ -121,8 +121,12 @@ def _watched(results: Path, out: Path) -> list[Watched]:
     return kinds
 
 
-def _searched(experiments: Sequence[Result]) -> list[list[str]]:
-    """Give what the search looks through: for each claim its page, finding, state, place, and text."""
+def _searched(experiments: Sequence[Result], reference: Beside | None) -> list[list[str]]:
+    """Give what the search looks through: for each claim its page, finding, state, place, text, and what is not shown.
+
+    That is the title of its experiment, what came out of it, and the verdict of the full run.
+    """
+    there = reference.claims if reference else {}
     return [
         [
             page_of(claim["id"]),
@@ -130,6 +134,13 @@ def _searched(experiments: Sequence[Result]) -> list[list[str]]:
             state_of(claim),
             f"{experiment.study.upper()}, {experiment.artefact}",
             claim["title"],
+            " ".join(
+                [
+                    experiment.title,
+                    experiment.data["experiment"].get("result", ""),
+                    there.get(claim["id"], {}).get("verdict", ""),
+                ]
+            ),
         ]
         for experiment in experiments
         for claim in experiment.claims

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis.figures.full_run import Range, ranges
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.overview import Finding, StudyView
 from analysis.report.results import NOT_RUN, QUICK, Result, state_of
@@ -30,7 +31,6 @@ class Share:
     low: float
     middle: float
     high: float
-    seeds: int
     is_here: bool  # measured here, or in the full run
 
 
@@ -38,7 +38,7 @@ class Share:
 class Yielding:
     """Who yields to whom: a row for each low-priority control, a column for each foreground."""
 
-    page: str  # nothing where the experiment has none here
+    page: str
     columns: list[str]
     rows: list[tuple[str, list[Share | None]]]
 
@@ -108,23 +108,21 @@ def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
 
 def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yielding | None:
     """Make the table of who yields to whom, of the figure that says `overview: yielding`; None where there is none."""
-    for one in experiments:
-        figure = one.data.get("figure") or (reference.figures.get(one.id) if reference else None) or {}
+    for experiment in experiments:
+        figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
-            there = (reference.figures.get(one.id) or {}).get("values", []) if reference else []
-            return _table(f"{one.id}.html" if one.folder else "", figure["values"], there)
+            there = reference.figures.get(experiment.id, {}) if reference else {}
+            return _table(f"{experiment.id}.html", ranges(figure), there, [one["label"] for one in figure["values"]])
     return None
 
 
-def _table(page: str, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> Yielding:
-    shares: dict[tuple[str, str], Share] = {}
-    for values, is_here in ((there, False), (here, True)):
-        for value in values:
-            numbers = sorted(one for one in value.get("by_seed", {}).values() if one != "never")
-            if numbers:
-                column, _, row = value["label"].partition(": ")
-                middle = (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2
-                shares[row, column] = Share(numbers[0], middle, numbers[-1], len(numbers), is_here)
-    columns = list(dict.fromkeys(value["label"].partition(": ")[0] for value in here))
-    rows = list(dict.fromkeys(value["label"].partition(": ")[2] for value in here))
-    return Yielding(page, columns, [(row, [shares.get((row, column)) for column in columns]) for row in rows])
+def _table(page: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
+    pairs = [label.partition(": ") for label in labels]
+    columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
+
+    def share(row: str, column: str) -> Share | None:
+        label = f"{column}: {row}"
+        known = here.get(label) or there.get(label)
+        return Share(known[0], known[1], known[2], label in here) if known else None
+
+    return Yielding(page, columns, [(row, [share(row, column) for column in columns]) for row in rows])

@@ -16,6 +16,7 @@ AXIS: Final = 34  # y of the line
 DOTS: Final = 18  # y of the seeds' row
 DECADES: Final = 30  # values that differ by more than this factor stand on a logarithmic axis
 AIR: Final = 0.08
+SMALLEST_SPAN: Final = 0.01  # on each side, as a part of the largest number: fewer digits mean nothing
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _scale(values: list[float]) -> _Scale:
     low, high = min(values), max(values)
     if low > 0 and high / low > DECADES:
         return _Scale(low / 1.5, high * 1.5, True)
-    air = AIR * (high - low) or abs(high) * AIR or 1.0
+    air = max(AIR * (high - low), abs(high) * SMALLEST_SPAN) or 1.0
     return _Scale(low - air, high + air, False)
 
 

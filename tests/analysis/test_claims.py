@@ -345,3 +345,12 @@ def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
     assert ask(runs, 'mean_over_seeds("queue_pkts.first_time_above(20)")') == {1: math.inf, 2: math.inf}
     two, once = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
     assert (two, once) == (15, 1)
+
+
+def test_advice_is_what_the_documentation_says() -> None:
+    page = " ".join((ROOT / "docs/results/today.md").read_text().split())
+    files = registry.claims_files(ROOT / "workflows/studies/today")
+    advice = [text for file in files if (text := registry.load(file).data.get("advice"))]
+    assert len(advice) == page.count("**What to do.**") == 18
+    for text in advice:
+        assert f"**What to do.** {text}" in page

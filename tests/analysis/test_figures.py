@@ -191,6 +191,56 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
 
 
+def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> None:
+    values = [
+        {"label": "B = 20", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"},
+        {"label": "not run", "measure": "cwnd('tcp').max()", "cell": "buffer=80p"},
+    ]
+    assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
+    folder = tmp_path / "made-by-hand"
+    measured = json.loads((folder / "verdicts.json").read_text())
+    for run in measured["runs"]:
+        run["size"] = "quick"
+    (folder / "verdicts.json").write_text(json.dumps(measured))
+    vouch(folder)
+    kept = {"claims": {}, "figure": {"B = 20": [18, 19, 21], "not run": [70, 77, 80]}}
+    (tmp_path / "made-by-hand.json").write_text(json.dumps(kept))
+    draw_figures(["made-by-hand"], runs, tmp_path, reference=tmp_path)
+    svg = svg_of(tmp_path)
+    assert ">20 packets<" in svg and ">77 packets (full run)<" in svg
+    assert "Pale bars and strokes are the full run." in (folder / "figure.txt").read_text()
+
+
+def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
+    axes = {"queue": "queue [packets]", "window": "window [packets]"}
+    values = [
+        {"label": f"{name}: {case}", "measure": measure, "cell": f"buffer={buffer}p"}
+        for case, buffer in (("LEDBAT", 20), ("CUBIC", 40))
+        for name, measure in (("queue", "queue_pkts.max() + 3"), ("window", "cwnd('tcp').max()"))
+    ]
+    figure = {"kind": "scatter", "axes": axes, "values": values}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    for text in ("LEDBAT", "CUBIC", "queue [packets]", "window [packets]"):
+        assert f">{text}<" in svg
+    assert roles.colour(roles.TCP) in svg and roles.colour(roles.LEDBAT) in svg
+    assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "protocol"),
+    [
+        (("LEDBAT, first 5 s", ""), "LEDBAT"),
+        (("LEDBAT++", "CUBIC"), "LEDBAT++"),
+        (("fLEDBAT", "CUBIC"), "LEDBAT"),
+        (("10 ms", "CUBIC"), "TCP"),
+        (("drop-tail", ""), "queue"),
+    ],
+)
+def test_a_name_has_the_colour_of_its_protocol(names: tuple[str, str], protocol: str) -> None:
+    assert roles.colour_of_name(*names) == roles.colour(protocol)
+
+
 def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None:
     def value(group: str, name: str) -> dict[str, str]:
         return {"label": f"{group}: {name}", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"}
@@ -214,7 +264,7 @@ def test_the_names_of_axes_that_stand_side_by_side_do_not_meet(runs: Path, tmp_p
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": axis, "values": values}) == 0
     svg = svg_of(tmp_path)
     assert f">{axis}<" not in svg
-    assert svg.count(">the largest<") == 5
+    assert svg.count(">the largest") == 5
 
 
 def test_the_axis_of_a_single_value_tells_where_it_is(runs: Path, tmp_path: Path) -> None:

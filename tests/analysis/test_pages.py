@@ -136,7 +136,7 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
         assert box["y"] + box["height"] < page.viewport_size["height"]
     told = page.locator("#answer").inner_text()
     assert re.search(r"\d+\s+of \d+ decided findings hold, \d+ are open", told)
-    assert "1 contradicts its verdicts" in told
+    assert "1 has another verdict" in told
 
 
 def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
@@ -179,6 +179,17 @@ def test_filters(report: Path, browser: Any) -> None:
     page.locator("#implementation").select_option("tcp-ledbat-draft00")
     assert 0 < page.locator(".tile:not(.off)").count() < page.locator(".tile").count()
     assert page.locator("#shown").inner_text()
+
+
+def test_the_address_holds_what_is_chosen(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "index.html")
+    page.locator("#study").select_option("pam")
+    page.locator('.legend input[value="reproduced"]').uncheck()
+    assert page.url.endswith("?study=pam&without=reproduced")
+    again = opened(browser, report / "index.html", "?study=pam&without=reproduced")
+    assert again.locator("#matrix .study:visible").count() == 1
+    assert again.locator(".cell.reproduced:not(.off)").count() == 0
+    assert page.said == again.said == []
 
 
 def test_search_finds_claims(report: Path, browser: Any) -> None:
@@ -254,6 +265,14 @@ def test_a_statement_says_in_which_seeds_it_fails(held: dict[str, bool], label: 
 
 def test_a_flow_between_two_implementations_names_both(report: Path) -> None:
     assert "<dd>${two} to ${one}</dd>" in (report / "today-swarm-clients.html").read_text()
+
+
+def test_questions_of_today_say_what_was_expected_and_what_to_do(report: Path, browser: Any) -> None:
+    page = opened(browser, report / "today-foreground.html")
+    assert page.locator("h1").inner_text().startswith("All but TCP-LP yield to CUBIC")
+    assert page.locator("#e01 dt").first.inner_text() == "Expected"
+    assert "choose a shorter target" in page.locator("main").inner_text()
+    assert re.search(r"largest share: \d\d\.\d\s% .*it must be below 20\s%", page.locator("#e01").inner_text())
 
 
 def test_previous_and_next(report: Path, browser: Any) -> None:

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style
+from analysis.figures import full_run, plot, roles, style
 from analysis.figures.style import Specification
 
 HEIGHT: Final = 250
@@ -33,12 +33,13 @@ class Curves:
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._figure = figure
         self._plots = figure.children("plots")
+        self._full_run: dict[str, full_run.Range] = figure.maybe("full_run", dict) or {}
         self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         measured = {
             line
             for fields in self._plots
             for line in [*(point["line"] for point in fields.get("points", list)), *(fields.maybe("paper", dict) or {})]
-        }
+        } | {line for fields in self._plots for line, _, _ in full_run.points(self._full_run, fields.get("axis", str))}
         order = [str(label) for label in (figure.maybe("labels", dict) or {}).values()]
         # labels are whole names where a cell has one line
         self._labels = order if any(label in measured for label in order) else []
@@ -56,6 +57,8 @@ class Curves:
         if any(fields.maybe("paper", dict) for fields in self._plots):
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
+        if self._full_run:
+            text += " Pale lines and bands are the full run."
         return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
@@ -91,14 +94,24 @@ class Curves:
                 rows.append(row)
         return rows
 
+    def _there(self, fields: Fields) -> Rows:
+        """Give the full run's points, for a figure of a quick look."""
+        return [
+            {"s": line, "c": self._colour(line), "x": x, "y": middle, "l": low, "h": high}
+            for line, x, (low, middle, high) in full_run.points(self._full_run, fields.get("axis", str))
+        ]
+
     def _plot(self, fields: Fields, group: str, width: int, *, interactive: bool) -> Specification:
         unit = style.unit_of(fields.get("axis", str))
         measured = list(filter(None, (self._summary(point, unit) for point in fields.get("points", list))))
-        paper = self._paper(fields)
-        places = sorted({row["x"] for row in [*measured, *paper]})
-        values = [row[name] for row in [*measured, *paper] for name in ("y", "l", "h", "low", "high") if name in row]
+        paper, there = self._paper(fields), self._there(fields)
+        rows = [*measured, *paper, *there]
+        places = sorted({row["x"] for row in rows})
+        values = [row[name] for row in rows for name in ("y", "l", "h", "low", "high") if name in row]
         bottom, top = _ends(values)
-        measured, paper = ([row for row in rows if _group(row["s"]) == group] for rows in (measured, paper))
+        measured, paper, there = (
+            [row for row in part if _group(row["s"]) == group] for part in (measured, paper, there)
+        )
         scale: Specification = {"zero": False, "nice": False, "padding": PADDING}
         if self._figure.maybe("log", bool) and places:
             scale = {"type": "log", "nice": False, "domain": [places[0] / 1.15, places[-1] * 1.15]}
@@ -130,14 +143,15 @@ class Curves:
         if interactive:
             titles = {"s": "line", "at": self._figure.get("axis", str), "median": "median", "range": "range"}
             shown["tooltip"] = [{"field": name, "title": title, "type": "nominal"} for name, title in titles.items()]
-        data = {"data": {"values": measured}}
+        data, joined = {"data": {"values": measured}}, {"data": {"values": [*measured, *_gaps(measured, there)]}}
         layers: list[Specification] = [
-            {**data, "mark": {"type": "area", "opacity": style.BAND}, "encoding": ranges},
+            *_of_full_run(there, encoding, ranges),
+            {**joined, "mark": {"type": "area", "opacity": style.BAND}, "encoding": ranges},
             {**data, "mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": ranges},
-            {**data, "mark": {"type": "line", "strokeWidth": 1.8}, "encoding": encoding},
+            {**joined, "mark": {"type": "line", "strokeWidth": 1.8}, "encoding": encoding},
             {**data, "mark": {"type": "circle", "size": 50, "opacity": 1}, "encoding": shown},
             *_of_paper(paper, encoding),
-            *self._names([*paper, *measured], width, bottom, top),
+            *self._names([*there, *paper, *measured], width, bottom, top),
         ]
         axis = fields.get("axis", str)
         title = f"{group}: {axis}" if group else axis[:1].upper() + axis[1:]
@@ -179,6 +193,25 @@ def _name(line: str) -> str:
     return line.partition(": ")[2] or line
 
 
+def _gaps(measured: Rows, there: Rows) -> Rows:
+    """Give empty points where only the full run has one, so that a line does not join what lies on both sides."""
+    known = {(row["s"], row["x"]) for row in measured}
+    lines = {row["s"] for row in measured}
+    empty = [row for row in there if row["s"] in lines and (row["s"], row["x"]) not in known]
+    return [{**row, "y": None, "l": None, "h": None} for row in empty]
+
+
+def _of_full_run(rows: Rows, encoding: Specification, ranges: Specification) -> list[Specification]:
+    if not rows:
+        return []
+    data = {"data": {"values": rows}}
+    return [
+        {**data, "mark": {"type": "area", "opacity": style.BAND / 3}, "encoding": ranges},
+        {**data, "mark": {"type": "line", "strokeWidth": 1.4, "opacity": style.GHOST}, "encoding": encoding},
+        {**data, "mark": {"type": "circle", "size": 30, "opacity": style.GHOST}, "encoding": encoding},
+    ]
+
+
 def _of_paper(rows: Rows, encoding: Specification) -> list[Specification]:
     if not rows:
         return []
@@ -200,9 +233,12 @@ def _of_paper(rows: Rows, encoding: Specification) -> list[Specification]:
 
 
 def _ends(values: list[float]) -> tuple[float, float]:
-    """Ends of an axis that holds all values: from 0, unless they are all far from it and close together."""
+    """Ends of an axis that holds all values: from 0, unless they are all far from it and close together.
+
+    It is never shorter than a part of the largest value: digits that mean nothing look like nothing.
+    """
     low, high = min(values, default=0.0), max(values, default=1.0)
-    room = 0.08 * (high - low or abs(high) or 1.0)
+    room = 0.08 * max(high - low, style.SMALLEST_SPAN * (abs(high) or 1.0) * 6)
     return (0.0 if 0 <= low < 0.75 * high else low - room), high + room
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis.documents import Fields
 from analysis.figures import roles, style
+from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
 ROW: Final = 34  # pixels
@@ -36,13 +37,13 @@ class ValuesBySeed:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
-        self._rows = _in_shown_groups([_row(fields, by_name, self._unit) for fields in figure.children("values")])
+        there = figure.maybe("full_run", dict) or {}
+        self._rows = _in_shown_groups(
+            [_row(fields, by_name, self._unit, there) for fields in figure.children("values")]
+        )
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
-        known = [value for value in drawn if value is not None]
-        least, most = min(known, default=0), max(known, default=1)
-        # a single number needs an axis around it, whose numbers tell where it is
-        margin = (abs(least) / 10 or 1) if least == most else 0
-        self._ends = [least - margin, most + margin]
+        drawn += [value for row in self._rows for value in row.get("there", [])]
+        self._ends = _ends([value for value in drawn if value is not None])
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
@@ -50,6 +51,8 @@ class ValuesBySeed:
         text += " largest value."
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
+        if any("there" in row for row in self._rows):
+            text += " Pale bars and strokes are the full run."
         return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
@@ -57,7 +60,7 @@ class ValuesBySeed:
         longest = max(style.text_width(row["name"]) for row in self._rows)
         beside = width - longest - 20 >= 0.6 * width
         room = longest + 16 if beside else 0
-        written = max((style.text_width(row["number"]) for row in self._rows if row["seeds"]), default=0) + 16
+        written = max((style.text_width(row["number"]) for row in self._rows if "number" in row), default=0) + 16
         groups = list(dict.fromkeys(row["group"] for row in self._rows))
         columns = max(1, min(len(groups), (width - room) // (LEAST + written))) if beside else 1
         across = (width - room) // columns - written
@@ -112,6 +115,7 @@ class ValuesBySeed:
             {"data": {"values": dots}, "mark": dot, "encoding": {**encoding, **(tooltip if interactive else {})}},
             {"data": {"values": seeds}, "mark": tick, "encoding": middle},
             {"data": {"values": seeds}, "mark": text, "encoding": at_end},
+            *_of_full_run(rows, encoding, bar, tick, {**text, "color": style.SOFT}, at_end),
         ]
         if paper:
             diamond = {"type": "point", "shape": "diamond", "size": 110, "strokeWidth": 2, "color": roles.PAPER}
@@ -126,9 +130,46 @@ class ValuesBySeed:
         return layers
 
 
+def _of_full_run(
+    rows: Rows,
+    encoding: Specification,
+    bar: Specification,
+    tick: Specification,
+    text: Specification,
+    at_end: Specification,
+) -> list[Specification]:
+    """Draw what the full run has, paler; its number stands where this run has none."""
+    there = [
+        {**row, "low": row["there"][0], "middle": row["there"][1], "high": row["there"][2]}
+        for row in rows
+        if "there" in row
+    ]
+    if not there:
+        return []
+    x = encoding["x"]
+    span = {**encoding, "x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    data = {"data": {"values": there}}
+    return [
+        {**data, "mark": {**bar, "opacity": style.GHOST / 2}, "encoding": span},
+        {**data, "mark": {**tick, "opacity": style.GHOST}, "encoding": {**encoding, "x": {**x, "field": "middle"}}},
+        {"data": {"values": [row for row in there if not row["seeds"]]}, "mark": text, "encoding": at_end},
+    ]
+
+
+def _ends(known: list[float]) -> list[float]:
+    """Ends of the axis: from 0 unless all numbers are far from it, and never closer than a hundredth of the largest."""
+    least, most = min(known, default=0.0), max(known, default=1.0)
+    if least == most:  # a single number: the axis' own numbers tell where it is
+        return [least - (abs(least) / 10 or 1), most + (abs(most) / 10 or 1)]
+    if 0 <= least < most / 2:
+        least = 0.0
+    missing = style.SMALLEST_SPAN * (max(abs(least), abs(most)) or 1.0) - (most - least)
+    return [least - max(missing, 0) / 2, most + max(missing, 0) / 2]
+
+
 def _in_shown_groups(rows: Rows) -> Rows:
     """Leave out groups that have no number, such as those whose cells are not of this size; never all of them."""
-    shown = {row["group"] for row in rows if row["measured"] or row["paper"] is not None}
+    shown = {row["group"] for row in rows if row["measured"] or row["paper"] is not None or "there" in row}
     return [row for row in rows if row["group"] in shown] or rows
 
 
@@ -161,7 +202,7 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
     }
 
 
-def _row(fields: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]:
+def _row(fields: Fields, claims: dict[str, Fields], unit: str, full_run: dict[str, Range]) -> dict[str, Any]:
     row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
     by_seed = fields.maybe("by_seed", dict) or {}
     if "claim" in fields.data:
@@ -173,15 +214,19 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str) -> dict[str, Any]
         row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
         if zones := claim.maybe("zones", dict):
             row["least"], row["most"] = zones["reproduced"]
+    there = full_run.get(row["label"])
     row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
     if never := len(by_seed) - len(values):
         row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
     group, _, name = row["label"].rpartition(": ")
-    row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour("queue")}
+    row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour_of_name(name, group)}
     if "role" in fields.data:
         row["c"] = roles.declared(fields, "role")
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values)}
         row["number"] = f"{style.number(row['middle'])} {unit}".strip()
         row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {len(values)} seeds"
+    if there:
+        row["there"] = there
+        row.setdefault("number", f"{style.number(there[1])} {unit} (full run)")
     return row

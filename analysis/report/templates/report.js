@@ -156,13 +156,27 @@ function filter() {
     const said = count === all_ ? "" : `${count} of ${all_} marks match.`;
     one("#shown").textContent = words.length ? `${hits.length} ${hits.length === 1 ? "claim" : "claims"} found. ${said}` : said;
   };
-  form.addEventListener("input", apply);
+  // The address holds what is chosen, so that a link shows the same. A browser may refuse that to a page from a disk.
+  const address = () => {
+    const hidden = states.filter((box) => !box.checked).map((box) => box.value);
+    const chosenNow = { q: one("#search").value, study: one("#study").value, implementation: chosen.value, without: hidden.join(" ") };
+    const query = new URLSearchParams(Object.entries(chosenNow).filter(([, value]) => value)).toString();
+    try { history.replaceState(null, "", `${location.pathname}${query && `?${query}`}${location.hash}`); } catch { /* stays as it is */ }
+  };
+  const asked = new URLSearchParams(location.search);
+  one("#search").value = asked.get("q") ?? "";
+  one("#study").value = asked.get("study") ?? "";
+  chosen.value = asked.get("implementation") ?? "";
+  for (const box of states) box.checked = !(asked.get("without") ?? "").split(" ").includes(box.value);
+  if (location.search) document.addEventListener("DOMContentLoaded", apply);
+
+  form.addEventListener("input", () => { apply(); address(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => {
     for (const box of states) box.checked = true;
-    setTimeout(apply);
+    setTimeout(() => { apply(); address(); });
   });
-  for (const box of states) box.addEventListener("change", apply);
+  for (const box of states) box.addEventListener("change", () => { apply(); address(); });
 }
 
 // Unfold everything for printing.

@@ -1,0 +1,93 @@
+"""One number against another: a point for each case at the medians, with the ranges over the seeds both ways."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from analysis.documents import Fields
+from analysis.figures import plot, roles, style
+from analysis.figures.full_run import Range
+from analysis.figures.style import Specification
+
+HEIGHT: Final = 300
+ROOM: Final = 1.08  # of an axis, over its largest number
+
+Rows = list[dict[str, Any]]
+
+
+def make(measured: Fields, runs: Path) -> "Scatter":  # noqa: ARG001 (its numbers are in the declaration)
+    """Make the figure of an experiment."""
+    return Scatter(measured.child("figure"))
+
+
+class Scatter:
+    """A figure of kind `scatter`.
+
+    Its declaration has `axes`, the first across and the second up, by names; and `values`, called "axis: case".
+    """
+
+    def __init__(self, figure: Fields) -> None:
+        axes = figure.get("axes", dict)
+        if len(axes) != 2:
+            raise figure.error(figure.name("axes"), axes, "two axes by name, such as {queue: 'queue [ms]', ...}")
+        self._axes = [str(title) for title in axes.values()]
+        across, up = axes
+        here: dict[str, Range] = {}
+        for value in figure.children("values"):
+            numbers = [one for one in value.get("by_seed", dict).values() if one != "never"]
+            if numbers:
+                here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
+        there: dict[str, Range] = figure.maybe("full_run", dict) or {}
+        labels = [value.get("label", str) for value in figure.children("values")]
+        cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
+        self._rows: Rows = []
+        for case in cases:
+            known = here if {f"{across}: {case}", f"{up}: {case}"} <= here.keys() else there
+            x, y = known.get(f"{across}: {case}"), known.get(f"{up}: {case}")
+            if x and y:
+                self._rows.append(_row(case, x, y, is_here=known is here))
+
+    def caption(self) -> str:
+        """Say what the reader has to know to read the figure."""
+        text = "Points are medians over the seeds; lines reach from the smallest to the largest value."
+        return text + (" Pale ones are of the full run." if any(not row["here"] for row in self._rows) else "")
+
+    def specify(self, width: int, *, interactive: bool) -> Specification:
+        """Give the Vega-Lite specification for a page of `width` pixels."""
+        names = max((style.text_width(row["case"]) for row in self._rows), default=0)
+        size = min(width, style.WIDE // 2) - style.AXIS - names - plot.SWATCH - 12
+        x, y = (
+            {"type": "quantitative", "title": title, "scale": {"domain": [0, self._top(end)], "nice": False}}
+            for title, end in zip(self._axes, ("xh", "yh"), strict=True)
+        )
+        common = {
+            "color": {"field": "c", "type": "nominal", "scale": None, "legend": None},
+            "opacity": {"field": "o", "type": "quantitative", "scale": None, "legend": None},
+        }
+        middle = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}, **common}
+        flat = {"x": {**x, "field": "xl"}, "x2": {"field": "xh"}, "y": {**y, "field": "y"}, **common}
+        upright = {"x": {**x, "field": "x"}, "y": {**y, "field": "yl"}, "y2": {"field": "yh"}, **common}
+        told = [{"field": name, "title": title} for name, title in (("case", "case"), ("told", "medians"))]
+        tooltip = {"tooltip": told} if interactive else {}
+        layers: list[Specification] = [
+            {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": flat},
+            {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": upright},
+            {"mark": {"type": "circle", "size": 80}, "encoding": {**middle, **tooltip}},
+            *self._names(size),
+        ]
+        body = {"data": {"values": self._rows}, "width": size, "height": HEIGHT, "layer": layers}
+        return style.specification(body)
+
+    def _top(self, end: str) -> float:
+        return ROOM * (max((row[end] for row in self._rows), default=1.0) or 1.0)
+
+    def _names(self, size: int) -> list[Specification]:
+        """Write the name of each case at the right, at the height of its point."""
+        wanted = [plot.Name(row["case"], row["y"] / self._top("yh"), row["c"]) for row in self._rows]
+        return plot.names(wanted, size, HEIGHT)
+
+
+def _row(case: str, x: Range, y: Range, *, is_here: bool) -> dict[str, Any]:
+    row = {"case": case, "c": roles.colour_of_name(case), "here": is_here, "o": 1 if is_here else style.GHOST}
+    row |= dict(zip(("xl", "x", "xh", "yl", "y", "yh"), (*x, *y), strict=True))
+    return row | {"told": f"{style.number(x[1])} and {style.number(y[1])}"}
