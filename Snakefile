@@ -40,7 +40,7 @@ include: "workflows/rules/targets.smk"  # studies and experiments by their ids
 include: "workflows/rules/images.smk"  # what boots
 include: "workflows/rules/lost.smk"  # what failed, is damaged or was removed is due again
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
-include: "workflows/rules/conformance.smk"  # the module's own tests -> their outcomes
+include: "workflows/rules/kunit.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts
 include: "workflows/rules/report.smk"  # everything -> figures, pages, and a table at the end
 include: "workflows/rules/site.smk"  # everything -> a folder for a web host

@@ -12,7 +12,7 @@ from analysis.documents import read_if_made, read_json
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.rejudge import verdict_of
-from analysis.report.words import plural
+from analysis.report.formats import plural
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.seeds import Batch, Cell, cells_of
 from scenarios import CLAIMS, STUDY, scenario_files

@@ -12,7 +12,7 @@ from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.reference import kept_of
 from analysis.report.results import collect
-from analysis.report.words import plural
+from analysis.report.formats import plural
 
 
 @dataclass

@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from analysis.report.formats import duration
 from analysis.report.results import LOOKS, NOT_RUN, STATES, collect, findings
-from analysis.report.words import duration
 from analysis.verdicts.rules import Outcome
 
 STYLES = {

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from analysis.report.words import duration
+from analysis.report.formats import duration
 
 # the rules of the pipeline whose jobs leave their times in logs/<rule>/
 JOBS: Final = {"measurements": "metrics and verdicts", "report": "figures and report"}

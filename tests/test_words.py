@@ -1,4 +1,4 @@
-"""docs/reference/words.md: each term has one meaning, and nobody writes one of the synonyms that it lists."""
+"""docs/reference/terms.md: each term has one meaning, and nobody writes one of the synonyms that it lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = "docs/reference/words.md"
+PAGE = "docs/reference/terms.md"
 # other people's texts, data, and what tools write
 NOT_OURS = re.compile(r"LICENSES/|LICENSE$|workflows/reference/|.*\.(lock|sum|svg|pcap|patch|csv)$")
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.files import whole, write_text
-from analysis.report import changes, first, machines, overview, prose, words
+from analysis.report import changes, first, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of
 from analysis.report.explained import explained
+from analysis.report.formats import said, sentence
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of
 from analysis.report.tables import table
-from analysis.report.words import said, sentence
 from scenarios import sums
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -165,7 +165,7 @@ def pages(*templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= words.FILTERS | {"ordered": overview.ordered, "page": page_of, "marked": prose.marked}
+    environment.filters |= formats.FILTERS | {"ordered": overview.ordered, "page": page_of, "marked": prose.marked}
     environment.globals |= {
         "states": STATES,
         "state_words": overview.STATE_WORDS,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.errors import BadInputError
-from analysis.report.words import said
+from analysis.report.formats import said
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.spread import spread
 from scenarios import archives

@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from analysis.report.beside import Beside
 from analysis.report.evidence import Evidence, Source
+from analysis.report.formats import first_sentence, measured_value, paper_value, said, sentence
 from analysis.report.named import named
 from analysis.report.results import state_of
 from analysis.report.strip import held_strip, strip
-from analysis.report.words import first_sentence, measured_value, paper_value, said, sentence
 from analysis.verdicts.rules import Outcome
 
 NOT_RUN_HERE: Final = "not run at this size"

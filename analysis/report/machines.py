@@ -6,8 +6,8 @@ from typing import Any
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
+from analysis.report.formats import said
 from analysis.report.results import Result
-from analysis.report.words import said
 
 
 def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from markupsafe import Markup
 from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, page_of
+from analysis.report.formats import paper_value, plural, said
 from analysis.report.named import bound, named, quantity
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
-from analysis.report.words import paper_value, plural, said
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 

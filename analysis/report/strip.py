@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.words import measured_value, number, paper_value, plural, power_of_ten
+from analysis.report.formats import measured_value, number, paper_value, plural, power_of_ten
 
 WIDTH: Final = 320
 HEIGHT: Final = 50

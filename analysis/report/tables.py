@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.report.cards import name_of
+from analysis.report.formats import DASH, measured_value, paper_value
 from analysis.report.results import state_of
-from analysis.report.words import DASH, measured_value, paper_value
 
 
 @dataclass(frozen=True)

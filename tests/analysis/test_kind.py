@@ -18,7 +18,7 @@ from scenarios.resolve import expand
 from tests.analysis.synthetic import vouch
 from tests.analysis.test_observer import conversation, observed
 from tests.analysis.utp_model import PAYLOAD, Model
-from tests.tools.kinds.judge import Told, summary, write
+from tests.tools.controllers.judge import Told, summary, write
 
 LOSSES = tuple(range(400, 9000, 700))
 AT_FIRST = (*range(100, 900, 60), *range(1500, 60000, 650))
@@ -184,7 +184,7 @@ def test_the_matrix_counts_what_was_told() -> None:
 def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
     """Also where nothing else ran: experiments have cases of the same names."""
     for experiment in ("kinds-judged", "kinds-derived"):
-        folder = tmp_path / "runs" / "kinds" / experiment / "case=busy" / "failed-seed-1"
+        folder = tmp_path / "runs" / "controllers" / experiment / "case=busy" / "failed-seed-1"
         folder.mkdir(parents=True)
         (folder / "summary.json").write_text('{"status": "failed", "error": "out of luck"}')
         vouch(folder)

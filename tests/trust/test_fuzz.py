@@ -20,7 +20,7 @@ from scenarios.archives import ArchiveError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import known
 from tests.analysis import synthetic
-from tests.trust.fuzz.kinds import KINDS, make_hand_ins, seal_hand_in
+from tests.trust.fuzz.inputs import KINDS, make_hand_ins, seal_hand_in
 
 
 def test_damaged_inputs_are_read_or_refused_with_a_sentence() -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from engine import images
 from engine.errors import EngineError
 from tests.trust.fuzz.child import Ended, ended
-from tests.trust.fuzz.kinds import KINDS, damaged, without_drawing
+from tests.trust.fuzz.inputs import KINDS, damaged, without_drawing
 
 KEPT = Path("build/fuzz")
 TURN_S = 2.0  # of processor time, until it is another kind's turn

@@ -1,4 +1,4 @@
-"""How often `observe` tells a controller's kind right: `python -m tests.tools.kinds [--into FOLDER] [--judge FOLDER]`.
+"""How often `observe` classifies a controller correctly: `python -m tests.tools.controllers`.
 
 It carries out runs of all known controllers, lets the observer judge each, and prints a confusion matrix.
 """
@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 from testbed import own_study
-from tests.tools.kinds.judge import write
+from tests.tools.controllers.judge import write
 
-STUDY = "kinds"
+STUDY = "controllers"
 CASES = Path(__file__).with_name("cases")
 
 
 def main() -> int:
     """Return 0, or 1 when the runs could not be carried out; a second call continues in the same folder."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.kinds")
-    parser.add_argument("--into", type=Path, default=Path("results/kinds"), help="default: %(default)s")
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.controllers")
+    parser.add_argument("--into", type=Path, default=Path("results/controllers"), help="default: %(default)s")
     parser.add_argument("--judge", type=Path, metavar="FOLDER", help="only judge the runs there, as of a comparison")
     options = parser.parse_args()
     folder = options.judge or own_study.folder_of(options.into, "")

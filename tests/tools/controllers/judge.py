@@ -80,7 +80,7 @@ def write(results: Path, truth: Path = TRUTH) -> str:
     }
     write_text(results / "kinds.json", json.dumps(judged, indent=1) + "\n")
     write_shared(results)
-    render(pages(OWN, TEMPLATES), "kinds.html", results / "index.html", judged | {"kinds": columns()})
+    render(pages(OWN, TEMPLATES), "controllers.html", results / "index.html", judged | {"kinds": columns()})
     return "\n".join(_lines(parts, failed))
 
 

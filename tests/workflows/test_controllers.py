@@ -5,8 +5,8 @@ import yaml
 from analysis.observer.kind import Kind
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
-from tests.tools.kinds.__main__ import CASES
-from tests.tools.kinds.judge import DERIVED, TRUTH, by_name
+from tests.tools.controllers.__main__ import CASES
+from tests.tools.controllers.judge import DERIVED, TRUTH, by_name
 
 SCENARIOS = sorted(file.name for file in CASES.glob("*.yaml"))
 
