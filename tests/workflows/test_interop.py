@@ -209,7 +209,7 @@ def test_a_real_matrix(tmp_path: Path) -> None:
 
 
 def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
-    """libutp passes one, and fails two as docs/howto/interop.md says."""
+    """libutp passes one, and fails two as docs/results/interop.md says."""
     program("libutp")
     command = [Path(sys.executable).parent / "testbed", "interop", "libutp", "--into", tmp_path]
     chosen = ["gap", "fast-retransmission", "unknown-extension"]
