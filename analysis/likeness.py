@@ -11,8 +11,8 @@ from rich.console import Console
 from analysis.documents import read_json
 from analysis.errors import BadInputError
 from analysis.reference import kept_of
-from analysis.report.results import collect
 from analysis.report.formats import plural
+from analysis.report.results import collect
 
 
 @dataclass
