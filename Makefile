@@ -3,10 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach crosscheck lint bench fuzz long-runs mutants identity lock clean
+.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 host:  ## check the host's packages, install missing ones where allowed
 	@$(PYTHON) -m engine.doctor --install
@@ -47,6 +47,9 @@ test: host debug-images lab-images  ## all tests, a process per processor; a fil
 
 test-reach: host images lab-images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
 	$(BIN)/pytest -rs tests/reach
+
+ns2: env  ## the cells of workflows/ns2 in ns-2, the papers' simulator
+	$(BIN)/python -m testbed.simulator
 
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
 	$(BIN)/python -m images libutp

@@ -23,6 +23,8 @@ from scenarios.names import KINDS
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = re.compile(r"^(bookworm|trixie|forky|sid|stable|testing|oldstable|unstable)(-updates|-backports)?$")
+BINARIES, SOURCES = "deb", "deb-src"
+"""What a line of apt's sources is about."""
 SCHEMES = ("http://", "https://", "file:/", "copy:/")
 
 
@@ -134,8 +136,9 @@ class Archive:
 
     _updated: ClassVar[set[Path]] = set()
 
-    def __init__(self, folder: Path, suite: str) -> None:
-        self._folder = folder / suite
+    def __init__(self, folder: Path, suite: str, kind: str = BINARIES) -> None:
+        self._folder = folder / (suite if kind == BINARIES else f"{suite}-{kind}")
+        self._kind = kind
         self.suite = suite
 
     @contextmanager
@@ -155,14 +158,14 @@ class Archive:
 
     def _update(self) -> None:
         (self._folder / "status").touch()
-        (self._folder / "sources.list").write_text(source_lines(self.suite))
+        (self._folder / "sources.list").write_text(re.sub(r"(?m)^deb ", f"{self._kind} ", source_lines(self.suite)))
         failure = None
         try:
             self._apt_get("update", what=f"Fetching the package lists of Debian {self.suite}")
         except ImageError as error:
             # of several mirrors, one may lack the suite
             failure = error
-        if not list((self._folder / "state/lists").glob("*Packages*")):
+        if not list((self._folder / "state/lists").glob("*Packages*" if self._kind == BINARIES else "*Sources*")):
             raise failure or ImageError(f"No mirror has Debian {self.suite}: {', '.join(mirrors())}")
 
     def offers(self, names: Sequence[str]) -> list[Package]:
@@ -202,6 +205,11 @@ class Archive:
         """Fetch packages into the folder, under names that apt gives; it has checked them against the signed lists."""
         wanted = [f"{package.name}={package.version}" for package in packages]
         self._apt_get("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
+
+    def download_source(self, name: str, into: Path) -> None:
+        """Fetch a package's source as its authors gave it, without Debian's changes, into the folder; apt checks it."""
+        words = ("source", "--download-only", "--tar-only", "--", name)
+        self._apt_get(*words, what=f"Fetching the source of {name}", cwd=into)
 
     def _apt_get(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
         logged([*self._command("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)

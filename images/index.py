@@ -23,6 +23,7 @@ BOOT = "boot"
 DEBUG = "debug"
 LAB = "lab"
 STOCK = "stock"
+NS2 = "ns2"
 KINDS = (BOOT, DEBUG, LAB)
 FOLDER = "images"
 KEY_DIGITS = 16
@@ -34,7 +35,7 @@ _SUM = "sum"
 _CHECKOUTS = "checkouts"
 _VERSION = "@"  # as in scenarios.implementations, which the doctor cannot import
 # not part of what boots; programs have their own keys
-_OTHER = ("implementations", "ansible", "docker")
+_OTHER = ("implementations", "ansible", "docker", NS2)
 # of one kind alone: a lock that a build renews there makes nothing else out of date
 _APART = {LAB: Path("rootfs/lab"), STOCK: Path("stock")}
 
@@ -52,7 +53,7 @@ def names(project: Path | None = None, outside: Mapping[str, Path] | None = None
         listed = versions.items() if isinstance(versions, dict) else ()
         own = (version for version, one in listed if isinstance(one, dict) and "implementation" not in one)
         programs += (name, *(f"{name}{_VERSION}{version}" for version in own))
-    return {name: _index(name, project, outside) for name in (*KINDS, STOCK, *programs)}
+    return {name: _index(name, project, outside) for name in (*KINDS, STOCK, NS2, *programs)}
 
 
 def path(root: Path, name: str) -> Path:
@@ -144,6 +145,9 @@ def _sources(name: str, project: Path, outside: Mapping[str, Path]) -> Iterator[
             yield project / "engine" / "guest" / "init.sh"  # in place of init.c
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
+    if name == NS2:
+        yield from _files(images / NS2)
+        return
     yield from _but_for_others(name, images / "rootfs", images)
     for folder in _line(name, _homes(project, outside)):
         yield from _files(folder)

@@ -15,6 +15,7 @@ from images.cache import Store
 from images.errors import ImageError
 from images.kernel import sources
 from images.locked import GoneError, Lock, requested
+from images.ns2 import build as ns2
 from images.rootfs import build as rootfs
 from images.run import Say
 from images.stock import build as stock
@@ -26,7 +27,7 @@ Built = TypeVar("Built")
 
 def renew(store: Store, say: Say, names: Sequence[str]) -> None:
     """Write the locks with these names, or by default those of every guest. Raises ImageError if one fails."""
-    allowed = [*OWN, "lab", "stock", *programs.locked_names()]
+    allowed = [*OWN, "lab", "stock", ns2.NAME, *programs.locked_names()]
     for name in names or OWN:
         if name not in allowed:
             raise ImageError(f"{name} has no lock; those that have one are: {', '.join(allowed)}")
@@ -68,6 +69,8 @@ def _resolved(store: Store, name: str) -> dict[Path, Lock]:
         wanted = [(rootfs.LOCK, rootfs.SUITE, requested(rootfs.PACKAGES.read_text()), True)]
     elif name == "lab":
         wanted = [(rootfs.LAB_LOCK, rootfs.SUITE, rootfs.lab_packages(), True)]
+    elif name == ns2.NAME:
+        wanted = [(ns2.LOCK, ns2.SUITE, list(ns2.PACKAGES), False)]
     elif name == "stock":
         wanted = [(stock.LOCK, rootfs.SUITE, list(stock.PACKAGES), True)]
     else:

@@ -1,0 +1,63 @@
+"""`python -m testbed.simulator`: run cells that have no results yet; `--table` prints that of the results' page."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import read_json
+from analysis.files import write_text
+from images import index, lock
+from images.cache import Store, default_root, file_digest
+from images.errors import ImageError
+from images.ns2.build import Simulator, build
+from testbed.simulator.cells import FOLDER, cells
+from testbed.simulator.run import SCRIPT, SimulatorError, numbers
+from testbed.simulator.table import table
+
+RESULTS: Final = FOLDER / "results.json"
+
+
+def main() -> int:
+    """Return 0, or 1 after one sentence about what failed."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.simulator", description=__doc__)
+    parser.add_argument("--table", action="store_true", help="print the table of docs/results/simulators.md")
+    if parser.parse_args().table:
+        print(table(read_json(RESULTS).get("cells", dict)))
+        return 0
+    try:
+        store = Store(default_root(), print)
+        simulator = lock.renewing(store, print, lambda: build(store, print))
+        index.register(store.root)
+        _run(simulator)
+    except (ImageError, SimulatorError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(simulator: Simulator) -> None:
+    """Run what is missing, or was made by another ns-2 or script; results are kept after each cell."""
+    made_by = {"ns2": simulator.digest, "script": file_digest(SCRIPT)}
+    kept: dict[str, Any] = read_json(RESULTS).data if RESULTS.exists() else {}
+    results: dict[str, Any] = kept["cells"] if kept.get("made_by") == made_by else {}
+    for cell in cells():
+        if len(results.get(cell.id, {}).get("jain", [])) != cell.seeds:
+            results[cell.id] = {name: _rounded(values) for name, values in numbers(simulator, cell).items()}
+            _keep(RESULTS, made_by, results)
+            print(cell.id, flush=True)
+    _keep(RESULTS, made_by, {cell.id: results[cell.id] for cell in cells()})
+
+
+def _rounded(values: list[float]) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _keep(file: Path, made_by: dict[str, str], results: dict[str, Any]) -> None:
+    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(results[name])}" for name in results)
+    write_text(file, f'{{\n"made_by": {json.dumps(made_by)},\n"cells": {{\n{lines}\n}}\n}}\n')
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The table of docs/results/simulators.md: what a paper prints, what ns-2 gives and what the kernel gave."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from analysis.documents import read_json
+from testbed.simulator.cells import CELLS, NUMBERS, Cell, cells
+
+REFERENCE: Final = Path(__file__).parents[2] / "workflows/reference"
+STUDIES: Final = Path(__file__).parents[2] / "workflows/studies"
+HEADS: Final = ("case", "number", "paper", "kernel", *("ns-2",))
+
+
+def table(results: Mapping[str, Mapping[str, Sequence[float]]], file: Path = CELLS) -> str:
+    """Write a row for each number of a case, with a column for each reading in ns-2, in Markdown."""
+    by_case: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells(file):
+        by_case.setdefault((cell.experiment, cell.case), []).append(cell)
+    readings = list(dict.fromkeys(cell.reading.name for of_case in by_case.values() for cell in of_case))
+    lines = [_row(["case", "number", "paper", "kernel", *(f"ns-2, {name}" for name in readings)])]
+    lines.append(_row(["---", "---", *["---:"] * (2 + len(readings))]))
+    for (experiment, case), of_case in by_case.items():
+        in_ns2 = {cell.reading.name: results.get(cell.id, {}) for cell in of_case}
+        for number in NUMBERS:
+            if number in of_case[0].claims:
+                claim = f"{experiment}/{of_case[0].claims[number]}"
+                measured = [_said(in_ns2.get(name, {}).get(number), number) for name in readings]
+                lines.append(_row([case, number, _paper(claim), _kernel(claim, number), *measured]))
+    return "\n".join(lines)
+
+
+def _row(fields: Sequence[str]) -> str:
+    return "| " + " | ".join(fields) + " |"
+
+
+def _paper(claim: str) -> str:
+    from analysis.claims import registry
+
+    experiment = claim.partition("/")[0]
+    for file in STUDIES.glob("*/*.claims.yaml"):
+        if file.read_text().startswith(f"experiment: {experiment}\n"):
+            printed = registry.load(file).claim(claim)
+            return "" if printed is None or printed.printed is None else printed.printed
+    return ""
+
+
+def _kernel(claim: str, number: str) -> str:
+    """Give the mean and deviation of the reference set; utilization is in percent there."""
+    entry: dict[str, Any] = read_json(REFERENCE / f"{claim.partition('/')[0]}.json").child("claims").data[claim]
+    values = list((entry["by_seed"] or {}).values())
+    return _said([value / 100 for value in values] if number == "utilization" else values, number)
+
+
+def _said(values: Sequence[float] | None, number: str) -> str:
+    if not values:
+        return ""
+    mean = fmean(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1))
+    if number == "utilization":
+        return f"{100 * mean:.1f}"
+    return f"{mean:.1e} ({deviation:.1e})" if number == "loss" else f"{mean:.2f} ({deviation:.2f})"

@@ -1,0 +1,42 @@
+"""Cells of the papers in ns-2: what was recorded belongs to this ns-2, and the page shows it."""
+
+import json
+from pathlib import Path
+
+from analysis.claims import registry
+from images import build_root, locked
+from images.cache import file_digest
+from images.ns2 import build
+from testbed.simulator.__main__ import RESULTS
+from testbed.simulator.cells import NUMBERS, cells
+from testbed.simulator.run import SCRIPT
+from testbed.simulator.table import STUDIES, table
+
+PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
+
+
+def test_the_results_are_of_these_cells_and_this_script() -> None:
+    kept = json.loads(RESULTS.read_text())
+    assert kept["made_by"]["script"] == file_digest(SCRIPT)
+    assert [*kept["cells"]] == [cell.id for cell in cells()]
+    assert {cell.id: cell.seeds for cell in cells()} == {name: len(of["jain"]) for name, of in kept["cells"].items()}
+
+
+def test_the_page_shows_what_was_recorded() -> None:
+    assert table(json.loads(RESULTS.read_text())["cells"]) in PAGE.read_text()
+
+
+def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
+    claims = {claim.id: claim for file in STUDIES.glob("icccn/*.claims.yaml") for claim in registry.load(file).claims}
+    metrics = {"utilization": "link_utilization", "jain": "jain_fairness", "loss": "loss_rate"}
+    for cell in cells():
+        for number, name in cell.claims.items():
+            claim = claims[f"{cell.experiment}/{name}"]
+            assert number in NUMBERS
+            assert (claim.metric, claim.statistic) == (metrics[number], "mean")
+            assert claim.cell in (None, f"case={cell.case}")
+
+
+def test_the_build_root_has_what_ns2_needs() -> None:
+    lock = locked.read(build.LOCK, build.SUITE, build.PACKAGES, build.NAME)
+    assert {package.name for package in build_root.base_lock().packages} <= {package.name for package in lock.packages}
