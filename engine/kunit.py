@@ -1,4 +1,4 @@
-"""``testbed kunit``: the KUnit tests of the LEDBAT module, in a guest with the debug kernel."""
+"""``testbed kunit``: the KUnit tests of the LEDBAT modules, in a guest with the debug kernel."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from images import index
 from scenarios import sums
 
 PROGRAM = "engine.guest.kunit"
+MODULES = ("tcp_ledbat", "tcp_ledbat_research")
 LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
 SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
 # The kernel's log with and without time stamps: `    ok 3 name` is a case, indented by four below its suite.
@@ -43,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def run() -> dict[str, Any]:
-    """{"cases": {name: passed | failed | skipped}, "log": what the kernel printed, "kernel", "module": digests}."""
+    """{"cases": {name: passed | failed | skipped}, "log": what the kernel printed, "kernel", "modules": digests}."""
     boot = images.load(index.DEBUG)
     with handover.scratch("kunit") as folder, free_cpu() as cpu:
         (folder / "logs").mkdir()
@@ -58,7 +59,7 @@ def run() -> dict[str, Any]:
         text = log.read_text()
     return {
         "kernel": boot.provenance["kernel"]["digest"],
-        "module": boot.provenance["module:tcp_ledbat"]["digest"],
+        "modules": {name: boot.provenance[f"module:{name}"]["digest"] for name in MODULES},
         "cases": cases(text),
         "log": text.splitlines(),
     }

@@ -32,7 +32,7 @@
 /* wake the receiver once per this many bytes; far below its buffer, so the advertised window stays open */
 #define LOW_WATER_BYTES (256 << 10)
 
-/* tcp_ledbat's answer to TCP_CC_INFO (images/tcp_ledbat/main.c); no other answer begins with zero. */
+/* tcp_ledbat's answer to TCP_CC_INFO (images/tcp_ledbat/tcp_ledbat.c); no other answer begins with zero. */
 struct ledbat_info {
 	uint32_t zero;
 	uint32_t base_delay_us;

@@ -2,7 +2,7 @@
 
 import subprocess
 
-MODULES = ("tcp_ledbat_test", "tcp_ledbat_socket_test")
+MODULES = ("tcp_ledbat_test", "tcp_ledbat_research_test", "tcp_ledbat_research_socket_test")
 
 if __name__ == "__main__":
     for module in MODULES:

@@ -35,7 +35,8 @@ static const u32 fourcp_weights[INTERVALS] = { 5, 5, 5, 5, 4, 3, 2, 1 };
 struct fourcp_net {
 	unsigned int		target_window, min_window;
 	struct ctl_table_header	*header;
-	struct ctl_table	table[2];
+	/* before Linux 6.6, an empty entry ends the table */
+	struct ctl_table	table[3];
 };
 
 static unsigned int fourcp_net_id __read_mostly;
@@ -230,5 +231,5 @@ module_exit(fourcp_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.1.1");
 MODULE_DESCRIPTION("4CP after the summary in RFC 6297");

@@ -16,13 +16,31 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
+struct aimd {
+	u32 ssthresh;	/* what the connection had before */
+};
+
 static void aimd_init(struct sock *sk)
 {
+	struct aimd *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->ssthresh = tp->snd_ssthresh;
 	/*
 	 * so that neither the stack nor its pacing takes the flow to be in slow
 	 * start
 	 */
-	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, 1);
+	WRITE_ONCE(tp->snd_ssthresh, 1);
+}
+
+/* A connection that has had no loss may slow-start under another control. */
+static void aimd_release(struct sock *sk)
+{
+	const struct aimd *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->snd_ssthresh == 1)
+		WRITE_ONCE(tp->snd_ssthresh, ca->ssthresh);
 }
 
 static void aimd_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -38,6 +56,7 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 	.owner		= THIS_MODULE,
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.init		= aimd_init,
+	.release	= aimd_release,
 	.cong_avoid	= aimd_cong_avoid,
 	.ssthresh	= tcp_reno_ssthresh,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
@@ -153,5 +172,5 @@ module_exit(aimd_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.2.0");
+MODULE_VERSION("0.2.1");
 MODULE_DESCRIPTION("AIMD without slow start, and TCP that slow-starts after losses");

@@ -29,6 +29,8 @@ struct nice {
 	u32	round_end;	/* sequence number */
 	u32	delayed;	/* packets of this round */
 	u32	parts;		/* of a packet; WHOLE: not below one */
+	unsigned long rate;	/* SO_MAX_PACING_RATE of the program */
+	unsigned long set_rate;	/* what this control has set instead */
 };
 
 static void nice_begin_round(struct sock *sk)
@@ -47,7 +49,25 @@ static void nice_init(struct sock *sk)
 	ca->min_us = U32_MAX;
 	ca->max_us = 0;
 	ca->parts = WHOLE;
+	ca->rate = sk->sk_max_pacing_rate;
+	ca->set_rate = ca->rate;
 	nice_begin_round(sk);
+}
+
+/* The program may set another rate at any time. */
+static void nice_limit_rate(struct sock *sk, unsigned long rate)
+{
+	struct nice *ca = inet_csk_ca(sk);
+
+	if (sk->sk_max_pacing_rate != ca->set_rate)
+		ca->rate = sk->sk_max_pacing_rate;
+	ca->set_rate = min(rate, ca->rate);
+	WRITE_ONCE(sk->sk_max_pacing_rate, ca->set_rate);
+}
+
+static void nice_release(struct sock *sk)
+{
+	nice_limit_rate(sk, ~0UL);
 }
 
 static void nice_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -72,7 +92,7 @@ static void nice_set_parts(struct sock *sk, u32 parts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nice *ca = inet_csk_ca(sk);
-	u64 rate = ~0UL;
+	u64 rate = ~0ULL;
 
 	if (parts < WHOLE && tp->srtt_us) {
 		rate = (u64)tp->mss_cache * parts * (USEC_PER_SEC << 3);
@@ -81,7 +101,7 @@ static void nice_set_parts(struct sock *sk, u32 parts)
 	}
 	ca->parts = parts;
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-	WRITE_ONCE(sk->sk_max_pacing_rate, rate);
+	nice_limit_rate(sk, min_t(u64, rate, ~0UL));
 }
 
 static void nice_set_window(struct sock *sk, u32 window)
@@ -155,6 +175,7 @@ static struct tcp_congestion_ops nice __read_mostly = {
 	.owner		= THIS_MODULE,
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.init		= nice_init,
+	.release	= nice_release,
 	.pkts_acked	= nice_pkts_acked,
 	.cong_avoid	= nice_cong_avoid,
 	.set_state	= nice_set_state,
@@ -178,5 +199,5 @@ module_exit(nice_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.1.1");
 MODULE_DESCRIPTION("TCP Nice after its paper");

@@ -333,7 +333,9 @@ def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
 
 
 def test_kunit_cases_of_claims_exist() -> None:
-    cases = set(re.findall(r'CASE\("([^"]+)"', (ROOT / "images/tcp_ledbat/tcp_ledbat_test.c").read_text()))
+    cases = set(
+        re.findall(r'CASE\("([^"]+)"', (ROOT / "images/tcp_ledbat_research/tcp_ledbat_research_test.c").read_text())
+    )
     decided = [claim.id for experiment in whole() for claim in experiment.claims if claim.kunit]
     assert decided
     assert cases.issuperset(decided)

@@ -70,7 +70,7 @@ def test_what_boots_in_qemu_depends_on_what_replaces_programs_there(store: Store
 def test_what_changes_during_a_build_is_not_listed_as_built(store: Store, work_in: Checkout) -> None:
     folder = work_in("mine")
     listed = index.path(store.root, index.BOOT)
-    (folder / "images/tcp_ledbat/main.c").write_text("another\n")
+    (folder / "images/tcp_ledbat/tcp_ledbat.c").write_text("another\n")
     assert index.write(store, listed, {}).exists()
     assert not index.path(store.root, index.BOOT).exists()
 
@@ -79,7 +79,7 @@ def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Che
     folder = work_in("mine")
     built(store.root, index.BOOT, "kernel")
     assert index.read(index.path(store.root, index.BOOT))["kernel"]["path"] == "kernels/kernel/linux"
-    for file in ("images/tcp_ledbat/main.c", "engine/guest/init.c"):
+    for file in ("images/tcp_ledbat/tcp_ledbat.c", "engine/guest/init.c"):
         before = (folder / file).read_bytes()
         (folder / file).write_bytes(before + b"\n")
         images.load.cache_clear()
@@ -145,7 +145,7 @@ def test_a_store_may_be_moved(store: Store, work_in: Checkout, tmp_path: Path) -
 
 def test_pruning_spares_what_another_checkout_boots(store: Store, work_in: Checkout) -> None:
     theirs = work_in("theirs")
-    (theirs / "images/tcp_ledbat/main.c").write_text("")
+    (theirs / "images/tcp_ledbat/tcp_ledbat.c").write_text("")
     of_theirs = [built(store.root, index.BOOT, "their-kernel"), built(store.root, "libutp", "their-libutp")]
     work_in("mine")
     old = built(store.root, index.DEBUG, "old")

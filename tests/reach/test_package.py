@@ -45,7 +45,7 @@ ip link set lo up
 ip link add d0 type dummy; ip address add 10.0.0.2/24 dev d0; ip link set d0 up
 ip route add default via 10.0.0.1
 uname -r >/out/release
-python3 -c 'import socket; socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbat_md")' \\
+python3 -c 'import socket; socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbatpp")' \\
   && lsmod >/out/loaded
 sh -ex /commands >/out/said 2>/out/errors; echo $? >/out/status-of-commands
 ip route >/out/routes
@@ -149,5 +149,5 @@ def test_the_package_is_installed_and_used(suite: str, kernels: list[str], tmp_p
         assert "net.ledbatpp.target_us = 40000" in said
         assert "congctl ledbatpp" in (out / "routes").read_text()
         transferred = (out / "transfer").read_text().splitlines()
-        assert sum("ledbat" in line for line in transferred) == 10
+        assert sum("ledbat" in line for line in transferred) == 2
         assert all(line.endswith(f" {1 << 20}") for line in transferred)

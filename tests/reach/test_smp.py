@@ -48,12 +48,13 @@ Path("/results/unfinished.json").rename("/results/outcome.json")
 # mistakes of a kind that each of the two tools looks for: a file, what stands there, what stands there instead
 MISTAKES = {
     "KASAN": (
-        "main.c",
-        "kfree(ca->delay->history);\n\t\tkfree(ca->delay);",
-        "kfree(ca->delay);\n\t\tkfree(ca->delay->history);",
+        "tcp_ledbat.c",
+        "\tmemset(ca, 0, sizeof(*ca));",
+        "\tvoid *gone = kmalloc(8, GFP_ATOMIC);\n\n\tkfree(gone);\n\tmemset(gone, 0, 8);\n"
+        "\tmemset(ca, 0, sizeof(*ca));",
     ),
     "inconsistent lock state": (
-        "main.c",
+        "tcp_ledbat.c",
         "\tmemset(ca, 0, sizeof(*ca));",
         "\tstatic DEFINE_SPINLOCK(lock);\n\n\tspin_lock(&lock);\n\tspin_unlock(&lock);\n\tmemset(ca, 0, sizeof(*ca));",
     ),
@@ -97,7 +98,7 @@ def smp_kernel(tmp_path_factory: pytest.TempPathFactory) -> kernel.Kernel:
 def stressed(smp_kernel: kernel.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Compile the module, with a text of a file replaced, and stress it; gives the folder that is /results there."""
 
-    def carry_out(packets: int, file: str = "main.c", old: str = "", new: str = "") -> Path:
+    def carry_out(packets: int, file: str = "tcp_ledbat.c", old: str = "", new: str = "") -> Path:
         boot = replace(
             images.load(), kernel=smp_kernel.program, modules={"tcp_ledbat": _compiled(file, old, new)}, seccomp=True
         )

@@ -21,8 +21,8 @@ VARIANTS = (
     "fledbat",
     "mirror",
 )
-TARGETS = ("ledbat_aina", "mirror", "ledbatpp")
-MODULE = "/opt/modules/tcp_ledbat.ko"
+TARGETS = ("ledbat", "mirror", "ledbatpp", "ledbat_aina")
+MODULES = ("tcp_ledbat", "tcp_ledbat_research")
 SYSCTL = "/proc/sys/net/ipv4"
 ROUNDS = 2
 FLOW_S = 0.6
@@ -33,14 +33,15 @@ def tell(path, value):
     Path(path).write_text(str(value))
 
 
-def load(*settings):
-    """Insert the module; the exit status of insmod."""
-    return subprocess.run(["insmod", MODULE, *settings], capture_output=True, check=False).returncode
+def load(name, *settings):
+    """Insert a module; the exit status of insmod."""
+    words = ["insmod", f"/opt/modules/{name}.ko", *settings]
+    return subprocess.run(words, capture_output=True, check=False).returncode
 
 
-def unload():
-    """Remove the module; the exit status of rmmod."""
-    return subprocess.run(["rmmod", "tcp_ledbat"], capture_output=True, check=False).returncode
+def unload(name):
+    """Remove a module; the exit status of rmmod."""
+    return subprocess.run(["rmmod", name], capture_output=True, check=False).returncode
 
 
 def receive(listener):
@@ -70,7 +71,7 @@ def flow(control, port, sent):
 
 
 def all_flows(first_port, busy):
-    """All variants at once; notes whether the module can be removed while they use it."""
+    """All variants at once; notes whether a module can be removed while they use it."""
     sent = {}
     flows = [
         threading.Thread(target=flow, args=(control, first_port + index, sent))
@@ -79,16 +80,16 @@ def all_flows(first_port, busy):
     for thread in flows:
         thread.start()
     time.sleep(FLOW_S / 2)
-    busy.append(unload())
+    busy += [unload(name) for name in MODULES]
     for thread in flows:
         thread.join()
     return sent
 
 
-def removed():
-    """Remove the module as soon as the last socket is gone; whether that came."""
+def removed(name):
+    """Remove a module as soon as the last socket is gone; whether that came."""
     for _ in range(100):
-        if unload() == 0:
+        if unload(name) == 0:
             return True
         time.sleep(0.1)
     return False
@@ -98,29 +99,29 @@ def main():
     """Leave logs/traffic.json and logs/kernel.log in the run folder."""
     outcome = {"refused": {}, "busy": [], "sent": [], "removed": []}
     for settings in (
-        "ledbat_md=beta_ppm=0",
         "ledbat=gain_ppm=1000001",
-        "ledbat_draft00=target_us=x",
+        "ledbatpp=target_us=x",
         "ledbat=beta_ppm=1",
         "instance=mirror",
         "instance=mirror:ledbatpp,target_us=1",
         "instance=ledbat:ledbatpp",
     ):
-        outcome["refused"][settings] = load(settings)
+        outcome["refused"][settings] = load("tcp_ledbat", settings)
     subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
     subprocess.run(["ethtool", "-K", "lo", "tso", "off", "gso", "off", "gro", "off"], check=True)
     path = "netem delay 10ms rate 20mbit loss 0.5% reorder 2% limit 100"
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", *path.split()], check=True)
     for index in range(ROUNDS):
         tell("/results/heartbeat", index)
-        assert load("ledbat_aina=target_us=20000", "instance=mirror:ledbatpp,target_us=30000") == 0
+        assert load("tcp_ledbat", "ledbat=target_us=20000", "instance=mirror:ledbatpp,target_us=30000") == 0
+        assert load("tcp_ledbat_research") == 0
         outcome["defaults"] = [int(Path(f"/proc/sys/net/{name}/target_us").read_text()) for name in TARGETS]
         tell(f"{SYSCTL}/tcp_timestamps", 1 - index % 2)
         # accepted sockets are set up in softirq
         tell(f"{SYSCTL}/tcp_congestion_control", "ledbat_aina")
         outcome["sent"].append(all_flows(6000 + 100 * index, outcome["busy"]))
         tell(f"{SYSCTL}/tcp_congestion_control", "cubic")
-        outcome["removed"].append(removed())
+        outcome["removed"] += [removed(name) for name in MODULES]
     with Path("/results/logs/kernel.log").open("w") as log:
         subprocess.run(["dmesg", "--notime"], stdout=log, check=True)
     Path("/results/logs/traffic.json").write_text(json.dumps(outcome))

@@ -20,7 +20,7 @@ EVERYTHING = RUNS | MEASURED | REPORT
 # what is edited at a time, and what is due then
 EDITS = [
     (["engine/guest/flows.py", "topologies/named/dumbbell.py"], EVERYTHING),
-    (["images/tcp_ledbat/variants.c"], EVERYTHING | {"images"}),
+    (["images/tcp_ledbat_research/variants.c"], EVERYTHING | {"images"}),
     (
         ["images/implementations/libutp/endpoint.cpp"],
         {"program libutp", "runs toy-two", "measurements toy-two"} | REPORT,

@@ -20,7 +20,7 @@
 
 #define LEDBAT_SLOT_JIFFIES	(60 * HZ) /* one minimum per minute */
 #define LEDBAT_MAX_SLOTS	12	/* RFC 6817: 10; AINA 2011's fit 12 */
-#define LEDBAT_MAX_FILTER	4		/* RFC 6817: 4 samples */
+#define LEDBAT_MAX_FILTER	4	/* samples */
 
 struct ledbat_history;
 
@@ -43,18 +43,19 @@ struct ledbat_delay {
 	struct ledbat_base	round_trip;
 	struct ledbat_history	*history;	/* ledbat_aina: more samples */
 	s32	recent_us[LEDBAT_MAX_FILTER];
-	u16	taken[LEDBAT_MAX_FILTER];	/* when, in units of 1.024 ms */
 	s32	current_us;
 	s32	rtt_us;			/* newest; 0: none yet */
 	u32	first_sample;		/* of the two stamps, in their unit */
 	u32	remote_stamp;		/* when the check of clocks began */
 	u32	local_ms;		/* this host's time then */
+	s32	queued_us;		/* when one-way delays began again */
 	u8	slots;
 	u8	filter;			/* how many recent samples are used */
 	u8	newest;
 	u8	recent;			/* how many there are */
 	u8	source;
-	bool	bounded;		/* by the growth of the RTT */
+	u8	trust;			/* in the other host's stamps */
+	bool	checking;		/* of clocks has begun */
 };
 
 /*
@@ -78,8 +79,10 @@ static inline s32 ledbat_relative_us(struct ledbat_delay *delay, u32 difference,
  * arguments are the time since the check began, at least LEDBAT_CLOCK_CHECK_MS.
  */
 #define LEDBAT_CLOCK_CHECK_MS	2000
-/* stamps in microseconds wrap after 71 minutes */
-#define LEDBAT_CLOCK_STALE_MS	(30 * 60 * MSEC_PER_SEC)
+/* no ACK for longer than samples, which are clamped, reach: begin again */
+#define LEDBAT_CLOCK_STALE_MS	(10 * 60 * MSEC_PER_SEC)
+#define LEDBAT_MOST_TRUST	3	/* checks */
+#define LEDBAT_ENOUGH_TRUST	2	/* to return to one-way delays */
 
 static inline bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
 {
@@ -124,32 +127,14 @@ static inline int ledbat_nth(const struct ledbat_delay *delay, int age)
 	return (delay->newest + delay->filter - age) % delay->filter;
 }
 
-/*
- * RFC 6817 section 2.4.2: no sample of the current delay is older than an RTT.
- * `now` and `rtt` are in units of 1.024 ms. `now` wraps after 67 s, when an old
- * sample would look new; RTTs are shorter, and the mistake would cost one step.
- */
-static inline void ledbat_drop_stale(struct ledbat_delay *delay, u16 now,
-				     u16 rtt)
-{
-	while (delay->recent) {
-		const int age = delay->recent - 1;
-
-		if ((u16)(now - delay->taken[ledbat_nth(delay, age)]) <= rtt)
-			break;
-		delay->recent--;
-	}
-}
-
 /* Current delay: the smallest of the newest `filter` samples. */
 static inline void ledbat_update_current(struct ledbat_delay *delay,
-					 s32 sample_us, u16 now)
+					 s32 sample_us)
 {
 	int i;
 
 	delay->newest = (delay->newest + 1) % delay->filter;
 	delay->recent_us[delay->newest] = sample_us;
-	delay->taken[delay->newest] = now;
 	delay->recent = min(delay->recent + 1, (int)delay->filter);
 
 	delay->current_us = sample_us;
@@ -168,8 +153,7 @@ ledbat_base_of(const struct ledbat_delay *delay)
 
 /*
  * Never negative: the current delay may still remember a sample that the base
- * delay has just forgotten. If bounded, never more than the growth of the
- * round-trip time, because a queue adds to both.
+ * delay has just forgotten.
  */
 static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 {
@@ -177,9 +161,6 @@ static inline u32 ledbat_queuing_delay_us(const struct ledbat_delay *delay)
 
 	if (!ledbat_base_of(delay)->used)
 		return 0;
-	if (delay->bounded && delay->round_trip.used)
-		queuing_us = min(queuing_us,
-				 delay->rtt_us - delay->round_trip.smallest_us);
 	return max(queuing_us, 0);
 }
 

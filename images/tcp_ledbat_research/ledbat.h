@@ -8,6 +8,9 @@
 #include "delay.h"
 #include "window.h"
 
+/* set-up of an accepted connection must not sleep */
+#define LEDBAT_GFP	(GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT)
+
 enum ledbat_setting {
 	LEDBAT_TARGET_US,
 	LEDBAT_BASE_HISTORY,		/* minutes */
@@ -15,8 +18,6 @@ enum ledbat_setting {
 	LEDBAT_MIN_WINDOW,		/* packets */
 	LEDBAT_SLOW_START,		/* enum ledbat_slow_start */
 	LEDBAT_PACING,			/* 0: packets leave when ACKs arrive */
-	LEDBAT_GAIN_PPM,
-	LEDBAT_ALLOWED_INCREASE,	/* packets */
 	LEDBAT_BETA_PPM,
 	LEDBAT_MIN_DECREASE,		/* packets per RTT and ms of excess */
 	LEDBAT_ZETA_PPM,
@@ -37,7 +38,6 @@ enum ledbat_slow_start {
 };
 
 enum ledbat_name {
-	LEDBAT_RFC6817,
 	LEDBAT_DRAFT00,
 	LEDBAT_ICCCN,
 	LEDBAT_LD,
@@ -45,33 +45,22 @@ enum ledbat_name {
 	LEDBAT_MD,
 	LEDBAT_MDVAR,
 	LEDBAT_AINA,
-	LEDBAT_PLUS_PLUS,
 	LEDBAT_FAIR,
 	LEDBAT_VARIANTS
 };
-
-/* of the variants: the instances that were asked for at load */
-#define LEDBAT_MAX_INSTANCES	8
-#define LEDBAT_MAX_CONTROLS	(LEDBAT_VARIANTS + LEDBAT_MAX_INSTANCES)
 
 struct ledbat_settings {
 	unsigned int value[LEDBAT_SETTINGS];
 };
 
-/*
- * A congestion control of this module; its settings are those in the mask.
- * Where a standard says MUST, the setting's range is that of the standard.
- */
+/* A congestion control of this module; its settings are those in the mask. */
 struct ledbat_variant {
 	struct tcp_congestion_ops	ops;
 	u32				mask;
-	bool				standard;
 	struct ledbat_settings		defaults; /* of new namespaces */
 };
 
-/* The variants, then their instances. */
-extern struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS];
-extern unsigned int ledbat_total;	/* of both */
+extern struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS];
 
 /*
  * Answer to TCP_CC_INFO. The first word is zero, which INET_DIAG_VEGASINFO
@@ -95,19 +84,13 @@ struct ledbat {
 	u32	target_us	: 20,
 		min_window	: 6,
 		step		: 6;	/* packets up or down; variants.c */
-	u32	factor_ppm	: 24;	/* GAIN, beta or zeta */
+	u32	factor_ppm	: 24;	/* beta or zeta */
 	u32	slow_start	: 3,
-		restarts	: 1,	/* slow start follows recovery */
-		halved		: 1,	/* in this RTT, by delay */
-		phase		: 3,	/* ledbatpp.c */
-		rounds		: 3;	/* ledbatpp.c: RTTs left of a phase */
+		restarts	: 1;	/* slow start follows recovery */
 	u32	reno_ssthresh;		/* as Reno would have the threshold */
 	u32	undo_ssthresh;		/* the same before the last loss */
 	u32	round_end;		/* snd_nxt when the current RTT began */
-	u32	round_start_us;		/* ledbatpp.c */
 	u32	rtt_us;			/* ledbat_mdvar: of the newest ACK */
-	u32	slow_us;		/* ledbatpp.c: slowdown's length */
-	u64	next_slow_us;		/* ledbatpp.c: when one is due */
 	struct ledbat_info info;
 };
 
@@ -119,29 +102,21 @@ u32 ledbat_setting_of(const struct sock *sk, enum ledbat_setting setting);
 /* main.c */
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk);
 void ledbat_init(struct sock *sk);
-void ledbat_init_from_round_trips(struct sock *sk);
-void ledbat_start_small(struct sock *sk);
 void ledbat_release(struct sock *sk);
 u32 ledbat_ssthresh(struct sock *sk);
-u32 ledbat_lost(struct sock *sk, u32 threshold);
 u32 ledbat_undo_cwnd(struct sock *sk);
 void ledbat_set_threshold(struct sock *sk, u32 threshold);
 bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 			s32 *sample_us);
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
-void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample);
 void ledbat_report(struct ledbat *ca);
 u32 ledbat_known_queuing_us(const struct ledbat *ca);
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked);
+u64 ledbat_window(const struct sock *sk);
 void ledbat_add_credit(struct sock *sk, s64 credit_us);
 void ledbat_count(struct sock *sk, s64 credit_us);
 void ledbat_set_window(struct sock *sk, u64 window);
 size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 		       union tcp_cc_info *info);
-
-/* ledbatpp.c */
-void ledbatpp_init(struct sock *sk);
-u32 ledbatpp_ssthresh(struct sock *sk);
-void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked);
 
 #endif

@@ -18,10 +18,8 @@
 
 #define LEDBAT_PPM	1000000
 
-/* TARGET, in milliseconds */
-#define LEDBAT_DRAFT00_TARGET	25	/* MUST be, in the papers' draft */
-#define LEDBAT_RFC6817_TARGET	100	/* MUST be at most, in RFC 6817 */
-#define LEDBATPP_TARGET		60
+/* TARGET, in milliseconds, as it MUST be in the papers' draft */
+#define LEDBAT_DRAFT00_TARGET	25
 
 /* Turn credit into packets; the window stays at or above `floor`. */
 static inline u32 ledbat_apply_credit(s64 *credit_us, u32 cwnd, u32 target_us,
@@ -81,7 +79,7 @@ static inline u32 ledbat_set_exact_window(s64 *credit_us, u64 window,
 }
 
 /*
- * Draft-00, RFC 6817 with GAIN 1: +1 packet per RTT without a queue, -1 at
+ * Draft-00: +1 packet per RTT without a queue, -1 at
  * twice the target.
  */
 static inline s64 ledbat_linear_us(u32 target_us, u32 queuing_us)
@@ -100,16 +98,6 @@ static inline s64 ledbat_times(s64 step_us, u32 acked)
 	if (check_mul_overflow(step_us, (s64)acked, &credit_us))
 		return S64_MIN / 2;
 	return credit_us;
-}
-
-/* RFC 6817 section 2.4.2: the same, scaled. */
-static inline s64 ledbat_gain_us(u32 target_us, u32 queuing_us, u32 gain_ppm,
-				 u32 acked)
-{
-	const s64 step_us = ledbat_linear_us(target_us, queuing_us) * acked;
-	const s64 size_us = mul_u64_u32_div(abs(step_us), gain_ppm, LEDBAT_PPM);
-
-	return step_us < 0 ? -size_us : size_us;
 }
 
 /*
@@ -164,34 +152,6 @@ static inline u64 ledbat_drained(u64 window, u32 target_us, u32 rtt_us)
 	if (rtt_us > target_us)
 		kept = mul_u64_u32_div(window, rtt_us - target_us, rtt_us);
 	return kept > extra ? kept - extra : 0;
-}
-
-/*
- * LEDBAT++ section 4.2: GAIN is one over this, so that a flow on a short path
- * does not grow faster than others.
- */
-#define LEDBATPP_MAX_DIVISOR	16
-
-static inline u32 ledbatpp_gain_divisor(u32 target_us, u32 base_us)
-{
-	if (!base_us)
-		return LEDBATPP_MAX_DIVISOR;
-	return clamp_t(u32, DIV_ROUND_UP(2 * target_us, base_us), 1,
-		       LEDBATPP_MAX_DIVISOR);
-}
-
-/*
- * LEDBAT++, once per RTT above the target:
- * W += max(GAIN - W * (queuing delay / target - 1), -W / 2).
- */
-static inline u64 ledbatpp_decreased(u64 window, u32 target_us, u32 queuing_us,
-				     u32 divisor)
-{
-	const u64 fall =
-		mul_u64_u32_div(window, queuing_us - target_us, target_us);
-	const u64 gain = target_us / divisor;
-
-	return max(window + gain - min(fall, window + gain), window / 2);
 }
 
 /*

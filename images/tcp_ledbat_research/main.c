@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LEDBAT: low extra delay background transport, as Linux congestion controls.
+ * LEDBAT as papers describe and evaluate it. What hosts should use is
+ * tcp_ledbat.
  *
  * The sender compares the one-way delay it sees now with the smallest of the
  * last minutes; the difference is the delay that queues add. The window
@@ -26,8 +27,6 @@
 
 #include "ledbat.h"
 
-#define LEDBAT_INIT_CWND	2	/* RFC 6817, LEDBAT++ */
-
 const struct ledbat_variant *ledbat_variant_of(const struct sock *sk)
 {
 	return container_of(inet_csk(sk)->icsk_ca_ops, struct ledbat_variant,
@@ -38,10 +37,8 @@ const struct ledbat_variant *ledbat_variant_of(const struct sock *sk)
 
 static s32 ledbat_stamp_unit_us(const struct tcp_sock *tp)
 {
-#ifdef LEDBAT_HAVE_TCP_USEC_TS
 	if (tp->tcp_usec_ts)
 		return 1;
-#endif
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
@@ -51,8 +48,41 @@ static void ledbat_use_round_trips(struct ledbat_delay *delay)
 	delay->source = LEDBAT_ROUND_TRIP;
 	delay->recent = 0;
 	delay->current_us = delay->rtt_us;
+	delay->trust = 0;
 	if (delay->history)
 		delay->history->length = 0;
+}
+
+/* The queue is as long as the newest round trip shows. */
+static void ledbat_use_one_way(struct ledbat_delay *delay)
+{
+	delay->source = LEDBAT_ONE_WAY;
+	delay->one_way.used = 0;
+	delay->recent = 0;
+	delay->queued_us = delay->rtt_us - delay->round_trip.smallest_us;
+	if (delay->history)
+		delay->history->length = 0;
+}
+
+/*
+ * Stamps that have advanced as they should are trusted for a while: ACKs that
+ * wait somewhere for seconds, and then come together, spoil two checks. Until
+ * then the first check that fails decides, and two in a row bring stamps back.
+ */
+static void ledbat_judge_clock(struct ledbat_delay *delay, bool agrees)
+{
+	if (agrees) {
+		delay->trust = min(delay->trust + 1, LEDBAT_MOST_TRUST);
+		if (delay->source == LEDBAT_ROUND_TRIP &&
+		    delay->trust >= LEDBAT_ENOUGH_TRUST)
+			ledbat_use_one_way(delay);
+	} else if (delay->source == LEDBAT_ROUND_TRIP) {
+		delay->trust = 0;
+	} else if (delay->trust) {
+		delay->trust--;
+	} else {
+		ledbat_use_round_trips(delay);
+	}
 }
 
 /*
@@ -68,11 +98,18 @@ static void ledbat_check_clock(const struct tcp_sock *tp,
 	const u64 remote_us = (u64)(stamp - delay->remote_stamp) *
 			      ledbat_stamp_unit_us(tp);
 
-	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_CHECK_MS)
+	if (delay->checking && local_ms < LEDBAT_CLOCK_CHECK_MS)
 		return;
-	if (delay->one_way.used && local_ms < LEDBAT_CLOCK_STALE_MS &&
-	    !ledbat_clocks_agree(remote_us, local_ms))
-		ledbat_use_round_trips(delay);
+	if (delay->checking && local_ms < LEDBAT_CLOCK_STALE_MS) {
+		ledbat_judge_clock(delay, ledbat_clocks_agree(remote_us,
+							      local_ms));
+	} else if (delay->source == LEDBAT_ONE_WAY) {
+		delay->one_way.used = 0;
+		delay->recent = 0;
+		if (delay->history)
+			delay->history->length = 0;
+	}
+	delay->checking = true;
 	delay->remote_stamp = stamp;
 	delay->local_ms = now_ms;
 }
@@ -84,9 +121,12 @@ static void ledbat_check_clock(const struct tcp_sock *tp,
 static void ledbat_check_stamps(const struct tcp_sock *tp,
 				struct ledbat_delay *delay)
 {
-	if (tp->rx_opt.saw_tstamp)
+	if (tp->rx_opt.saw_tstamp) {
 		ledbat_check_clock(tp, delay);
-	else
+		return;
+	}
+	delay->checking = false;
+	if (delay->source == LEDBAT_ONE_WAY)
 		ledbat_use_round_trips(delay);
 }
 
@@ -106,8 +146,9 @@ static bool ledbat_one_way_sample(const struct tcp_sock *tp,
 	difference = tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr;
 	*sample_us = ledbat_relative_us(delay, difference,
 					ledbat_stamp_unit_us(tp));
-	ledbat_update_base(&delay->one_way, delay->slots, *sample_us,
-			   tcp_jiffies32);
+	ledbat_update_base(&delay->one_way, delay->slots,
+			   *sample_us - delay->queued_us, tcp_jiffies32);
+	delay->queued_us = 0;
 	return true;
 }
 
@@ -136,7 +177,7 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 	struct ledbat_delay *delay = ca->delay;
 
 	ledbat_repair(sk, sample);
-	/* the SYN is acknowledged before init */
+	/* there was no memory for it */
 	if (!delay)
 		return false;
 	/* the stack measures no RTT on a retransmission */
@@ -145,7 +186,7 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 		ledbat_update_base(&delay->round_trip, delay->slots,
 				   delay->rtt_us, tcp_jiffies32);
 	}
-	if (delay->source == LEDBAT_ONE_WAY && sample->pkts_acked)
+	if (sample->pkts_acked)
 		ledbat_check_stamps(tcp_sk(sk), delay);
 	if (delay->source == LEDBAT_ONE_WAY)
 		return ledbat_one_way_sample(tcp_sk(sk), delay, sample,
@@ -154,33 +195,14 @@ bool ledbat_take_sample(struct sock *sk, const struct ack_sample *sample,
 	return sample->rtt_us > 0;
 }
 
-static u16 ledbat_now(const struct tcp_sock *tp)
-{
-	return tp->tcp_mstamp >> 10;
-}
-
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
 	s32 sample_us;
 
 	if (ledbat_take_sample(sk, sample, &sample_us))
-		ledbat_update_current(ca->delay, sample_us,
-				      ledbat_now(tcp_sk(sk)));
+		ledbat_update_current(ca->delay, sample_us);
 	ledbat_report(ca);
-}
-
-/* The same, after forgetting samples older than an RTT. */
-void ledbat_fresh_pkts_acked(struct sock *sk, const struct ack_sample *sample)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct ledbat *ca = inet_csk_ca(sk);
-
-	if (ca->delay)
-		ledbat_drop_stale(ca->delay, ledbat_now(tp),
-				  min_t(u32, (tp->srtt_us >> 3 >> 10) + 1,
-					U16_MAX));
-	ledbat_pkts_acked(sk, sample);
 }
 
 /* After each ACK and at set-up: what ledbat_get_info() answers from now on. */
@@ -208,10 +230,23 @@ u32 ledbat_known_queuing_us(const struct ledbat *ca)
 /* Window */
 
 /*
- * The window may grow only as far as the flow uses it (RFC 6817 section 2.4.2,
- * ALLOWED_INCREASE = 1). A sender that waits to fill a segment for offload
- * leaves part of its window empty although the window limits it;
- * is_cwnd_limited tells.
+ * The window with its fraction, in 1/target of a packet. The stack may have
+ * changed the window since (loss, idle): the fraction stays below one packet.
+ */
+u64 ledbat_window(const struct sock *sk)
+{
+	const struct ledbat *ca = inet_csk_ca(sk);
+	const u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	return ledbat_exact_window(min(ca->credit_us,
+				       (s64)cwnd * ca->target_us - 1),
+				   cwnd, ca->target_us);
+}
+
+/*
+ * The window may grow only as far as the flow uses it. A sender that waits to
+ * fill a segment for offload leaves part of its window empty although the
+ * window limits it; is_cwnd_limited tells.
  */
 bool ledbat_uses_window(const struct tcp_sock *tp, u32 acked)
 {
@@ -291,19 +326,7 @@ void ledbat_set_window(struct sock *sk, u64 window)
 	ledbat_lower_threshold(sk);
 }
 
-/*
- * A loss lowers the threshold to `threshold`; the stack asks once per recovery,
- * that is at most once per RTT.
- */
-u32 ledbat_lost(struct sock *sk, u32 threshold)
-{
-	struct ledbat *ca = inet_csk_ca(sk);
-
-	ca->undo_ssthresh = ca->reno_ssthresh;
-	ca->reno_ssthresh = tcp_reno_ssthresh(sk);
-	return threshold;
-}
-
+/* The stack asks once per recovery, that is at most once per RTT. */
 u32 ledbat_ssthresh(struct sock *sk)
 {
 	struct ledbat *ca = inet_csk_ca(sk);
@@ -313,7 +336,9 @@ u32 ledbat_ssthresh(struct sock *sk)
 	ca->restarts = ca->slow_start == LEDBAT_SLOW_START_AFTER_LOSS ||
 		       (ca->slow_start == LEDBAT_SLOW_START_AFTER_OVERSHOOT &&
 			tcp_in_slow_start(tp));
-	return ledbat_lost(sk, ca->restarts ? ca->min_window : half);
+	ca->undo_ssthresh = ca->reno_ssthresh;
+	ca->reno_ssthresh = tcp_reno_ssthresh(sk);
+	return ca->restarts ? ca->min_window : half;
 }
 
 u32 ledbat_undo_cwnd(struct sock *sk)
@@ -327,14 +352,13 @@ u32 ledbat_undo_cwnd(struct sock *sk)
 
 /* Set-up and report */
 
-static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
+void ledbat_init(struct sock *sk)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 	/* set-up of an accepted connection must not sleep */
-	struct ledbat_delay *delay = kzalloc(sizeof(*delay),
-					     GFP_ATOMIC | __GFP_NOWARN);
+	struct ledbat_delay *delay = kzalloc(sizeof(*delay), LEDBAT_GFP);
 
 	memset(ca, 0, sizeof(*ca));
 	ca->target_us = ledbat_setting_of(sk, LEDBAT_TARGET_US);
@@ -345,8 +369,9 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	if (delay) {
 		delay->slots = ledbat_setting_of(sk, LEDBAT_BASE_HISTORY);
 		delay->filter = ledbat_setting_of(sk, LEDBAT_CURRENT_FILTER);
-		delay->source = source;
-		delay->bounded = ledbat_variant_of(sk)->standard;
+	} else {
+		net_warn_ratelimited("%s: no memory for delays: a flow acts on losses only\n",
+				     ledbat_variant_of(sk)->ops.name);
 	}
 	ca->delay = delay;
 	ledbat_report(ca);
@@ -358,28 +383,6 @@ static void ledbat_set_up(struct sock *sk, enum ledbat_source source)
 	if (ledbat_setting_of(sk, LEDBAT_PACING))
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
 			SK_PACING_NEEDED);
-}
-
-void ledbat_init(struct sock *sk)
-{
-	ledbat_set_up(sk, LEDBAT_ONE_WAY);
-}
-
-void ledbat_init_from_round_trips(struct sock *sk)
-{
-	ledbat_set_up(sk, LEDBAT_ROUND_TRIP);
-}
-
-/*
- * A connection that switches to this control keeps its window; a new one has
- * sent nothing but its SYN.
- */
-void ledbat_start_small(struct sock *sk)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (tp->data_segs_out <= tp->syn_data)
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_CWND));
 }
 
 /* Leave the threshold as Reno would have kept it, for who may follow. */
@@ -426,7 +429,7 @@ static int __init ledbat_register(void)
 	error = ledbat_settings_register();
 	if (error)
 		return error;
-	for (i = 0; i < ledbat_total; i++) {
+	for (i = 0; i < LEDBAT_VARIANTS; i++) {
 		ops = &ledbat_variants[i].ops;
 		error = tcp_register_congestion_control(ops);
 		if (error)
@@ -445,7 +448,7 @@ static void __exit ledbat_unregister(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ledbat_total; i++)
+	for (i = 0; i < LEDBAT_VARIANTS; i++)
 		tcp_unregister_congestion_control(&ledbat_variants[i].ops);
 	ledbat_settings_unregister();
 }
@@ -453,18 +456,7 @@ static void __exit ledbat_unregister(void)
 module_init(ledbat_register);
 module_exit(ledbat_unregister);
 
-/* setsockopt(TCP_CONGESTION) loads "tcp_<name>" */
-MODULE_ALIAS("tcp_ledbat_draft00");
-MODULE_ALIAS("tcp_ledbat_icccn");
-MODULE_ALIAS("tcp_ledbat_ld");
-MODULE_ALIAS("tcp_ledbat_ldmin");
-MODULE_ALIAS("tcp_ledbat_md");
-MODULE_ALIAS("tcp_ledbat_mdvar");
-MODULE_ALIAS("tcp_ledbat_aina");
-MODULE_ALIAS("tcp_ledbatpp");
-MODULE_ALIAS("tcp_fledbat");
-
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.5.2");
-MODULE_DESCRIPTION("LEDBAT congestion control");
+MODULE_VERSION("0.6.0");
+MODULE_DESCRIPTION("LEDBAT congestion control as papers have it");

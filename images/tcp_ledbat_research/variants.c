@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The variants: how each reacts to an ACK, by its paper or RFC. LEDBAT++ is in
- * ledbatpp.c.
+ * The variants: how each reacts to an ACK, by its paper.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -157,14 +156,6 @@ static bool ledbat_md_decreases(struct sock *sk, u32 queuing_us)
 	return above;
 }
 
-static u64 ledbat_window(struct sock *sk)
-{
-	const struct ledbat *ca = inet_csk_ca(sk);
-
-	return ledbat_exact_window(ca->credit_us, tcp_snd_cwnd(tcp_sk(sk)),
-				   ca->target_us);
-}
-
 typedef u64 (*ledbat_lowered)(const struct ledbat *ca, u64 window);
 
 static void ledbat_md_avoid(struct sock *sk, u32 acked, ledbat_lowered lowered)
@@ -223,13 +214,10 @@ static void ledbat_aina_init(struct sock *sk)
 	const struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_init(sk);
-	/*
-	 * set-up of an accepted connection must not sleep; without memory the
-	 * newest sample is the current delay
-	 */
+	/* without memory the newest sample is the current delay */
 	if (ca->delay)
 		ca->delay->history = kzalloc(sizeof(*ca->delay->history),
-					     GFP_ATOMIC | __GFP_NOWARN);
+					     LEDBAT_GFP);
 }
 
 static void ledbat_aina_update(const struct sock *sk, s32 sample_us)
@@ -253,77 +241,6 @@ static void ledbat_aina_pkts_acked(struct sock *sk,
 	if (ledbat_take_sample(sk, sample, &sample_us))
 		ledbat_aina_update(sk, sample_us);
 	ledbat_report(inet_csk_ca(sk));
-}
-
-/*
- * ledbat: RFC 6817, Low Extra Delay Background Transport (LEDBAT), section
- * 2.4.2. No sample of the current delay is older than an RTT; the window is
- * never more than ALLOWED_INCREASE packets beyond what was in flight. The
- * congestion timeout (CTO) is TCP's retransmission timeout: the stack sets the
- * window to one packet and doubles the timeout.
- */
-static void ledbat_rfc6817_init(struct sock *sk)
-{
-	struct ledbat *ca = inet_csk_ca(sk);
-
-	ledbat_init(sk);
-	ca->factor_ppm = ledbat_setting_of(sk, LEDBAT_GAIN_PPM);
-	ca->step = ledbat_setting_of(sk, LEDBAT_ALLOWED_INCREASE);
-	ledbat_start_small(sk);
-}
-
-/* At most one halving per RTT: what was sent before the first may be lost. */
-static u32 ledbat_rfc6817_ssthresh(struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct ledbat *ca = inet_csk_ca(sk);
-
-	if (ca->halved && !ledbat_round_over(tp->snd_una, ca->round_end))
-		return ledbat_lost(sk, tcp_snd_cwnd(tp));
-	return ledbat_ssthresh(sk);
-}
-
-static void ledbat_rfc6817_cong_avoid(struct sock *sk, u32 ack, u32 acked)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct ledbat *ca = inet_csk_ca(sk);
-	const u32 queuing_us = ledbat_known_queuing_us(ca);
-	u32 allowed;
-
-	/*
-	 * Slow start, where it is switched on, ends before the queue is at the
-	 * target: as in LEDBAT++ at 3/4 of it. That delay is of the window one
-	 * round trip ago, half of today's.
-	 */
-	if (ca->slow_start && tcp_in_slow_start(tp) &&
-	    queuing_us > ca->target_us / 4 * 3) {
-		tcp_snd_cwnd_set(tp, ledbat_halved(tcp_snd_cwnd(tp),
-						   ca->min_window));
-		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
-		ca->halved = 1;
-		ca->round_end = tp->snd_nxt;
-	} else if (ledbat_round_over(tp->snd_una, ca->round_end)) {
-		ca->halved = 0;
-	}
-	acked = ledbat_slow_start(sk, acked);
-	if (!acked)
-		return;
-	ledbat_add_credit(sk, ledbat_gain_us(ca->target_us, queuing_us,
-					     ca->factor_ppm, acked));
-
-	/*
-	 * a sender that holds data back to fill a segment has less in flight
-	 * than its window, which still limits it
-	 */
-	if (tp->is_cwnd_limited)
-		return;
-	/* what was in flight before this ACK */
-	allowed = max_t(u32, tcp_packets_in_flight(tp) + acked + ca->step,
-			ca->min_window);
-	if (tcp_snd_cwnd(tp) >= allowed) {
-		tcp_snd_cwnd_set(tp, allowed);
-		ca->credit_us = 0;
-	}
 }
 
 /*
@@ -374,28 +291,7 @@ static void ledbat_fair_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	[LEDBAT_TARGET_US]	= (_target_ms) * USEC_PER_MSEC,	\
 	[LEDBAT_BASE_HISTORY]	= _base_minutes
 
-unsigned int ledbat_total = LEDBAT_VARIANTS;
-
-struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS] = {
-	[LEDBAT_RFC6817] = {
-		.ops = {
-			LEDBAT_OPS("ledbat"),
-			.init		= ledbat_rfc6817_init,
-			.ssthresh	= ledbat_rfc6817_ssthresh,
-			.pkts_acked	= ledbat_fresh_pkts_acked,
-			.cong_avoid	= ledbat_rfc6817_cong_avoid,
-		},
-		.mask = LEDBAT_LINEAR | BIT(LEDBAT_GAIN_PPM) |
-			BIT(LEDBAT_ALLOWED_INCREASE),
-		.standard = true,
-		.defaults.value = {
-			LEDBAT_DEFAULTS(LEDBAT_RFC6817_TARGET, 10),
-			[LEDBAT_CURRENT_FILTER]		= 4,
-			[LEDBAT_MIN_WINDOW]		= 2,
-			[LEDBAT_GAIN_PPM]		= LEDBAT_PPM,
-			[LEDBAT_ALLOWED_INCREASE]	= 1,
-		},
-	},
+struct ledbat_variant ledbat_variants[LEDBAT_VARIANTS] = {
 	[LEDBAT_DRAFT00] = {
 		.ops = {
 			LEDBAT_OPS("ledbat_draft00"),
@@ -502,23 +398,6 @@ struct ledbat_variant ledbat_variants[LEDBAT_MAX_CONTROLS] = {
 		.defaults.value = {
 			LEDBAT_DEFAULTS(LEDBAT_DRAFT00_TARGET, 10),
 			[LEDBAT_MIN_WINDOW]		= 1,
-		},
-	},
-	[LEDBAT_PLUS_PLUS] = {
-		.ops = {
-			LEDBAT_OPS("ledbatpp"),
-			.init		= ledbatpp_init,
-			.ssthresh	= ledbatpp_ssthresh,
-			.pkts_acked	= ledbat_fresh_pkts_acked,
-			.cong_avoid	= ledbatpp_cong_avoid,
-		},
-		.mask = LEDBAT_COMMON | BIT(LEDBAT_CURRENT_FILTER),
-		.standard = true,
-		.defaults.value = {
-			LEDBAT_DEFAULTS(LEDBATPP_TARGET, 10),
-			[LEDBAT_CURRENT_FILTER]		= 4,
-			[LEDBAT_MIN_WINDOW]		= 2,
-			[LEDBAT_SLOW_START]		= 1,
 		},
 	},
 	[LEDBAT_FAIR] = {
