@@ -34,7 +34,7 @@ class Cell:
 
     `measured`, `beside` (the baseline) and `bound` are means over the seeds; None where a seed has no finite number.
     `margin` is the 95 % interval of the mean distance to the bound, seed by seed, positive where it is kept; None
-    with one seed, and where a number is not finite.
+    with one seed, and where a number is not finite. `ended` says how the control died or gave up, if it did.
     """
 
     row: str
@@ -47,6 +47,7 @@ class Cell:
     bound: float | None
     margin: Interval | None
     run: str
+    ended: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,15 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
         return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run)
     verdict, interval = decided(row, numbers)
     measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))
-    return Cell(row.id, name, verdict, _why(row, numbers), len(own), measured, beside, bound, interval, run)
+    return Cell(
+        row.id, name, verdict, _why(row, numbers), len(own), measured, beside, bound, interval, run, _ended(own)
+    )
+
+
+def _ended(runs: Sequence[Run]) -> str:
+    """Say how a control ended in the first of its runs in which it ended as it should not."""
+    flows = ((run, flow) for run in runs for flow in run.settings.flows if flow.may_fail)
+    return next((str(outcome) for run, flow in flows for outcome in run.outcomes(flow.name)), "")
 
 
 def decided(row: Row, numbers: Sequence[tuple[float, float, float]]) -> tuple[str, Interval | None]:

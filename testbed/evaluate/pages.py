@@ -73,9 +73,10 @@ def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -
     lines = [
         f"# Evaluation of {client} by the criteria of RFC 9743",
         "",
-        f"Each number is a mean over {seeds} seeds of runs in virtual time, beside {baseline} in the same network and "
-        "with the same seeds. A row is met, or not met, where the 95 % interval of the distance to its bound says so, "
-        f"and open where that interval crosses the bound. `testbed evaluate {client}` repeats it byte for byte.",
+        f"Each number is a mean over {seeds} {'seed' if seeds == 1 else 'seeds'} of runs in virtual time, beside "
+        f"{baseline} in the same network and with the same seeds. A row is met, or not met, where the 95 % interval of "
+        "the distance to its bound says so, and open where that interval crosses the bound. "
+        f"`testbed evaluate {client}` repeats it byte for byte.",
         "",
     ]
     for of_criterion in judged:
@@ -92,7 +93,8 @@ def _section(of_criterion: Judged) -> list[str]:
         for row in criterion.rows:
             for cell in of_criterion.of(row):
                 where = "" if cell.point == "single" else cell.point
-                texts = (SIGNS[cell.verdict], row.says, where, cell.why.replace("|", "\\|").replace("\n", " "))
+                says = cell.why + (f"; it {cell.ended}" if cell.ended else "")
+                texts = (SIGNS[cell.verdict], row.says, where, says.replace("|", "\\|").replace("\n", " "))
                 lines.append("| " + " | ".join(texts) + " |")
         lines.append("")
     for question in criterion.form:
