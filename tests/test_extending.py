@@ -49,7 +49,7 @@ def test_an_addition_takes_three_files(section: str) -> None:
 
 def test_a_client_is_a_folder_of_its_own() -> None:
     text = (ROOT / "docs/howto/adding-a-client.md").read_text()
-    files = re.findall(r"^`([\w/.-]+)`[:,]", text, re.MULTILINE)
+    files = re.findall(r"^`([\w.-]+/[\w/.-]+)`[:,]", text, re.MULTILINE)
     assert {str(Path(file).parent) for file in files} == {"images/implementations/mine"}
 
 
