@@ -19,7 +19,6 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from scenarios.schema import SCHEMAS
 from scenarios.units import QUANTITIES
-from testbed import cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "scenarios.md"
@@ -161,8 +160,3 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not file.exists() or (heading and heading not in anchors):
                 wrong.append(f"{page.name}: {link}#{heading}")
     assert wrong == []
-
-
-def test_the_page_of_commands_lists_each_with_its_line_of_help() -> None:
-    listed = re.findall(r"^\| `testbed ([^`]+)` \| (.+?) \|", (ROOT / "docs/reference/commands.md").read_text(), re.M)
-    assert listed == [(name, says) for name, (_, says) in cli.COMMANDS.items()]
