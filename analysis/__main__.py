@@ -10,6 +10,7 @@ from typing import Final
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
 from scenarios.output import ends_with_its_reader
+from scenarios.pipeline import end_with_pipeline
 from scenarios.sums import DamagedError
 
 
@@ -17,6 +18,7 @@ from scenarios.sums import DamagedError
 def main(arguments: Sequence[str] | None = None, called: str = "python -m analysis") -> int:
     """Run one command, `called` so in messages; 0 done, 2 bad input, 3 it hung, 141 nobody reads the output."""
     options = _parser(called).parse_args(arguments)
+    end_with_pipeline()
     live = options.command == "observe"  # it may follow an interface
     try:
         with nullcontext() if live else ended_after(LIMIT_S, f"analysis: {options.command}"):
@@ -100,9 +102,9 @@ def _observe_run(run: Path) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
-    from analysis.measure import measure
+    from analysis.measure import measure_all
 
-    measure(options.claims, options.runs, options.out, options.kunit)
+    measure_all(options.claims, options.runs, options.out, options.kunit, options.newer_than, options.processes)
 
 
 def _figure(options: argparse.Namespace) -> None:
@@ -143,7 +145,7 @@ def _summary(options: argparse.Namespace) -> None:
     if options.since is not None:
         from analysis.timing import print_times
 
-        print_times(options.results, options.since, options.cores)
+        print_times(options.results, options.since, options.cores, options.cpu)
 
 
 def _reference(options: argparse.Namespace) -> None:
@@ -214,8 +216,11 @@ def _parser(called: str) -> argparse.ArgumentParser:
     observe.add_argument("--seconds", type=float, help="how long to capture; default: until Ctrl-C")
     observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")
 
-    measure = commands.add_parser("measure", help="the runs of an experiment against its claims")
-    measure.add_argument("claims", metavar="CLAIMS", type=Path, help="the file with its claims")
+    measure = commands.add_parser("measure", help="the runs of experiments against their claims")
+    measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=Path, help="a file with an experiment's claims")
+    older = "only experiments whose verdicts are older than the file of this NAME beside them, or missing"
+    measure.add_argument("--newer-than", metavar="NAME", help=older)
+    measure.add_argument("--processes", type=int, default=1, help="how many measure at a time")
     measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
     _runs_and_out(measure)
 
@@ -243,6 +248,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
     summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
     summary.add_argument("--since", type=float, help="where the time went since then, in seconds of the epoch")
     summary.add_argument("--cores", type=int, default=1, help="processors that were there to be used")
+
+    summary.add_argument("--cpu", type=float, help="CPU time that was used since then, in seconds")
 
     reference = commands.add_parser("reference", help="write the reference set of what is measured")
     reference.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")

@@ -4,9 +4,10 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
 from analysis.figures.numbers import asked_by, numbers_of, told
+from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Failure, Runs
@@ -29,11 +31,40 @@ from scenarios import sums
 FORMAT: Final = 3
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
+VERDICTS: Final = "verdicts.json"
 
 # reasons for not testable beside those that a claim's entry may give
 NOT_RUN: Final = "not run at this size"
 NOT_TESTED: Final = "tests not run"
 WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
+
+
+def measure_all(
+    claims: Sequence[Path],
+    runs: Path,
+    out: Path,
+    kunit: Path | None = None,
+    newer_than: str | None = None,
+    processes: int = 1,
+) -> None:
+    """Measure several experiments; see `measure`. One that cannot be measured does not keep the others from it.
+
+    With `newer_than` verdicts that are newer than the file of this name beside them stay.
+    """
+    each(partial(_measure, runs=runs, out=out, kunit=kunit, newer_than=newer_than), claims, processes)
+
+
+def _measure(claims: Path, runs: Path, out: Path, kunit: Path | None, newer_than: str | None) -> None:
+    folder = out / _loaded(claims, claims.stat().st_mtime_ns).id
+    verdicts = folder / VERDICTS
+    if newer_than is None or not verdicts.exists() or verdicts.stat().st_mtime_ns <= _changed_ns(folder / newer_than):
+        measure(claims, runs, out, kunit)
+
+
+def _changed_ns(note: Path) -> int:
+    if not note.exists():
+        raise BadInputError(f"{note}: missing; allowed: a file that says when this experiment became due")
+    return note.stat().st_mtime_ns
 
 
 def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> Path:
@@ -45,7 +76,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     Raises BadInputError where a run of full size does not have a setting that the file asserts.
     """
     study = registry.load_study(claims.parent)
-    experiment = registry.load(claims)
+    experiment = _loaded(claims, claims.stat().st_mtime_ns)
     others = {other.id: other for other in _others(study, experiment)}
     ask = Question(Runs(runs), experiment.runs_of, experiment.words)
     own = list(ask.runs.by_cell_and_seed(experiment.runs_of).values())
@@ -82,7 +113,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     verdicts = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with sums.replacing(folder) as draft:
         (draft / "metrics.csv").write_text(table.getvalue(), encoding="utf-8")
-        (draft / "verdicts.json").write_text(verdicts, encoding="utf-8")
+        (draft / VERDICTS).write_text(verdicts, encoding="utf-8")
     return folder
 
 
@@ -97,7 +128,14 @@ def _questions(experiment: Experiment, figure: Fields, ask: Question) -> Iterato
 
 def _others(study: Study, experiment: Experiment) -> list[Experiment]:
     """Read the other experiments of the study."""
-    return [registry.load(file) for file in registry.claims_files(study.file.parent) if file != experiment.file]
+    files = registry.claims_files(study.file.parent)
+    return [_loaded(file, file.stat().st_mtime_ns) for file in files if file != experiment.file]
+
+
+@cache
+def _loaded(file: Path, changed_ns: int) -> Experiment:  # noqa: ARG001
+    """Read an experiment's claims once for all experiments of its study."""
+    return registry.load(file)
 
 
 def _original(claim: Claim, where: Experiment) -> Claim:

@@ -15,19 +15,25 @@ from analysis.report.formats import duration
 
 # the rules of the pipeline whose jobs leave their times in logs/<rule>/
 JOBS: Final = {"measurements": "metrics and verdicts", "report": "figures and report"}
-# a report draws on two processors
-PROCESSORS: Final = {"report": 2}
+# who measures or draws uses two
+PROCESSORS: Final = {"measurements": 2, "report": 2}
 
 
-def print_times(results: Path, since: float, cores: int, console: Console | None = None) -> None:
-    """Print where the time since an instant (seconds of the epoch) went; nothing if no run has been made since then."""
+def print_times(
+    results: Path, since: float, cores: int, cpu_s: float | None = None, console: Console | None = None
+) -> None:
+    """Print where the time since an instant (seconds of the epoch) went; nothing if no run has been made since then.
+
+    `cpu_s` is the CPU time that a pipeline and all processes below it have used.
+    """
     elapsed_s = time.time() - since
-    virtual_s, guests_s, count = 0.0, 0.0, 0
+    virtual_s, guests_s, guests_cpu_s, count = 0.0, 0.0, 0.0, 0
     for path in results.glob("runs/*/*/*/seed-*/summary.json"):
         if path.stat().st_mtime >= since:
             summary = json.loads(path.read_text(encoding="utf-8"))
             virtual_s += summary["virtual_s"]
             guests_s += summary["wall_s"]
+            guests_cpu_s += summary["cpu_s"]
             count += 1
     if not count:
         return
@@ -54,6 +60,11 @@ def print_times(results: Path, since: float, cores: int, console: Console | None
     for what, seconds in parts.items():
         table.add_row(what, duration(seconds), f"{seconds / (cores * elapsed_s):.0%}")
     console.print(table)
+    if cpu_s:
+        console.print(
+            f"CPU time: {cpu_s:.0f} s, of it {guests_cpu_s:.0f} s in guests; {1 - guests_cpu_s / cpu_s:.0%} outside.",
+            soft_wrap=True,
+        )
     if jobs:
         largest = max(jobs, key=lambda job: job.most_mb)
         console.print(f"Largest job: {largest.most_mb:,.0f} MB of memory ({largest.name}).", soft_wrap=True)

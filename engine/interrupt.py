@@ -3,16 +3,11 @@
 A command that a pipeline started gets SIGTERM from itself when the pipeline is gone: a killed one can tell nobody.
 """
 
-import contextlib
-import os
-import select
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PIPELINE = "TESTBED_PIPELINE"
-"""Environment variable: the number of the pipeline's process, on this host."""
+from scenarios.pipeline import end_with_pipeline
 
 
 class Terminated(KeyboardInterrupt):
@@ -33,21 +28,18 @@ def terminable() -> Iterator[None]:
 
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.siginterrupt(signal.SIGINT, True)  # Polars sets a handler after which the kernel goes on with a wait
+    by_ctrl_c()
     before = signal.signal(signal.SIGTERM, terminate)
-    if PIPELINE in os.environ:
-        threading.Thread(target=_end_after, args=[int(os.environ[PIPELINE])], daemon=True).start()
+    end_with_pipeline()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end_after(pipeline: int) -> None:
-    """Send this process SIGTERM once another one has ended."""
-    with contextlib.suppress(ProcessLookupError):
-        select.select([os.pidfd_open(pipeline)], [], [])
-    os.kill(os.getpid(), signal.SIGTERM)
+def by_ctrl_c() -> None:
+    """Let Ctrl-C end what this process waits for: Polars sets a handler after which the kernel goes on with a wait."""
+    signal.siginterrupt(signal.SIGINT, True)
 
 
 def status(interruption: KeyboardInterrupt) -> int:

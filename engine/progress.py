@@ -20,7 +20,7 @@ import signal
 import struct
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,8 @@ _CLOCK = b"time_travel_time"  # arch/um/kernel/time.c
 _IDLE = b"kernel_cpustat"  # include/linux/kernel_stat.h
 _FORKS = b"total_forks"  # kernel/fork.c
 _IDLE_PROCESS = "swapper"
+_SYMTAB = 2  # elf(5)
+_SYMBOL = struct.Struct("<IBBHQQ")
 
 
 @dataclass(frozen=True)
@@ -223,13 +225,22 @@ def address_of(program: Path, symbol: bytes) -> int | None:
     sections_at, (entry_bytes, count) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQII", data, sections_at + entry_bytes * index) for index in range(count)]
     for _, kind, _, _, start, length, names, _ in sections:
-        if kind != 2:  # SHT_SYMTAB
+        if kind != _SYMTAB:
             continue
-        names_at = sections[names][4]
-        for name, *_, value, _ in struct.iter_unpack("<IBBHQQ", data[start : start + length]):
-            if data.startswith(symbol + b"\0", names_at + name):
-                return int(value)
+        names_at, names_bytes = sections[names][4:6]
+        for name in _places(symbol + b"\0", data, names_at, names_at + names_bytes):  # it may end another name
+            for at in _places(struct.pack("<I", name - names_at), data, start, start + length):
+                if (at - start) % _SYMBOL.size == 0:
+                    return int(_SYMBOL.unpack_from(data, at)[4])
     return None
+
+
+def _places(what: bytes, data: bytes, start: int, end: int) -> Iterator[int]:
+    """Yield where bytes are found in a part of `data`."""
+    at = data.find(what, start, end)
+    while at >= 0:
+        yield at
+        at = data.find(what, at + 1, end)
 
 
 def _name(process: int) -> str:

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import resource
 import shutil
 import time
 from collections.abc import Collection
@@ -157,7 +158,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         run["origin_ns"] = guest.origin_ns(run["lead"]["probe_ns"])
         description = json.dumps(run, indent=1)
         (folder / "run.json").write_text(description)
-        started = time.monotonic()
+        started, before_s = time.monotonic(), _cpu_of_children_s()
         try:
             status = guest.execute(folder, cpu, limits)
         except EngineError:
@@ -166,7 +167,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
             raise
         handover.remove(folder / STAGE)
         handover.accept(folder, limits, _declared(run))
-        wall_s = time.monotonic() - started
+        wall_s, cpu_s = time.monotonic() - started, _cpu_of_children_s() - before_s
 
     (folder / "run.json").write_text(description)  # the host's version, whatever the guest made of it
     said = _outcome(folder, status)
@@ -175,6 +176,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         "error": said["error"] and said["error"] + _out_of_memory(folder, guest.memory_mib),
         "virtual_s": said["virtual_ns"] / 1e9,
         "wall_s": wall_s,
+        "cpu_s": cpu_s,
         # what a repeated run must reproduce, recorded before captures are removed
         "digests": sums.below(folder, *_MADE),
         **{
@@ -187,6 +189,12 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
     if summary["status"] != "ok":
         raise EngineError(summary["error"])
     return summary
+
+
+def _cpu_of_children_s() -> float:
+    """Return the CPU time of the processes that this one has started and that have ended, with all below them, in s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _declared(run: dict[str, Any]) -> dict[str, list[str] | None]:

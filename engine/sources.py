@@ -4,9 +4,9 @@
 and `images`, where the cache lists what these sources boot (`images.index`), by name.
 """
 
-import ast
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -19,6 +19,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 _RUNS = ("engine.run", "engine.guest", "topologies")
 # what a module may use from its own folder besides modules: C sources, tables, page templates
 _DATA = ("*.[ch]", "*.yaml", "templates/*")
+# to parse each module would take five times as long; a text that looks like an import only adds a file
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<base>[\w.]+)[ \t]+)?import[ \t]+(?P<names>\([^)]*\)|[^\n(]+)", re.MULTILINE
+)
+_NAME = re.compile(r"(?<!\bas )\b(?!as\b)[A-Za-z_][\w.]*")
 
 
 def sources(modules: Iterable[str], project: Path = PROJECT) -> list[Path]:
@@ -66,28 +71,25 @@ def _imported(module: Path, project: Path) -> list[Path]:
 
 def _imports(module: Path, project: Path) -> Iterator[Path]:
     package = ".".join(module.parent.relative_to(project).parts)
-    for node in _statements(ast.parse(module.read_bytes())):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+    for statement in _IMPORT.finditer(module.read_text()):
+        names = _NAME.findall(statement["names"])
+        if base := statement["base"]:
+            base = importlib.util.resolve_name(base, package)
             # what follows `import` may be a module as well
-            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        else:
-            continue
+            names = [base, *(f"{base}.{name}" for name in names)]
         for name in names:
-            parts = name.split(".")
-            for length in range(1, len(parts) + 1):
-                place = project.joinpath(*parts[:length])
-                yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+            yield from _executed_by(name, project)
 
 
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all statements in it, without walking through their expressions."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.expr):
-            yield from _statements(child)
+@cache
+def _executed_by(name: str, project: Path) -> list[Path]:
+    """Return the project's files that importing a module by its full name executes; none if it is not the project's."""
+    package, _, own = name.rpartition(".")
+    before = _executed_by(package, project) if package else []
+    folder = (project / package.replace(".", "/")) / own
+    if package and not folder.parent.is_dir():
+        return before
+    return [*before, *(file for file in (folder / "__init__.py", folder.with_suffix(".py")) if file.is_file())]
 
 
 def main(backend: str, *stages: str) -> int:

@@ -5,12 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine import backends, cgroup
+from analysis.errors import BadInputError
+from analysis.watchdog import LIMIT_S, ended_after
+from engine import backends, cgroup, interrupt
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.errors import ScenarioError
-from scenarios.resolve import SIZES
+from scenarios.resolve import SIZES, Cell
+from scenarios.sums import DamagedError
 from testbed.arguments import cells
 
 
@@ -24,32 +27,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
     kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"
     parser.add_argument("--keep-since", type=Path, metavar="FILE", help=kept)
+    tables = "turn captures and traces into Parquet tables after each run, as `python -m analysis columns` does"
+    parser.add_argument("--columns", action="store_true", help=tables)
     parser.set_defaults(kept="finished runs are kept")
 
 
 def main(options: argparse.Namespace) -> int:
-    """Return 1 when a run failed, else 0."""
+    """Return 2 when tables could not be made of a run, 1 when a run failed, else 0."""
     worst = 0
     if options.backend == "virtual" and (unbounded := cgroup.missing()):
         print(f"note: {unbounded}", file=sys.stderr, flush=True)
     for cell in cells(options.scenario, options.size, options.cell or []):
         for seed in options.seed or cell.seeds:
-            name = run_folder(Path(), cell, seed)
-            since: Path | None = options.keep_since
-            if since is not None and is_finished(cell, seed, options.into, options.backend, since):
-                print(f"{name}: finished before, and kept", flush=True)
-                continue
             try:
-                summary = execute(cell, seed, options.into, options.backend)
+                print(_carried_out(cell, seed, options), flush=True)
+                if options.columns:
+                    _write_columns(run_folder(options.into, cell, seed))
             except (EngineError, ScenarioError) as error:
-                print(printable(f"{name}: failed: {error}"), file=sys.stderr, flush=True)
-                worst = 1
-                continue
-            print(
-                f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}",
-                flush=True,
-            )
+                print(printable(f"{run_folder(Path(), cell, seed)}: failed: {error}"), file=sys.stderr, flush=True)
+                worst = max(worst, 1)
+            except (BadInputError, DamagedError) as error:
+                print(printable(str(error)), file=sys.stderr, flush=True)
+                worst = 2
     return worst
+
+
+def _carried_out(cell: Cell, seed: int, options: argparse.Namespace) -> str:
+    """Carry out a run, unless it is kept; return a line about it."""
+    name = run_folder(Path(), cell, seed)
+    since: Path | None = options.keep_since
+    if since is not None and is_finished(cell, seed, options.into, options.backend, since):
+        return f"{name}: finished before, and kept"
+    summary = execute(cell, seed, options.into, options.backend)
+    return f"{name}: {summary['ended_ns'] / 1e9:g} s in {summary['wall_s']:.1f} s{_unfinished(summary)}"
+
+
+def _write_columns(folder: Path) -> None:
+    """Make the tables of a run here: a process of its own would take longer to start than this takes."""
+    from analysis.capture.columns import write_columns  # loads Polars
+
+    interrupt.by_ctrl_c()
+    with ended_after(LIMIT_S, f"tables of {folder}"):
+        for warning in write_columns(folder):
+            print(warning, file=sys.stderr, flush=True)
 
 
 def _unfinished(summary: dict[str, Any]) -> str:

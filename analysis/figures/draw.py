@@ -1,15 +1,14 @@
 """Draws figures: vector graphics for the page, interactive HTML beside them, which saves pictures. All offline."""
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
 from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.figures import full_run, kinds, page, style, svg
+from analysis.pool import each
 from scenarios import sums
 
 MEASURED: Final = "verdicts.json"
@@ -25,17 +24,8 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, 
     Raises:
         BadInputError: an experiment has not been measured, or its figure is not one that can be drawn.
     """
-    if min(processes, len(experiments)) < 2:
-        for experiment in experiments:
-            _draw(experiment, runs, out, reference)
-        page.write_viewer(out)
-        return
-    # a fork would copy the libraries without their threads
-    with ProcessPoolExecutor(min(processes, len(experiments)), get_context("spawn")) as pool:
-        drawn = pool.map(partial(_draw, runs=runs, out=out, reference=reference), experiments)
-        page.write_viewer(out)
-        for _ in drawn:
-            pass  # errors of the workers are raised here
+    each(partial(_draw, runs=runs, out=out, reference=reference), experiments, processes)
+    page.write_viewer(out)
 
 
 def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[str]:

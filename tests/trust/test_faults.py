@@ -19,8 +19,10 @@ import pytest
 from engine import cgroup, images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
+from engine.usage import processes, state
 from images import index
 from images.cache import Store, default_root
+from scenarios.pipeline import PIPELINE
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end
@@ -140,6 +142,45 @@ def test_an_ended_testbed_takes_its_guest_along(
         time.sleep(0.01)
     assert not Path(f"/proc/{guest}").exists()
     run.assert_rerun_gives(undisturbed)
+
+
+def test_a_killed_product_takes_its_pipeline_along(tmp_path: Path) -> None:
+    command = [TESTBED, "compare", "tcp-reno", "tcp-cubic", "--into", tmp_path]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not [*tmp_path.rglob(".*.partial/heartbeat")]:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    assert len(_processes_naming(tmp_path)) > 1
+    process.kill()
+    deadline = time.monotonic() + 5
+    while _processes_naming(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not _processes_naming(tmp_path)
+    process.communicate()
+
+
+def test_a_killed_pipeline_takes_the_analysis_along(tmp_path: Path) -> None:
+    """Its command and the processes in which that measures, which wait for ever here."""
+    claims = [tmp_path / f"{name}.claims.yaml" for name in ("one", "two")]
+    for file in claims:
+        os.mkfifo(file)
+    command = [sys.executable, "-m", "analysis", "measure", *claims, "--processes", "2"]
+    pipeline = subprocess.Popen(["sleep", "1000"])
+    analysis = subprocess.Popen(
+        [*command, "--runs", tmp_path, "--out", tmp_path], env=os.environ | {PIPELINE: str(pipeline.pid)}
+    )
+    writers = [file.open("w") for file in claims]  # once somebody reads
+    inside = processes(analysis.pid)
+    assert len(inside) > 2
+    pipeline.kill()
+    pipeline.wait()
+    assert analysis.wait(timeout=5) == -signal.SIGTERM
+    deadline = time.monotonic() + 5
+    while {state(process) for process in inside} - {"", "Z"} and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not {state(process) for process in inside} - {"", "Z"}
+    for writer in writers:
+        writer.close()
 
 
 def test_a_killed_pipeline_takes_its_runs_along(tmp_path: Path) -> None:

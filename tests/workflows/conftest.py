@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--size")
     parser.add_argument("--backend", choices=["virtual"])
     parser.add_argument("--keep-since", type=pathlib.Path)
+    parser.add_argument("--columns", action="store_true")
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     with open("calls.log", "a") as log:
@@ -76,6 +77,10 @@ def main():
         (folder / "run.json").write_text(json.dumps(resolve(cell, seed)))
         (folder / "summary.json").write_text("{}")
         sums.write(folder, {name: sums.digest(folder / name) for name in ("run.json", "summary.json")})
+        if args.columns:
+            with sums.replacing(folder) as draft:
+                (draft / "columns").mkdir()
+                (draft / "columns/packets.parquet").write_text("packets")
     return worst
 """
 
@@ -98,15 +103,15 @@ def write(folder, *files):
             (draft / file).parent.mkdir(parents=True, exist_ok=True)
             (draft / file).write_text(file)
 
-if command == "columns":
-    for run in names:
-        if pathlib.Path(run).with_name("failed-" + pathlib.Path(run).name).exists():
-            continue
-        assert pathlib.Path(run, "summary.json").exists(), run
-        write(run, "columns/packets.parquet")
-elif command == "measure":
-    (experiment,) = [one["experiment"] for one in plan([pathlib.Path(names[0]).parent]) if one["reads"][0] == names[0]]
-    write(f"{rest[-1]}/{experiment}", "metrics.csv", "verdicts.json")
+if command == "measure":
+    of = {one["reads"][0]: one["experiment"] for one in plan([pathlib.Path(names[0]).parent])}
+    for claims in filter(of.get, names):
+        folder = pathlib.Path(rest[-1], of[claims])
+        note, verdicts = folder / rest[rest.index("--newer-than") + 1], folder / "verdicts.json"
+        if not verdicts.exists() or verdicts.stat().st_mtime_ns <= note.stat().st_mtime_ns:
+            with open("calls.log", "a") as log:
+                print("measured", claims, file=log)
+            write(folder, "metrics.csv", "verdicts.json")
 elif command == "plan":
     try:
         print(*map(json.dumps, plan(map(pathlib.Path, names))), sep="\\n")

@@ -14,8 +14,8 @@ from engine import sources
 
 ROOT = Path(__file__).parents[2]
 RUNS = {"runs toy-one", "runs toy-two"}
-MEASURED = {"measurements toy-one", "measurements toy-two"}
-REPORT = {"report all"}
+MEASURED = {"measurements_due toy-one", "measurements_due toy-two"}
+REPORT = {"measurements all", "report all"}
 EVERYTHING = RUNS | MEASURED | REPORT
 # what is edited at a time, and what is due then
 EDITS = [
@@ -23,13 +23,13 @@ EDITS = [
     (["images/tcp_ledbat_research/variants.c"], EVERYTHING | {"images"}),
     (
         ["images/implementations/libutp/endpoint.cpp"],
-        {"program libutp", "runs toy-two", "measurements toy-two"} | REPORT,
+        {"program libutp", "runs toy-two", "measurements_due toy-two"} | REPORT,
     ),
     (["images/implementations/tcp-reno/implementation.yaml"], EVERYTHING - {"runs toy-two"}),
     (["analysis/capture/columns.py"], EVERYTHING),
     (["analysis/run.py"], MEASURED | REPORT),
-    (["workflows/studies/toy/one.claims.yaml"], {"measurements toy-one"} | REPORT),
-    (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], REPORT),
+    (["workflows/studies/toy/one.claims.yaml"], {"measurements_due toy-one"} | REPORT),
+    (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], {"report all"}),
     (["testbed/compare/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
 ]
 

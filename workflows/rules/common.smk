@@ -105,6 +105,11 @@ def weights_of_runs(wildcards):
     return {f"{place}/{run}": weight for run, weight in batch_of(wildcards).weights().items()}
 
 
+def weight_of_job(wildcards):
+    """Return the weight of all runs of a job."""
+    return int(sum(weights_of_runs(wildcards).values()))
+
+
 def run_folders(wildcards):
     """Return the run folders that a job makes."""
     return list(weights_of_runs(wildcards))
@@ -136,11 +141,11 @@ def experiments_of_target(wildcards):
     return targets(SIZES[wildcards.results])[wildcards.target]
 
 
-def measurements_of_target(wildcards):
-    """Return the measurements of all experiments of a target."""
-    experiments = experiments_of_target(wildcards)
-    return [
-        f"{wildcards.results}/experiments/{experiment}/{file}"
-        for experiment in experiments
-        for file in ("metrics.csv", "verdicts.json")
-    ]
+def claims_of_target(wildcards):
+    """Return the claims of each experiment of a target."""
+    return [claims()[experiment]["reads"][0] for experiment in experiments_of_target(wildcards)]
+
+
+def notes_of_target(wildcards):
+    """Return what says, for each experiment of a target, since when it has to be measured."""
+    return [f"{wildcards.results}/experiments/{experiment}/{DUE}" for experiment in experiments_of_target(wildcards)]

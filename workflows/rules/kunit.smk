@@ -3,6 +3,11 @@
 
 # A failing test is a result: the file records it, and the exit status does not end the pipeline. The sources come over
 # the network, which a cluster's nodes need not have.
+def threads_of_tests(wildcards):
+    """Return one for the tests, beside which guests run; all for the kernel, if that has to be built first."""
+    return 1 if Path(index("debug")).exists() else workflow.cores
+
+
 rule module_tests:
     input:
         image("boot"),
@@ -13,8 +18,9 @@ rule module_tests:
         "{results}/kunit.json",
     log:
         "{results}/logs/kunit.log",
+    priority: 10**9  # all measurements may wait for it
     localrule: True
-    threads: workflow.cores
+    threads: threads_of_tests
     shell:
         "python -m images --debug > {log:q} 2>&1 || failed {log:q}; "
         "testbed kunit --into {output:q} >> {log:q} 2>&1 || test -e {output:q} || failed {log:q}"

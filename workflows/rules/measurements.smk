@@ -1,5 +1,12 @@
-# Measures all runs of an experiment as its claims say: a tidy table, and a verdict for each claim.
-rule measurements:
+# Measures experiments as their claims say: a tidy table for each, and a verdict for each claim.
+#
+# Which are due is decided for each experiment. One job measures those of a target, because a process takes longer to
+# load its libraries than to measure an experiment.
+DUE = ".due"
+
+
+# There is nothing to do: its age is what the file says.
+rule measurements_due:
     input:
         runs=runs_to_measure,
         claims=claims_of,
@@ -7,12 +14,23 @@ rule measurements:
         code=code("measure"),
         lost=lost_measurements,
     output:
-        metrics="{results}/experiments/{experiment}/metrics.csv",
-        verdicts="{results}/experiments/{experiment}/verdicts.json",
+        touch(f"{{results}}/experiments/{{experiment}}/{DUE}"),
+    localrule: True
+
+
+rule measurements:
+    input:
+        due=notes_of_target,
+    output:
+        touch("{results}/experiments/.measured-for-{target}"),
     log:
-        "{results}/logs/measurements/{experiment}.log",
+        "{results}/logs/measurements/{target}.log",
     benchmark:
-        "{results}/logs/measurements/{experiment}.tsv"
+        "{results}/logs/measurements/{target}.tsv"
+    threads: 2
+    params:
+        claims=claims_of_target,
+        note=DUE,
     shell:
-        "python -m analysis measure {input.claims[0]:q} "
+        "python -m analysis measure {params.claims:q} --newer-than {params.note} --processes {threads} "
         "--runs {wildcards.results:q}/runs --kunit {wildcards.results:q}/kunit.json --out {wildcards.results:q}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -1,3 +1,6 @@
+import resource
+
+
 # The report contains every experiment that has results. Each target, named by the marker, writes it anew.
 #
 # It draws those figures of the target that are older than their measurements, as the claims declare them: vector
@@ -7,7 +10,7 @@
 # The reference set, and the results of others that the configuration names, appear beside each claim.
 rule report:
     input:
-        measurements_of_target,
+        "{results}/experiments/.measured-for-{target}",
         code("report"),
         lost_report,
         figures=code("figures"),
@@ -28,7 +31,16 @@ rule report:
         "{params.reference:q} {params.beside:q} --results {wildcards.results:q} --out {wildcards.results:q}/report > {log:q} 2>&1 || failed {log:q}"
 
 
+def cpu_s():
+    """Return the CPU time of this process and of all that have ended below it, in s."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
+
+
 onsuccess:
     for results in folders_of_results():
-        shell("python -m analysis summary --results {results:q} --since {STARTED} --cores {workflow.cores}")
+        shell(
+            "python -m analysis summary --results {results:q} --since {STARTED} --cores {workflow.cores} --cpu {cpu}",
+            cpu=cpu_s(),
+        )
     refuse_failed_runs()

@@ -1,5 +1,5 @@
-# Does several runs of one experiment and turns them into columns, in one job, so that captures which are not kept never
-# pile up.
+# Does several runs of one experiment and turns each into columns, in one process, so that captures which are not kept
+# never pile up. Long jobs come first, so that no processor waits for the last one.
 #
 # A repeated job keeps the runs that it had finished. Columns cannot be made again without captures, so runs older than
 # the code of the columns are repeated, too. A failed run does not fail the job: the results of the others name it, and
@@ -19,16 +19,15 @@ rule runs:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.log",
     benchmark:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.tsv"
+    priority: weight_of_job
     resources:
         runtime=minutes,
     params:
         size=size_of,
         runs=run_options,
-        folders=run_folders,
         backend=config["backend"],
     shell:
         "testbed run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "
-        "--keep-since {input.columns:q} --into {wildcards.results:q}/runs > {log:q} 2>&1 "
+        "--keep-since {input.columns:q} --columns --into {wildcards.results:q}/runs > {log:q} 2>&1 "
         "|| {{ test $? = 1 && grep ': failed: ' {log:q} >&2; }} "
-        "&& python -m analysis columns {params.folders:q} >> {log:q} 2>&1 "
         "|| failed {log:q}"
