@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from images.bounded import Bounds
 from images.errors import ImageError
 
+BOUNDS = Bounds()
 UNCONFINED = "TESTBED_UNCONFINED"
 WORK = "/build"
 """Where a build's own folder is inside."""
@@ -32,7 +34,10 @@ def unconfined() -> bool:
 _WALLS = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
 _WALLS += ["--new-session"]  # away from the user's terminal, into which it could type
 # read-only: /proc/sys/kernel/core_pattern names a program that the host runs, and root's files there are root's inside
-_OWN = ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+_OWN = ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+for _place in ("/dev/shm", "/tmp"):  # noqa: S108  in memory
+    _OWN += ["--size", str(2 << 30), "--tmpfs", _place]
+_OWN += ["--remount-ro", "/dev"]
 
 
 def command(
@@ -48,14 +53,15 @@ def command(
         return _with_chroot(root, inside, work, see)
     # the same user inside, whoever builds
     command = [*_WALLS, *_no_namespaces(), "--uid", "1000", "--gid", "1000", "--ro-bind", str(root), "/", *_OWN]
-    return [*command, "--bind", str(work), WORK, "--tmpfs", SEEN, *_seen(see), *inside]
+    command += ["--bind", str(work), WORK, "--tmpfs", SEEN, *_seen(see), "--remount-ro", SEEN, *inside]
+    return BOUNDS.command(work, command)
 
 
 def changing(root: Path, words: Sequence[str], see: Mapping[str, Path], environment: Mapping[str, str]) -> list[str]:
     """Return the command that runs `words` in `root`, which it can change: as its root user, without capabilities."""
     variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
     command = [*_WALLS, *_no_namespaces(), "--uid", "0", "--gid", "0", "--bind", str(root), "/", *_OWN, *_seen(see)]
-    return [*command, "--clearenv", *variables, "--chdir", "/", *words]
+    return BOUNDS.command(root, [*command, "--clearenv", *variables, "--chdir", "/", *words])
 
 
 @cache

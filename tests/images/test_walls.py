@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,39 @@ def _compiled(source: Path, work: Path) -> bytes:
     command = ["gcc", "-static", "-o", "program", "/seen/source.c"]
     build_root().run(command, work.parent / "log", "Compiling", work=work, see={"/seen/source.c": source})
     return (work / "program").read_bytes()
+
+
+# it stops by itself at about 1,000: as root, the kernel bounds no processes
+FORK_BOMB = "b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; sleep 30; }; b 8"
+
+
+@pytest.mark.parametrize(
+    ("build", "bound", "sentence"),
+    [
+        (
+            FORK_BOMB,
+            {"processes": 200},
+            r"it had more than 200 processes, most of them `(build|sleep)`; allowed are 200",
+        ),
+        ("while :; do :; done", {"time_s": 2}, r"after [23] s `build` still ran; allowed are 2 s"),
+        ("sleep 60", {"time_s": 2}, r"after [23] s `\w+` still ran; allowed are 2 s"),
+        (
+            "for n in $(seq 99); do head -c 9M /dev/zero >$OUT/big$n; sleep 0.1; done",
+            {"disk_bytes": 64 << 20},
+            r"it took \d+ MiB of disk, most of it `.out/big\d+`; allowed are 64 MiB",
+        ),
+        ("head -c 99M /dev/zero >$OUT/big", {"disk_bytes": 64 << 20}, "File size limit exceeded|File too large"),
+        (
+            "head -c 300M /dev/zero | tail -c 300M | sleep 60",
+            {"memory_bytes": 200 << 20},
+            r"it took \d+ MiB of memory, most of it `tail`; allowed are 200 MiB",
+        ),
+    ],
+    ids=["fork bomb", "endless loop", "waiting for ever", "disk filler", "large file", "memory"],
+)
+def test_a_build_without_bounds_is_ended(
+    described: Describe, monkeypatch: pytest.MonkeyPatch, build: str, bound: dict[str, int], sentence: str
+) -> None:
+    monkeypatch.setattr(walls, "BOUNDS", replace(walls.BOUNDS, **bound))
+    with pytest.raises(ImageError, match=rf"(?s)^Building trial failed.*({sentence})$"):
+        described(build)
