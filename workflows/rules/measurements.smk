@@ -32,5 +32,5 @@ rule measurements:
         claims=claims_of_target,
         note=DUE,
     shell:
-        "python -m analysis measure {params.claims:q} --newer-than {params.note} --processes {threads} "
+        "python -m analysis measure {params.claims:q} --newer-than {params.note:q} --processes {threads} "
         "--runs {wildcards.results:q}/runs --kunit {wildcards.results:q}/kunit.json --out {wildcards.results:q}/experiments > {log:q} 2>&1 || failed {log:q}"

@@ -38,9 +38,9 @@ def cpu_s():
 
 
 onsuccess:
-    for results in folders_of_results():
+    cpu = cpu_s()
+    for root in folders_of_results():
         shell(
-            "python -m analysis summary --results {results:q} --since {STARTED} --cores {workflow.cores} --cpu {cpu}",
-            cpu=cpu_s(),
+            "python -m analysis summary --results {root:q} --since {STARTED} --cores {workflow.cores} --cpu {cpu}"
         )
     refuse_failed_runs()
