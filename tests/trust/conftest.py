@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import images
+from engine import calls, images
 from scenarios.resolve import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.images.building import build_root
@@ -34,6 +34,15 @@ Sabotage = Callable[[str, str, str], None]
 def at_the_end(act: str) -> tuple[str, str, str]:
     """For `sabotage`: what the agent does when its scenario is carried out."""
     return AGENT, DONE, f"import os, subprocess; {act}\n        {DONE}"
+
+
+@pytest.fixture(params=["1", "0"], ids=["in-its-processes", "by-stubs"])
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways in which calls reach a guest's kernel, as the environment asks for them."""
+    if request.param == "1" and calls.lacking():
+        pytest.skip("this host has nothing but stub processes")
+    monkeypatch.setenv(calls.IN_PROCESS, request.param)
+    return str(request.param)
 
 
 @pytest.fixture

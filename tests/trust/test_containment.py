@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from engine import calls, sandbox
 from engine import run as execution
-from engine import sandbox
 from engine.backends import virtual
 from engine.errors import EngineError
 from engine.run import execute, run_folder
@@ -42,6 +42,7 @@ def names_of_processes() -> set[str]:
     return {path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm") if path.exists()}
 
 
+@pytest.mark.usefixtures("mode")
 def test_the_guests_kernel_reaches_nothing_of_the_host(
     cell: Cell, tmp_path: Path, attack: Attack, canary: Path
 ) -> None:
@@ -74,6 +75,44 @@ def test_the_guests_kernel_reaches_nothing_of_the_host(
         *("namespace", "forged-input", "abstract", "shared-memory", "shared-memory-validated", "hide"),
     }
     assert set(told.values()) == {refused}
+
+
+CALLS_OF_THE_HOST = r"""
+import ctypes, mmap, os
+IMAGE, IMAGE_BYTES = 0x60000000, 8 << 20
+gadget = IMAGE + ctypes.string_at(IMAGE, IMAGE_BYTES).index(b"\x0f\x05\xc3")  # syscall; ret
+memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+# (number, first, second, third, gadget): each goes one register down, then there
+memory.write(bytes.fromhex("4889f8 4889f7 4889d6 4889ca 41ffe0"))
+place = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+call = ctypes.CFUNCTYPE(ctypes.c_long, *[ctypes.c_void_p] * 5)(place)
+told = {"same-process": int(call(39, 0, 0, 0, gadget) == os.getpid())}
+told |= {"socket": call(41, 2, 1, 0, gadget), "memfd_create": call(319, IMAGE, 0, 0, gadget)}
+path = ctypes.create_string_buffer(CANARY)
+told["canary"] = call(2, ctypes.addressof(path), 0, 0, gadget)
+with open("/dev/kmsg", "w", buffering=1) as log:
+    for name, result in told.items():
+        print(f"<0>attack {name}: {result}", file=log)
+"""
+
+
+def test_a_program_that_calls_the_host_past_the_guests_kernel(
+    cell: Cell, tmp_path: Path, sabotage: Sabotage, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the kernel is in its processes, each of them can jump to the kernel's own calls of the host."""
+    if calls.lacking():
+        pytest.skip("this host has nothing but stub processes")
+    monkeypatch.setenv(calls.IN_PROCESS, "1")
+    source = CALLS_OF_THE_HOST.replace("CANARY", repr(bytes(canary)))
+    sabotage(*at_the_end(f"exec({source!r})"))
+    execute(cell, 1, tmp_path)
+    told = results(run_folder(tmp_path, cell, 1))
+    assert told == {
+        "same-process": 0,
+        "socket": -errno.EPERM,
+        "memfd_create": -errno.EPERM,
+        "canary": -errno.ENOENT,
+    }
 
 
 def test_the_attacks_are_real(
@@ -109,6 +148,7 @@ def test_nothing_outlives_the_run(cell: Cell, tmp_path: Path, attack: Attack) ->
     assert "outlived" not in names_of_processes()
 
 
+@pytest.mark.usefixtures("mode")
 def test_signals_to_everybody_end_the_guest_only(cell: Cell, tmp_path: Path, attack: Attack) -> None:
     other = subprocess.Popen(["sleep", "60"])
     attack(attack="kill-all")
@@ -144,6 +184,7 @@ def test_holes_count_as_what_a_reader_finds(cell: Cell, tmp_path: Path, sabotage
         execute(cell, 1, tmp_path)
 
 
+@pytest.mark.usefixtures("mode")
 @pytest.mark.parametrize("how", ["memory", "sockets-full"])
 def test_memory_is_limited(
     cell: Cell, tmp_path: Path, attack: Attack, how: str, monkeypatch: pytest.MonkeyPatch
@@ -156,6 +197,7 @@ def test_memory_is_limited(
         execute(cell, 1, tmp_path)
 
 
+@pytest.mark.usefixtures("mode")
 def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, processes=100))
     attack(attack="fork")
@@ -225,6 +267,7 @@ def test_while_a_run_lasts_nobody_else_sees_its_folder(
     assert seen == [0o700]
 
 
+@pytest.mark.usefixtures("mode")
 def test_the_hosts_kernel_gives_neither_rights_nor_memory(cell: Cell, tmp_path: Path, attack: Attack) -> None:
     """Set-user-ID and set-group-ID programs, terminals, inode flags, record locks, larger pipes and sockets."""
     attack(attack="take")
