@@ -57,7 +57,6 @@ class Settings:
     backward_rate_bps: int | None  # of the reverse path; None: unlimited
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
-    sample_s: float
     destinations: tuple[int, int]  # first and last address that packets through the bottleneck are bound for
     captures: tuple[str, ...]
     keep_captures: bool
@@ -101,7 +100,6 @@ def load(folder: Path) -> Settings:
         backward_rate_bps=(document.maybe("backward_bottleneck", dict) or {}).get("rate_bps"),
         backward_rate_steps=_rate_steps(document, "backward_bottleneck"),
         duration_s=document.get("duration_ns", int) / NS,
-        sample_s=document.get("sample_ns", int) / NS,
         destinations=_destinations(document),
         captures=tuple(str(name) for name in document.get("captures", list)),
         keep_captures=document.get("keep_captures", bool),

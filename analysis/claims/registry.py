@@ -53,11 +53,6 @@ class Claim:
         """The printed number; None where the paper prints words or nothing."""
         return None if self.printed is None else number(self.printed)
 
-    @property
-    def value_range(self) -> tuple[float, float] | None:
-        """The two ends, where the paper prints a range."""
-        return (float(self.interval[0]), float(self.interval[1])) if isinstance(self.interval, tuple) else None
-
 
 @dataclass(frozen=True)
 class Extra:
