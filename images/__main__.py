@@ -65,6 +65,7 @@ def main() -> int:
         words = [*words, *_elsewhere(options.implementation)]
         if not verb:
             programs.check_names(words)
+        packed_kinds: list[str] = []
         store = Store(default_root(), say)
         if verb == "lock":
             lock.renew(store, say, words)
@@ -73,16 +74,17 @@ def main() -> int:
             about = pack.unpack(store, say, Path(words[0]))
             other = f"{words[0]} was made by another version of the testbed (commit {about.commit or 'unknown'})"
             store = Store(store.root, say, closed=f"{other}; check that out, or run `make images`")
-            wanted = about.programs
+            wanted, packed_kinds = about.programs, about.kinds
         elif verb == "pack":
             wanted = packed(store.root, say)
+            packed_kinds = [index.LAB] if index.path(store.root, index.LAB).exists() else []
         else:
             wanted = words or ([] if options.boot else programs.built(store.root))
             wanted = programs.names() if options.all else wanted
         kinds = [
             kind
             for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab))
-            if asked_for or (options.prune and index.path(store.root, kind).exists())
+            if asked_for or kind in packed_kinds or (options.prune and index.path(store.root, kind).exists())
         ]
         boots = [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in (index.BOOT, *kinds)][-1]
         for name in dict.fromkeys(wanted):
@@ -93,7 +95,7 @@ def main() -> int:
         if options.prune:
             prune(store)
         if verb == "pack":
-            pack.pack(store, say, wanted, Path(words[0]))
+            pack.pack(store, say, wanted, kinds, Path(words[0]))
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from images import tars
+from images import index, tars
 from images.cache import MANIFEST, Store, file_digest, first_difference, project_root, remove
 from images.errors import ImageError
 from images.run import Say
@@ -40,17 +40,18 @@ _DAMAGES = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 
 @dataclass(frozen=True)
 class Contents:
-    """A pack's description: the checkout's commit, its programs, and its entries."""
+    """A pack's description: the checkout's commit, its programs, what else boots of `index.KINDS`, and its entries."""
 
     commit: str
     programs: list[str]
+    kinds: list[str]
     entries: list[str]
 
 
-def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
+def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], file: Path) -> None:
     """Write the entries that the store was asked for into `file`; a failure leaves nothing half-written.
 
-    `programs` are the names of the programs among them.
+    `programs` are the names of the programs among them, `kinds` those of `index.KINDS` besides `index.BOOT`.
     """
     entries = sorted(
         str(entry.relative_to(store.root))
@@ -58,7 +59,9 @@ def pack(store: Store, say: Say, programs: Sequence[str], file: Path) -> None:
         if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
     )
     say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (1 minute)")
-    about = json.dumps({"commit": _commit(), "programs": sorted(programs), "entries": entries}, indent=1).encode()
+    about = json.dumps(
+        {"commit": _commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
+    ).encode()
     draft = file.with_name(f".{file.name}.new")
     try:
         with (
@@ -128,7 +131,10 @@ def _about(archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> Contents
     stream = archive.extractfile(member)
     assert stream is not None  # noqa: S101 - a regular file, as seen above
     data: dict[str, Any] = json.loads(stream.read())
-    about = Contents(str(data["commit"]), [str(name) for name in data["programs"]], list(data["entries"]))
+    programs, kinds = ([str(name) for name in data[field]] for field in ("programs", "kinds"))
+    if not {*kinds} <= {*index.KINDS}:
+        raise ValueError(f"{kinds!r} are not kinds of what boots")
+    about = Contents(str(data["commit"]), programs, kinds, list(data["entries"]))
     for entry in about.entries:
         if not isinstance(entry, str) or not _ENTRY.fullmatch(entry):
             raise ValueError(f"{entry!r} is not the name of an entry")

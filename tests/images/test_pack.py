@@ -42,12 +42,13 @@ def test_a_pack_holds_what_was_asked_for_and_comes_back_as_it_was(tmp_path: Path
     Store(store.root, _quiet).ensure("rootfs", hashlib.sha256(b"of another version").hexdigest(), _build)
     there = store.ensure("rootfs", DIGEST, _build)
     store.ensure("build-roots", DIGEST, _build)
-    pack.pack(store, _quiet, ["libutp"], tmp_path / "pack")
-    pack.pack(store, _quiet, ["libutp"], tmp_path / "again")
+    pack.pack(store, _quiet, ["libutp"], ["lab"], tmp_path / "pack")
+    pack.pack(store, _quiet, ["libutp"], ["lab"], tmp_path / "again")
     assert (tmp_path / "pack").read_bytes() == (tmp_path / "again").read_bytes()
 
     other = Store(tmp_path / "two", _quiet)
-    assert pack.unpack(other, _quiet, tmp_path / "pack").programs == ["libutp"]
+    about = pack.unpack(other, _quiet, tmp_path / "pack")
+    assert (about.programs, about.kinds) == (["libutp"], ["lab"])
     here = other.path("rootfs", DIGEST)
     assert sorted(path.relative_to(other.root).as_posix() for path in other.root.glob("*/*")) == sorted(
         [f"locks/rootfs-{DIGEST}", f"stamps/rootfs-{DIGEST}", ROOT]
@@ -61,7 +62,7 @@ def test_a_pack_holds_what_was_asked_for_and_comes_back_as_it_was(tmp_path: Path
 def test_an_entry_that_the_store_has_is_left_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "store", _quiet)
     before = store.ensure("rootfs", DIGEST, _build).stat().st_ino
-    pack.pack(store, _quiet, [], tmp_path / "pack")
+    pack.pack(store, _quiet, [], [], tmp_path / "pack")
     pack.unpack(store, _quiet, tmp_path / "pack")
     assert store.path("rootfs", DIGEST).stat().st_ino == before
 
@@ -74,7 +75,7 @@ def test_a_closed_store_says_why_nothing_is_built(tmp_path: Path) -> None:
 
 def _write(file: Path, *members: Entry, entries: object = (NAME,), manifest: dict[str, str] | None = None) -> None:
     """A pack with these members in it, and the manifest of its entry."""
-    about = json.dumps({"commit": "", "programs": [], "entries": entries}).encode()
+    about = json.dumps({"commit": "", "programs": [], "kinds": [], "entries": entries}).encode()
     rest = () if manifest is None else (entry(f"{NAME}/{MANIFEST}", json.dumps(manifest).encode()),)
     with gzip.open(file, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
         for member, content in (entry(pack.ABOUT, about), *members, *rest):
