@@ -79,6 +79,20 @@ SCRIPT: dict[str, Any] = {
         "virtual_ns": _WHOLE,
         "missing": _TEXTS,
         "elsewhere": _TEXTS,
+        "controller_exit": {"type": ["integer", "null"], "description": "a whole number, or null"},
+        "controller_listens": {"type": "boolean", "description": "true or false"},
+        "rated": {"type": "boolean", "description": "true or false"},
+        "storm": {
+            "type": ["object", "null"],
+            "required": ["loops", "interface", "pkts", "from_hosts_pkts"],
+            "properties": {
+                "loops": {"type": "array", "items": _TEXTS, "description": "a list of lists of texts"},
+                "interface": {"type": "string", "description": "a text"},
+                "pkts": _WHOLE,
+                "from_hosts_pkts": _WHOLE,
+            },
+            "description": "fields below it, or null",
+        },
     },
 }
 """The report of the program that runs a user's script (engine/guest/exec_script.py)."""

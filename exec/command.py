@@ -3,12 +3,18 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from engine.errors import EngineError, printable
-from exec import hand_in, missing, packages
-from exec.script import Order, command_of, run
+from exec import hand_in, hints, missing, packages
+from exec.script import LIMIT_S, LINK_RATE_BPS, MOST_LINK_RATE_BPS, Order, command_of, run
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
+from scenarios.units import QUANTITIES, UnitError
+
+_LEAST_LINK_RATE_BPS = 8000  # a byte in a millisecond
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,12 +45,23 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
     time = parser.add_mutually_exclusive_group()
     time.add_argument("--real-time", action="store_true", help="at this terminal, for what asks questions")
     time.add_argument("--hand-in", type=Path, metavar="FILE.zip", help="also pack all for `testbed verify`")
-    parser.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
+    seeded = parser.add_mutually_exclusive_group()
+    seeded.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
+    seeded.add_argument("--student", metavar="NUMBER", help="draw the seed from it, so that each student has another")
     parser.add_argument("--into", type=Path, help="default: results/exec/<its name>")
     parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
     parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
+    parser.add_argument("--no-requirements", action="store_true", help="pass over requirements.txt beside the script")
+    parser.add_argument("--python2", action="store_true", help="convert a copy of the folder from Python 2 first")
+    parser.add_argument(
+        "--controller", metavar="COMMAND", help="to run beside the script, such as 'ryu-manager app.py'"
+    )
+    parser.add_argument("--cli", type=Path, metavar="FILE", help="lines for Mininet's command line, as standard input")
+    parser.add_argument("--link-rate", metavar="RATE", help="of links to which the script gives none; default: 1gbit")
+    parser.add_argument("--no-offload", action="store_true", help="a packet of TCP is one packet in every queue")
     parser.add_argument("--keep-all", action="store_true", help="also files that it writes outside its folder")
-    parser.add_argument("--limit", type=int, metavar="SECONDS", help="virtual time after which it is interrupted")
+    limited = f"virtual time after which it is interrupted; default: {LIMIT_S}"
+    parser.add_argument("--limit", type=int, metavar="SECONDS", help=limited)
     parser.add_argument("--memory", type=int, default=MEMORY_MIB, metavar="MIB", help="default: %(default)s")
 
 
@@ -60,22 +77,64 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
         raise EngineError(f"--limit is {options.limit}; allowed: seconds of virtual time, from 1 on")
     if not MEMORY_MIB <= options.memory <= MOST_MEMORY_MIB:
         raise EngineError(f"--memory is {options.memory}; allowed: MiB, from {MEMORY_MIB} to {MOST_MEMORY_MIB}")
+    named = packages.named_by(script, beside, file=not options.no_requirements)
+    for sentence in named.left_out:
+        print(printable(sentence), file=sys.stderr)
     order = Order(
         words=(*command, *options.arguments),
         folder=folder,
         beside=beside,
-        seed=options.seed,
+        seed=options.seed if options.student is None else hand_in.seed_of(options.student),
+        student=options.student,
         deb=options.deb,
-        pip=(*packages.named_by(script, beside), *options.pip),
+        pip=(*named.requirements, *options.pip),
         keep_all=options.keep_all,
-        limit_s=options.limit,
+        limit_s=options.limit or (None if options.real_time else LIMIT_S),
         memory_mib=options.memory,
-        stdin=b"" if options.real_time or os.isatty(0) else sys.stdin.buffer.read(),
+        link_rate_bps=_rate_bps(options.link_rate),
+        offload=not options.no_offload,
+        controller=options.controller,
+        stdin=b"" if options.real_time else _input(options.cli),
         together=os.path.sameopenfile(1, 2),
     )
     into = options.into or Path("results/exec", name)
-    summary = hand_in.run(order, into, options.hand_in) if options.hand_in else run(order, into, options.real_time)
-    for sentence in (*missing.sentences(summary["missing"]), *missing.elsewhere(summary)):
+    with _converted(order) if options.python2 else nullcontext(order) as ready:
+        summary = hand_in.run(ready, into, options.hand_in) if options.hand_in else run(ready, into, options.real_time)
+    told = (*missing.sentences(summary["missing"]), *missing.elsewhere(summary), *hints.of(summary, options.link_rate))
+    for sentence in told:
         print(printable(sentence), file=sys.stderr)
     print(f"exit status {summary['exit_status']}; results in {into}", file=sys.stderr)
     return int(summary["exit_status"])
+
+
+@contextmanager
+def _converted(order: Order) -> Iterator[Order]:
+    from exec.python2 import converted  # what few need, and takes long to import
+
+    if not order.beside.is_relative_to(order.folder):
+        raise EngineError(f"{order.beside} lies outside of {order.folder}; call --python2 in the script's folder")
+    with converted(order.folder) as copy:
+        yield replace(order, folder=copy, beside=copy / order.beside.relative_to(order.folder), python2=True)
+
+
+def _rate_bps(text: str | None) -> int:
+    if text is None:
+        return LINK_RATE_BPS
+    rate = QUANTITIES["rate"]
+    try:
+        rate_bps = rate.parse(text)
+    except UnitError as error:
+        raise EngineError(f"--link-rate: {error}; allowed: {rate}") from None
+    if not _LEAST_LINK_RATE_BPS <= rate_bps <= MOST_LINK_RATE_BPS:
+        raise EngineError(f"--link-rate: found {text}; allowed: from 8kbit to {MOST_LINK_RATE_BPS // 10**9}gbit")
+    return rate_bps
+
+
+def _input(lines: Path | None) -> bytes:
+    """What the script reads: a file of lines, or this command's standard input if that is no terminal."""
+    if lines is None:
+        return b"" if os.isatty(0) else sys.stdin.buffer.read()
+    try:
+        return lines.read_bytes()
+    except OSError as error:
+        raise EngineError(f"--cli: {lines}: {error.strerror}; allowed: a file of lines") from None

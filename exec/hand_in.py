@@ -6,10 +6,10 @@ folder below `input/`, what it read from standard input, and below `results/` wh
 Whoever verifies it has to know what ran: the command is an interpreter and a file of the folder, and is shown.
 """
 
+import hashlib
 import json
 import os
 import shlex
-import shutil
 import signal
 import tempfile
 import threading
@@ -25,7 +25,8 @@ from jsonschema.exceptions import ValidationError, best_match
 from engine import provenance
 from engine.errors import EngineError
 from engine.repetition import Repetition, differences
-from exec.script import Order
+from exec.copies import copy_of
+from exec.script import MOST_LINK_RATE_BPS, Order
 from exec.script import run as run_script
 from images.cache import digest_of, file_digest, tree_digest
 from scenarios import archives
@@ -37,14 +38,10 @@ from topologies.timeline import BOOT_NS
 
 ORDER = "order.json"
 _INPUT, _RESULTS, _STDIN = "input", "results", "stdin"
-_MOST_INPUT_BYTES = 100 << 20
-_LIMIT_S = 3600
-"""Of virtual time, where the one who hands in sets no other."""
-_MOST_WALL_S = 7200.0
+MOST_WALL_S = 7200.0
 """For verifying."""
 _INTERPRETERS = ("python3", "bash")
 _MODULES = {".py", ".pyc", ".so"}
-_LEFT_OUT = {"__pycache__", "results"}
 _TEXT = {"type": "string", "maxLength": 10_000}
 _TEXTS = {"type": "array", "items": _TEXT}
 _TRUE_OR_FALSE = {"type": "boolean"}
@@ -59,12 +56,17 @@ _SCHEMA: dict[str, Any] = {
     "properties": {
         "words": {**_TEXTS, "minItems": 2, "maxItems": 1000},
         "beside": _TEXT,
+        "student": {"type": ["string", "null"], "maxLength": 100},
         "seed": {"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1},
         "deb": {"type": "array", "items": _named("debian package")},
         "pip": {"type": "array", "items": _named("python release")},
         "keep_all": _TRUE_OR_FALSE,
         "limit_s": {"type": "integer", "minimum": 1, "maximum": 1 << 31},
         "memory_mib": {"type": "integer", "minimum": MEMORY_MIB, "maximum": MOST_MEMORY_MIB},
+        "link_rate_bps": {"type": "integer", "minimum": 0, "maximum": MOST_LINK_RATE_BPS},
+        "offload": _TRUE_OR_FALSE,
+        "controller": {"type": ["string", "null"], "maxLength": 10_000},
+        "python2": _TRUE_OR_FALSE,
         "together": _TRUE_OR_FALSE,
         "exit_status": {"type": "integer"},
         "provenance": {"type": "object", "maxProperties": provenance.MOST_PARTS},
@@ -74,13 +76,15 @@ _SCHEMA: dict[str, Any] = {
 _SCHEMA["required"] = list(_SCHEMA["properties"])
 
 
+def seed_of(student: str) -> int:
+    """The seed of a student's number, so that each of a class has other numbers, and always the same."""
+    return int.from_bytes(hashlib.sha256(student.strip().encode()).digest()[:4])
+
+
 def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
     """Run the script on a copy of its folder, then write the zip; returns what exec.json says.
 
-    Names that begin with a dot, links, empty folders, and folders named `results` or `__pycache__` are left out of the
-    copy, so a script that needs them fails here and not where it is verified.
-
-    Without a limit of virtual time, the script is interrupted after `_LIMIT_S`.
+    A script that needs what `copy_of` leaves out fails here and not where it is verified.
 
     Raises:
         EngineError: `file` exists or is not to be a zip, the script lies outside the working folder, the command runs
@@ -92,11 +96,11 @@ def run(order: Order, into: Path, file: Path) -> dict[str, Any]:
         raise EngineError(f"{order.beside} lies outside of {order.folder}; call --hand-in in the script's folder")
     with tempfile.TemporaryDirectory(prefix="testbed-hand-in-") as place:
         copy = Path(place, _INPUT)
-        _copy(order.folder, copy)
+        copy_of(order.folder, copy)
         _settle(copy)
         script_of(order.words, copy)
         beside = copy / order.beside.relative_to(order.folder)
-        moved = replace(order, folder=copy, beside=beside, limit_s=order.limit_s or _LIMIT_S)
+        moved = replace(order, folder=copy, beside=beside)
         summary = run_script(moved, into)
         _pack(moved, copy, into, summary, file)
     return summary
@@ -110,7 +114,7 @@ def verify(file: Path) -> Iterator[str | Repetition]:
     """
     with opened(file) as (order, said):
         yield from _told(file, order, said)
-        with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place, _ended_after(_MOST_WALL_S):
+        with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place, _ended_after(MOST_WALL_S):
             again = run_script(order, Path(place, "again"), echo=False)
         before = _below(_RESULTS, said["digests"]) | {"exit status": str(said["exit_status"])}
         after = again["digests"] | {"exit status": str(again["exit_status"])}
@@ -138,12 +142,17 @@ def opened(file: Path) -> Iterator[tuple[Order, dict[str, Any]]]:
             words=tuple(said["words"]),
             folder=folder / _INPUT,
             beside=folder / _INPUT / said["beside"],
+            student=said["student"],
             seed=said["seed"],
             deb=tuple(said["deb"]),
             pip=tuple(said["pip"]),
             keep_all=said["keep_all"],
             limit_s=said["limit_s"],
             memory_mib=said["memory_mib"],
+            link_rate_bps=said["link_rate_bps"],
+            offload=said["offload"],
+            controller=said["controller"],
+            python2=said["python2"],
             stdin=(folder / _STDIN).read_bytes(),
             together=said["together"],
         )
@@ -196,9 +205,12 @@ def _told(file: Path, order: Order, said: dict[str, Any]) -> Iterator[str]:
     """Say what runs, and what the hand-in says of what it ran with."""
     script = script_of(order.words, order.folder)
     limits = f"{order.limit_s} s of virtual time at most, {order.memory_mib} MiB"
-    yield f"{file.name}: {shlex.join(order.words)}; seed {order.seed}, {limits}"
+    student = "" if order.student is None else f"student {order.student}, "
+    yield f"{file.name}: {shlex.join(order.words)}; {student}seed {order.seed}, {limits}"
     folder = tree_digest(order.folder)
     yield f"{script}: {file_digest(order.folder / script)}; its folder, {len(folder)} files: {digest_of(folder)}"
+    if order.controller:
+        yield f"beside it: {order.controller}"
     if order.stdin:
         yield f"standard input: {len(order.stdin)} bytes"
     if order.deb or order.pip:
@@ -217,23 +229,6 @@ def _ended_after(limit_s: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _copy(folder: Path, into: Path) -> None:
-    into.mkdir()
-    copied_bytes = 0
-    for top, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not (name.startswith(".") or name in _LEFT_OUT)]
-        for path in (Path(top, name) for name in names if not name.startswith(".")):
-            if path.is_symlink() or not path.is_file():
-                continue
-            copied_bytes += path.stat().st_size
-            if copied_bytes > _MOST_INPUT_BYTES:
-                allowed = f"at most {_MOST_INPUT_BYTES >> 20} MiB"
-                raise EngineError(f"{folder} is too large to hand in; allowed: {allowed}; call it in a smaller folder")
-            copy = into / path.relative_to(folder)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy)
-
-
 def _settle(folder: Path) -> None:
     """Give all files the modes and dates that they have wherever they are unpacked."""
     for path in (folder, *folder.rglob("*")):
@@ -247,12 +242,17 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
     said = {
         "words": order.words,
         "beside": str(order.beside.relative_to(copy)),
+        "student": order.student,
         "seed": order.seed,
         "deb": order.deb,
         "pip": [f"{name}=={package['version']}" for name, package in installed.items()],
         "keep_all": order.keep_all,
         "limit_s": order.limit_s,
         "memory_mib": order.memory_mib,
+        "link_rate_bps": order.link_rate_bps,
+        "offload": order.offload,
+        "controller": order.controller,
+        "python2": order.python2,
         "together": order.together,
         "exit_status": summary["exit_status"],
         "provenance": summary["provenance"],

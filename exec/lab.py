@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Packages that a user adds to the lab, the guest of `testbed exec`.
 
-Debian's are installed into a root file system of their own, Python's lie beside it. Both are resolved once: the store
-keeps what was chosen, so the same names give the same versions until its `lab/` is removed.
+Debian's are installed on top of a copy of its root file system, Python's lie beside it. Both are resolved once: the
+store keeps what was chosen, so the same names give the same versions until its `lab/` is removed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def with_debian(store: Store, say: Say, names: Sequence[str]) -> tuple[RootFileS
     entry = store.ensure(KIND, digest_of(inputs), make)
     lock = locked.read(entry / "packages.lock", rootfs.SUITE, wanted, "lab")
     versions = {package.name: package.version for package in lock.packages if package.name in names}
-    return rootfs.build_lab(store, say, lock), versions
+    return rootfs.add_to_lab(store, say, lock), versions
 
 
 def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPackages:
@@ -105,6 +105,8 @@ def _check_plain(requirement: str) -> None:
         plain = Requirement(requirement).url is None
     except InvalidRequirement:
         plain = False
+    if plain and Requirement(requirement).name.lower() == "mininet":
+        raise ImageError("found the Python package mininet, which is another; allowed: the guest's own Mininet")
     if not plain:
         raise ImageError(f"found the Python package {requirement!r}; allowed: a name, or one with versions (flask>=3)")
 

@@ -1,5 +1,6 @@
 """What a script under `testbed exec` did not find: told at the end, since scripts go on without it and end well."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,27 +18,76 @@ _QUAGGA = (
     "Quagga is not in Debian 13: `testbed exec --deb frr` adds FRR, its successor; docs/howto/exec.md says what to "
     "change in a script for Quagga"
 )
+# Mininet asks at 6653 first
+_SECOND_PORT = re.compile(
+    r"^Unable to contact the remote controller at (?P<address>\S+):6653\n"
+    r"Connecting to remote controller at (?P=address):6633$",
+    re.MULTILINE,
+)
+_OF_PYTHON_2 = re.compile(
+    r"^SyntaxError: (Missing parentheses in call to '|multiple exception types must be parenthesized|leading zeros in)"
+    r"|^TabError: |^NameError: name '(raw_input|xrange|unicode|basestring|unichr|long|reduce|execfile)' is not defined"
+    r"|^AttributeError: 'dict' object has no attribute '(has_key|iter\w+)'",
+    re.MULTILINE,
+)
+_MODULES_OF_PYTHON_2 = frozenset(
+    (
+        *("BaseHTTPServer", "ConfigParser", "Queue", "SimpleHTTPServer", "SimpleXMLRPCServer", "SocketServer"),
+        *("StringIO", "Tkinter", "cPickle", "commands", "httplib", "thread", "urllib2", "urlparse", "xmlrpclib"),
+    )
+)
+_PYTHON_2 = (
+    "the script, or a module of it, is written for Python 2; the guest has Python 3.13: `testbed exec --python2` "
+    "converts a copy of the folder first"
+)
+_HERE = "controller 127.0.0.1:"
 _NOT_MISSED = {"command netplan"}  # Mininet's NAT restarts whatever else might set its addresses; nothing does
 _SENTENCES = {
     "command": "commands not found: {names} (`testbed exec --deb PACKAGE` adds Debian packages)",
     "module": "Python modules not found: {names} (`testbed exec --pip PACKAGE` adds Python packages)",
-    "controller": "controllers that did not answer: {names} (start them in the script, on a host or as c0)",
+    "own module": "Python modules of yours not found: {names} (they lie elsewhere in the folder; a script finds "
+    "modules beside itself, or on a PYTHONPATH that it sets)",
+    "controller": "controllers that did not answer: {names} (`testbed exec --controller COMMAND` starts one beside the "
+    "script)",
 }
 
 
-def missing(folder: Path, noted: list[str]) -> list[str]:
-    """All that was missing, as `<kind> <name>`: what the guest `noted`, and what stands in the script's output."""
-    return sorted({*noted, *_in_output(folder)} - _NOT_MISSED)
+def missing(folder: Path, noted: list[str], work: Path, controller: bool = False) -> list[str]:
+    """All that was missing, as `<kind> <name>`: what the guest `noted`, and what stands in the script's output.
+
+    `work` is the script's working folder, where modules of its own may lie. With a `controller` that listened beside
+    the script, Mininet's words about the first port at which it asked mean nothing.
+    """
+    notes = {_judged(note, work) for note in {*noted, *_in_output(folder)} - _NOT_MISSED}
+    return sorted(note for note in notes if not (controller and note.startswith(_HERE)))
+
+
+def _judged(note: str, work: Path) -> str:
+    """Tell a module that lies in the script's folder, and what only Python 2 has, from what could be installed."""
+    kind, _, name = note.partition(" ")
+    if kind == "module":
+        first = name.partition(".")[0]
+        if first in _MODULES_OF_PYTHON_2:
+            return "python2 module"
+        if any(_lies_below(work, f"{first}.py")) or any(_lies_below(work, f"{first}/__init__.py")):
+            return f"own module {name}"
+    return "python2 command" if kind == "command" and name.startswith("python2") else note
+
+
+def _lies_below(work: Path, name: str) -> Iterator[Path]:
+    yield from itertools.chain(work.glob(name), work.glob(f"*/{name}"), work.glob(f"*/*/{name}"))
 
 
 def sentences(notes: list[str]) -> Iterator[str]:
-    """One for each kind of what was missing, and one about Quagga."""
+    """One for each kind of what was missing, and one about Quagga and Python 2."""
     for kind, sentence in _SENTENCES.items():
-        names = [name for known, _, name in (note.partition(" ") for note in notes) if known == kind]
+        names = [note.removeprefix(f"{kind} ") for note in notes if note.startswith(f"{kind} ")]
         if names:
             yield sentence.format(names=", ".join(names))
     if any("quagga" in note for note in notes):
         yield _QUAGGA
+    if any(note.startswith("python2 ") for note in notes):
+        yield _PYTHON_2
 
 
 def elsewhere(summary: dict[str, Any]) -> Iterator[str]:
@@ -55,5 +105,8 @@ def _in_output(folder: Path) -> Iterator[str]:
             with file.open(errors="replace") as stream:
                 text = stream.read(_LARGEST_BYTES)
             yield from not_found.commands(text)
+            text = _SECOND_PORT.sub("", text)
             for pattern, kind in _SAID:
                 yield from (f"{kind} {match['name']}" for match in pattern.finditer(text))
+            if _OF_PYTHON_2.search(text):
+                yield "python2 words"

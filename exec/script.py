@@ -23,7 +23,7 @@ from engine.images import Images
 from engine.interrupt import Terminated
 from engine.progress import Stage, sign_of_life
 from engine.sandbox import STAGE, Limits
-from exec import missing, packages
+from exec import hints, missing, packages
 from exec.packages import Lab
 from images.cache import tree_digest
 from scenarios import files
@@ -41,6 +41,11 @@ _SPIN_NS = 100_000  # what reading the clock takes a program that does nothing e
 _LEFT_FOLDERS = dict.fromkeys(("files", "elsewhere", "logs"))
 _LEFT_FILES = {"order.json", "stdin", "stdout.txt", "stderr.txt", "guest.json", "heartbeat"}
 _LIMITS = Limits()
+LIMIT_S = 3600
+"""Of virtual time, where nobody sets another."""
+LINK_RATE_BPS = 10**9
+"""Of a link to which a script gives none."""
+MOST_LINK_RATE_BPS = 32 * 10**9
 _STAGES = (Stage(sys.maxsize, "while the script ran"),)
 _LOOK_S = 0.05
 _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
@@ -50,20 +55,27 @@ _GRACE_S = 10.0  # batch schedulers send SIGKILL 30 s after SIGTERM
 class Order:
     """What to run from a working folder: `words`, the command as the guest has it, and where it finds what it needs.
 
-    `beside` is the folder of its script, interrupted after `limit_s` virtual seconds, in a guest of `memory_mib`.
-    `stdin` is what it reads, and `together` says that its standard error goes where its standard output goes; neither
-    is used in real time.
+    `beside` is the folder of its script. `seed` may be drawn from the number of a `student`. The script is interrupted
+    after `limit_s` virtual seconds, in a guest of `memory_mib`; `controller` is a command that runs beside it. Links
+    without a rate get `link_rate_bps` (0: none), and without `offload` each packet of a TCP connection is one packet in
+    every queue. With `python2`, Python answers to that name. `stdin` is what the script reads, and `together` says that
+    its standard error goes where its standard output goes; neither is used in real time.
     """
 
     words: tuple[str, ...]
     folder: Path
     beside: Path
     seed: int = 1
+    student: str | None = None
     deb: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     keep_all: bool = False
     limit_s: int | None = None
     memory_mib: int = MEMORY_MIB
+    link_rate_bps: int = LINK_RATE_BPS
+    offload: bool = True
+    controller: str | None = None
+    python2: bool = False
     stdin: bytes = b""
     together: bool = True
 
@@ -111,7 +123,7 @@ def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) ->
     finally:
         if partial.exists():
             _give_name(partial, into)
-    summary["missing"] = missing.missing(into, summary["missing"])
+    summary["missing"] = missing.missing(into, summary["missing"], order.folder, summary["controller_listens"])
     summary["digests"] = _digests(into)
     (into / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
     return summary
@@ -142,6 +154,11 @@ def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, A
         "virtual_s": said["virtual_ns"] / 1e9,
         "missing": said.get("missing", []),
         "elsewhere": said.get("elsewhere", []),
+        "limit_s": order.limit_s,
+        "link_rate_bps": order.link_rate_bps if said.get("rated") else None,
+        "storm": said.get("storm"),
+        "controller_exit": said.get("controller_exit"),
+        "controller_listens": said.get("controller_listens", False),
         "provenance": provenance.of(boot, {}, arguments),
     }
 
@@ -162,6 +179,10 @@ def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple
         "interactive": interactive,
         "keep_all": order.keep_all,
         "limit_s": order.limit_s,
+        "link_rate_bps": order.link_rate_bps,
+        "offload": order.offload,
+        "controller": order.controller,
+        "python2": order.python2,
         "stdin": "/results/stdin",
         "stdout": terminals[0],
         "stderr": terminals[1],
@@ -220,6 +241,8 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
         try:
             status = watch.run(command, folder, limits, descriptors, lab.images.kernel, _STAGES)
             said = _outcome(folder, status)
+        except EngineError as error:
+            raise EngineError(" ".join((str(error), *hints.of_console(folder)))) from None
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)
         finally:

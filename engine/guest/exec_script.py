@@ -9,12 +9,16 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+
+from mininet import links
 
 from engine.guest import not_found
 from engine.guest.clock import now_ns
@@ -32,6 +36,9 @@ _USERS = (f"{_LAB}/work", f"{_LAB}/script")
 _MOST_TOLD = 100
 _LARGEST_READ_BYTES = 1 << 20
 _GRACE_S = 10
+_MANY_PKTS = 10_000  # of an interface in a loop of switches
+_CONTROLLER_PORTS = (6653, 6633)
+_CONTROLLER_STARTS_NS = 30_000_000_000
 _NOBODY_ASKED = re.compile(r"/\.|/tmp/c\d+\.log$")  # caches, and what Mininet writes for each controller
 _ELSEWHERE = (_LAB, "/tmp", "/home", "/root", "/srv", "/var/tmp", "/var/log")  # noqa: S108 - where scripts leave files
 # of bash; what it prints is as without this function
@@ -42,14 +49,24 @@ def main() -> None:
     """Carry out /results/order.json; write the outcome to /results/guest.json."""
     with open(f"{_RESULTS}/order.json") as file:
         order = json.load(file)
+    _stand_apart()
     _show_folders()
     _let_date_wait()
     _be_a_host()
+    _order_links(order)
     start_switch_daemons()
     _start_frr_manager()
     started_ns, since_s = now_ns(), time.time()
-    outcome: dict[str, Any] = {"exit_status": _exit_status(order, started_ns), "virtual_ns": now_ns() - started_ns}
+    controller = _started_controller(order["controller"]) if order["controller"] else None
+    ended = controller.poll() if controller else None
+    listens = any(map(_listens, _CONTROLLER_PORTS))
+    exit_status, storm = _exit_status(order, started_ns)
+    outcome: dict[str, Any] = {"exit_status": exit_status, "virtual_ns": now_ns() - started_ns, "storm": storm}
+    if controller:
+        _end(controller)
     outcome["missing"] = _missing(since_s)
+    outcome |= {"controller_exit": ended, "controller_listens": listens}
+    outcome["rated"] = links.RATED.exists()
     _keep_files()
     if order["keep_all"]:
         _keep_elsewhere(since_s)
@@ -57,6 +74,80 @@ def main() -> None:
         outcome["elsewhere"] = [path for _, path in zip(range(_MOST_TOLD), _elsewhere(since_s), strict=False)]
     with open(f"{_RESULTS}/guest.json", "w") as file:
         json.dump(outcome, file)
+
+
+def _stand_apart() -> None:
+    """Become the first process of a process namespace, which no `pkill -f python3` and no `kill -9 -1` in it ends.
+
+    The process before waits, and ends as this one does.
+    """
+    os.unshare(os.CLONE_NEWPID)
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    subprocess.run(["mount", "-t", "proc", "proc", "/proc"], check=True)
+
+
+def _order_links(order: dict[str, Any]) -> None:
+    """Leave word for Mininet: see links.py of the lab's root. And let a script for Python 2 find that name."""
+    os.makedirs(_LAYERS, exist_ok=True)
+    with open(links.ORDER, "w") as file:
+        json.dump({"rate_bps": order["link_rate_bps"], "offload": order["offload"]}, file)
+    if order["python2"]:
+        for name in ("python2", "python2.7"):
+            os.symlink("python3", f"/usr/bin/{name}")
+
+
+def _started_controller(command: str) -> subprocess.Popen[bytes]:
+    """Start a controller beside the script, and wait until it listens; it writes to controller.txt."""
+    with open(f"{_LAB}/work/controller.txt", "wb") as output:
+        controller = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=f"{_LAB}/work",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    end_ns = now_ns() + _CONTROLLER_STARTS_NS
+    while now_ns() < end_ns and controller.poll() is None and not any(map(_listens, _CONTROLLER_PORTS)):
+        time.sleep(0.1)
+    return controller
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+            return
+
+
+def _in_loops() -> dict[str, Any] | None:
+    """The loops of switches that Mininet noted and the packets of their busiest interface, if these are many."""
+    if not os.path.exists(links.LOOPS):
+        return None
+    with open(links.LOOPS) as file:
+        noted = json.load(file)
+    pkts, busiest = max((_counted(name, "tx_packets"), name) for name in noted["inner"])
+    from_hosts_pkts = sum(_counted(name, "rx_packets") for name in noted["edge"])
+    storm = {"loops": noted["loops"], "interface": busiest, "pkts": pkts, "from_hosts_pkts": from_hosts_pkts}
+    return storm if pkts >= _MANY_PKTS else None
+
+
+def _counted(interface: str, what: str) -> int:
+    try:
+        with open(f"/sys/class/net/{interface}/statistics/{what}") as file:
+            return int(file.read())
+    except OSError:  # gone meanwhile
+        return 0
 
 
 def _show_folders() -> None:
@@ -93,7 +184,7 @@ def _be_a_host() -> None:
 
 def _let_date_wait() -> None:
     """Put the program that shells can wait by in the place of `date`; see lab_date.c."""
-    os.makedirs(os.path.dirname(_REAL_DATE))
+    os.makedirs(os.path.dirname(_REAL_DATE), exist_ok=True)
     shutil.move(_DATE, _REAL_DATE)
     os.symlink("/opt/tools/lab_date", _DATE)
 
@@ -105,10 +196,11 @@ def _start_frr_manager() -> None:
         subprocess.run([_FRR_MANAGER, "--daemon"], check=True)
 
 
-def _exit_status(order: dict[str, Any], started_ns: int) -> int:
+def _exit_status(order: dict[str, Any], started_ns: int) -> tuple[int, dict[str, Any] | None]:
     """Run the script to its end, with a sign of life each second; return its exit status as a shell reports it.
 
-    At its limit it is interrupted like at a terminal, and killed if it goes on.
+    Also return what was last seen of loops of switches. At its limit it is interrupted like at a terminal, and killed
+    if it goes on.
     """
     limit_s = order["limit_s"]
     ends = [(limit_s, signal.SIGINT), (limit_s + _GRACE_S, signal.SIGKILL)] if limit_s else []
@@ -118,19 +210,24 @@ def _exit_status(order: dict[str, Any], started_ns: int) -> int:
     if child == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ended)
         _become(order)
+    storm = None
     with open(f"{_RESULTS}/heartbeat", "w") as heartbeat:
         while True:
             signal.sigtimedwait(ended, 1)
-            process, status = os.waitpid(child, os.WNOHANG)
-            if process:
-                code = os.waitstatus_to_exitcode(status)
-                return code if code >= 0 else 128 - code
+            while (waited := os.waitpid(-1, os.WNOHANG))[0]:  # orphans too: this is the first process
+                if waited[0] == child:
+                    code = os.waitstatus_to_exitcode(waited[1])
+                    return code if code >= 0 else 128 - code, storm
             passed_ns = now_ns() - started_ns
             if ends and passed_ns >= ends[0][0] * 1_000_000_000:
                 os.killpg(child, ends.pop(0)[1])
             heartbeat.seek(0)
             heartbeat.write(str(passed_ns))
             heartbeat.flush()
+            if seen := _in_loops():
+                if not storm:
+                    print(f"storm: {json.dumps(seen)}", flush=True)  # on the console, in case the guest is ended
+                storm = seen
 
 
 def _become(order: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from images import locked
-from images.cache import Store, digest_of, file_digest, tree_digest
+from images.cache import Store, digest_of, file_digest, manifest_of, tree_digest, without_privileges
 from images.debian import Package
 from images.locked import Lock, requested
 from images.run import Say, logged
@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
 LOCK = HERE / "packages.lock"
 CUSTOMIZE = HERE / "customize.sh"
+LAYER = HERE / "layer.sh"
 LAB = HERE / "lab"
 LAB_LOCK = LAB / "packages.lock"
 SUITE = "trixie"
@@ -37,6 +38,7 @@ READABLE = "a+rX"  # users who share a store look at all files, and their guests
 LEFT_OUT = ("doc/*", "man/*", "info/*", "locale/*", "zoneinfo/*", "lintian/*", "bug/*", "bash-completion/*")
 # Mininet's examples are what `testbed exec` is tested with
 KEPT = ("doc/mininet*",)
+LAB_KEPT = (*KEPT, "zoneinfo/*")  # pandas reads them when it is imported
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class RootFileSystem:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the tar it was extracted from."""
+        """SHA-256 of the tar it was extracted from or, with packages on top, of the list of its files."""
         return (self.folder / "tar.sha256").read_text().strip()
 
 
@@ -78,17 +80,46 @@ def lab_lock() -> Lock:
 
 def build(store: Store, say: Say) -> RootFileSystem:
     """Return the root file system, built when the store does not have it. ImageError when that fails."""
-    return _build(store, say, root_lock(), "root file system", {}, [str(CUSTOMIZE)])
+    return _build(store, say, root_lock(), "root file system", {}, [str(CUSTOMIZE)], KEPT)
 
 
-def build_lab(store: Store, say: Say, lock: Lock | None = None) -> RootFileSystem:
-    """Return the root file system of `testbed exec`, with the packages of a lock of its own if one is given."""
+def build_lab(store: Store, say: Say) -> RootFileSystem:
+    """Return the root file system of `testbed exec`. ImageError when it cannot be built."""
     hooks = [str(LAB / "customize.sh"), str(CUSTOMIZE)]
-    return _build(store, say, lock or lab_lock(), "lab", {"lab": tree_digest(LAB)}, hooks)
+    return _build(store, say, lab_lock(), "lab", {"lab": tree_digest(LAB)}, hooks, LAB_KEPT)
+
+
+def add_to_lab(store: Store, say: Say, lock: Lock) -> RootFileSystem:
+    """Return a copy of the lab's root with what a larger lock has more: its packages are installed on top."""
+    base = build_lab(store, say)
+    of_base = {*lab_lock().packages}
+    packages = [package for package in lock.packages if package not in of_base]
+    added = Lock(lock.suite, lock.wanted, lock.written, packages, lock.name)
+    inputs = {"base": base.digest, "packages": added.digest, "layer": file_digest(LAYER), "epoch": EPOCH}
+
+    def make(folder: Path) -> None:
+        files = locked.fetch(store, say, added, "lab")
+        say(f"lab: adding {len(files)} packages")
+        namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+        own_user = [] if os.geteuid() == 0 else ["--map-root-user", "--map-auto"]
+        words = [str(LAYER), str(base.root), str(folder / "root"), EPOCH, *map(str, files.values())]
+        log = store.root / "logs" / "rootfs.log"
+        logged([*namespaces, *own_user, *words], log, "Adding packages to the lab")
+        without_privileges(folder / "root")
+        logged(["chmod", "-R", READABLE, str(folder / "root")], log, "Adding packages to the lab")
+        (folder / "tar.sha256").write_text(digest_of(manifest_of(folder / "root")) + "\n")
+
+    return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
 
 
 def _build(
-    store: Store, say: Say, lock: Lock, name: str, more: Mapping[str, object], hooks: Sequence[str]
+    store: Store,
+    say: Say,
+    lock: Lock,
+    name: str,
+    more: Mapping[str, object],
+    hooks: Sequence[str],
+    kept: Sequence[str],
 ) -> RootFileSystem:
     inputs = {
         "packages": lock.digest,
@@ -96,7 +127,7 @@ def _build(
         "customize": file_digest(CUSTOMIZE),
         "modes": READABLE,
         "left out": LEFT_OUT,
-        "kept": KEPT,
+        "kept": kept,
         **more,
     }
 
@@ -104,18 +135,25 @@ def _build(
         files = locked.fetch(store, say, lock, name)
         say(f"{name}: installing Debian {SUITE} (1 minute)")
         log = store.root / "logs" / "rootfs.log"
-        install_debian(folder, lock, files, hooks, log, f"Building the {name}")
+        install_debian(folder, lock, files, hooks, log, f"Building the {name}", kept)
 
     return RootFileSystem(store.ensure("rootfs", digest_of(inputs), make))
 
 
 def install_debian(
-    folder: Path, lock: Lock, files: Mapping[Package, Path], hooks: Sequence[str], log: Path, what: str
+    folder: Path,
+    lock: Lock,
+    files: Mapping[Package, Path],
+    hooks: Sequence[str],
+    log: Path,
+    what: str,
+    kept: Sequence[str] = KEPT,
 ) -> None:
     """Install a trimmed Debian of exactly the lock's packages into `folder/root`, as described in the module.
 
     `files` are those packages. `hooks` are mmdebstrap's customize hooks, each given the root as $1; the last one writes
-    /packages.txt there. `what` names the step when it fails, with ImageError.
+    /packages.txt there. `what` names the step when it fails, with ImageError. `kept` are patterns below /usr/share that
+    stay although LEFT_OUT names them.
     """
     tar = folder / "root.tar"
     with _repository(files, lock.suite) as source:
@@ -125,7 +163,7 @@ def install_debian(
             "--variant=minbase",
             *([f"--include={','.join(lock.wanted)}"] if lock.wanted else []),
             *(f"--dpkgopt=path-exclude=/usr/share/{pattern}" for pattern in LEFT_OUT),
-            *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in KEPT),
+            *(f"--dpkgopt=path-include=/usr/share/{pattern}" for pattern in kept),
             *(f"--customize-hook={hook}" for hook in hooks),
             lock.suite,
             str(tar),

@@ -72,6 +72,11 @@ def test_a_hand_in_names_packages_and_nothing_else(pip: bool, name: str, tmp_pat
         "keep_all": False,
         "together": False,
         "exit_status": 0,
+        "student": None,
+        "link_rate_bps": 0,
+        "offload": True,
+        "controller": None,
+        "python2": False,
     }
     order |= {"limit_s": 1, "memory_mib": 512, "provenance": {}, "digests": {}, "deb": [], "pip": []} | {field: [name]}
     with zipfile.ZipFile(tmp_path / "it.zip", "w") as archive:

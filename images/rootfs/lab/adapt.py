@@ -6,6 +6,8 @@ to close. And it starts `env` and `stty` for what needs no program. quick.py doe
 
 It stops links before switches. For each link that goes, Open vSwitch asks the kernel about every port it has, so the
 work grows with the square of the ports, and no virtual time passes meanwhile. Here its bridges go first.
+
+links.py and typed.py say what else is asked of links, networks and the command line.
 """
 
 from pathlib import Path
@@ -22,9 +24,38 @@ NODE = {
     "                                  env=dict( os.environ, PS1=chr( 127 ) ) )",
     "unset HISTFILE; stty -echo; set +m": "unset HISTFILE; set +m",
     "import select\n": "import select\nimport termios\n",
-    "\nfrom mininet.util import (": "\nfrom mininet import quick\nfrom mininet.util import (",
+    "' 2>' + cout + ' &' )\n": "' 2>' + cout + ' &' )\n        quick.wait_for_listener( self.pid, self.port )\n",
+    # Open vSwitch removes what is there when it takes an interface over
+    "        if isinstance( intf, TCIntf ):\n            intf.config": """\
+        links.prepare( intf, intf.params )
+        if isinstance( intf, TCIntf ):
+            intf.config""",
+    "                if isinstance( intf, TCIntf ):\n": """\
+                links.prepare( intf, intf.params )
+                if isinstance( intf, TCIntf ):
+""",
+    "\nfrom mininet.util import (": "\nfrom mininet import links, quick\nfrom mininet.util import (",
+}
+LINK = {
+    "\nfrom mininet.util import makeIntfPair": "\nfrom mininet import links\nfrom mininet.util import makeIntfPair",
+    "        self.params = params\n        self.config( **params )": "        self.params = params\n"
+    "        links.prepare( self, params )\n        self.config( **params )",
+}
+CLI = {
+    "                self.cmdloop()\n": "                typed.carry_out( self )\n",
+    "\nfrom mininet.term import": "\nfrom mininet import typed\nfrom mininet.term import",
 }
 NET = {
+    "        if self.waitConn:\n            self.waitConnected( self.waitConn )\n\n    def": """\
+        links.started( self )
+        if self.waitConn:
+            self.waitConnected( self.waitConn )
+
+    def""",
+    "        info( '*** Stopping %i controllers": """\
+        links.note_storm()
+        info( '*** Stopping %i controllers""",
+    "\nfrom mininet.cli import CLI": "\nfrom mininet import links\nfrom mininet.cli import CLI",
     "        info( '*** Stopping %i links": """\
         bridges = [ s for s in self.switches if isinstance( s, OVSKernelSwitch ) ]
         if bridges:
@@ -33,7 +64,7 @@ NET = {
 }
 """What stands in these files once, and what takes the place."""
 
-for name, changes in {"node.py": NODE, "net.py": NET}.items():
+for name, changes in {"node.py": NODE, "net.py": NET, "link.py": LINK, "cli.py": CLI}.items():
     source = (MININET / name).read_text()
     for found, wanted in changes.items():
         if source.count(found) != 1:

@@ -12,15 +12,20 @@ import os
 import re
 import socket
 import struct
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 _GET_FLAGS, _SET_FLAGS, _SET_ADDRESS, _SET_NETMASK, _SET_HARDWARE_ADDRESS = 0x8913, 0x8914, 0x8916, 0x891C, 0x8924
 _UP, _RUNNING, _ETHERNET = 0x1, 0x40, 1
 _NEW_LINK, _DELETE_LINK = 16, 17
-_ACKNOWLEDGED, _NEW = 0x5, 0x605
+_ACKNOWLEDGED, NEW = 0x5, 0x605
 _ADDRESS, _NAME, _ABOUT, _PROCESS = 1, 3, 18, 19  # attributes of a link
 _KIND, _DATA, _PEER = 1, 2, 1
 _ANY_LINK = struct.pack("BxHiII", 0, 0, 0, 0, 0)
+
+_LOOKS = 100
+_LISTENS = "0A"  # in /proc/net/tcp
 
 _Command = Callable[..., str]
 
@@ -36,36 +41,48 @@ def done(process: int, command: str) -> str | None:
     return None
 
 
+def wait_for_listener(process: int, port: int) -> None:
+    """Wait for a controller that has been started: a switch that asks it too early asks again after a second.
+
+    Starting takes no virtual time, so a controller that is coming is there at the next millisecond.
+    """
+    for _ in range(_LOOKS):
+        sockets = (line.split() for line in Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:])
+        if any(words[1].endswith(f":{port:04X}") and words[3] == _LISTENS for words in sockets):
+            return
+        time.sleep(0.001)
+
+
 def _up(process: int, name: str) -> str:
-    with _socket(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+    with socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
         _change_flags(control, name, on=_UP | _RUNNING)
     return ""
 
 
 def _down(process: int, name: str) -> str:
-    with _socket(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+    with socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
         _change_flags(control, name, off=_UP)
     return ""
 
 
 def _hardware_address(process: int, name: str, mac: str) -> str:
-    with _socket(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
-        fcntl.ioctl(control, _SET_HARDWARE_ADDRESS, _about(name, struct.pack("H6s", _ETHERNET, _bytes(mac))))
+    with socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SET_HARDWARE_ADDRESS, about_interface(name, struct.pack("H6s", _ETHERNET, _bytes(mac))))
     return ""
 
 
 def _address(process: int, name: str, address: str, bits: str) -> str:
     netmask = 0xFFFFFFFF << (32 - int(bits)) & 0xFFFFFFFF
-    with _socket(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
-        fcntl.ioctl(control, _SET_ADDRESS, _about(name, _internet(socket.inet_aton(address))))
+    with socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SET_ADDRESS, about_interface(name, _internet(socket.inet_aton(address))))
         _change_flags(control, name, on=_UP | _RUNNING)
-        fcntl.ioctl(control, _SET_NETMASK, _about(name, _internet(struct.pack("!I", netmask))))
+        fcntl.ioctl(control, _SET_NETMASK, about_interface(name, _internet(struct.pack("!I", netmask))))
     return ""
 
 
 def _delete(process: int, name: str) -> str:
     try:
-        _ask(process, _DELETE_LINK, _ACKNOWLEDGED, _attribute(_NAME, _text(name)))
+        ask(process, _DELETE_LINK, _ACKNOWLEDGED, _ANY_LINK + attribute(_NAME, _text(name)))
     except OSError as error:
         if error.errno != errno.ENODEV:
             raise
@@ -74,37 +91,37 @@ def _delete(process: int, name: str) -> str:
 
 
 def _add_pair(process: int, name: str, mac: str | None, peer: str, peer_mac: str | None, there: str) -> str:
-    other = _named(peer, peer_mac) + _attribute(_PROCESS, struct.pack("I", int(there)))
-    about = _attribute(_KIND, b"veth") + _attribute(_DATA, _attribute(_PEER, _ANY_LINK + other))
-    _ask(process, _NEW_LINK, _NEW, _named(name, mac) + _attribute(_ABOUT, about))
+    other = _named(peer, peer_mac) + attribute(_PROCESS, struct.pack("I", int(there)))
+    about = attribute(_KIND, b"veth") + attribute(_DATA, attribute(_PEER, _ANY_LINK + other))
+    ask(process, _NEW_LINK, NEW, _ANY_LINK + _named(name, mac) + attribute(_ABOUT, about))
     return ""
 
 
 def _named(name: str, mac: str | None) -> bytes:
-    return _attribute(_NAME, _text(name)) + (_attribute(_ADDRESS, _bytes(mac)) if mac else b"")
+    return attribute(_NAME, _text(name)) + (attribute(_ADDRESS, _bytes(mac)) if mac else b"")
 
 
-def _ask(process: int, what: int, flags: int, attributes: bytes) -> None:
+def ask(process: int, what: int, flags: int, body: bytes) -> None:
     """Send a request of rtnetlink. Raises OSError with the kernel's answer if it refuses."""
-    request = struct.pack("IHHII", 16 + len(_ANY_LINK + attributes), what, flags, 1, 0) + _ANY_LINK + attributes
-    with _socket(process, socket.AF_NETLINK, socket.SOCK_RAW) as kernel:
-        kernel.send(request)
+    with socket_of(process, socket.AF_NETLINK, socket.SOCK_RAW) as kernel:
+        kernel.send(struct.pack("IHHII", 16 + len(body), what, flags, 1, 0) + body)
         (error,) = struct.unpack_from("i", kernel.recv(4096), 16)
     if error:
         raise OSError(-error, os.strerror(-error))
 
 
-def _attribute(kind: int, content: bytes) -> bytes:
+def attribute(kind: int, content: bytes) -> bytes:
+    """An attribute of a request of rtnetlink."""
     return struct.pack("HH", 4 + len(content), kind) + content + bytes(-len(content) % 4)
 
 
 def _change_flags(control: socket.socket, name: str, on: int = 0, off: int = 0) -> None:
-    before = fcntl.ioctl(control, _GET_FLAGS, _about(name, b""))
+    before = fcntl.ioctl(control, _GET_FLAGS, about_interface(name, b""))
     (flags,) = struct.unpack_from("H", before, 16)
-    fcntl.ioctl(control, _SET_FLAGS, _about(name, struct.pack("H", flags & ~off | on)))
+    fcntl.ioctl(control, _SET_FLAGS, about_interface(name, struct.pack("H", flags & ~off | on)))
 
 
-def _about(name: str, value: bytes) -> bytes:
+def about_interface(name: str, value: bytes) -> bytes:
     """A `struct ifreq`."""
     return struct.pack("16s24s", name.encode(), value)
 
@@ -121,7 +138,7 @@ def _bytes(mac: str) -> bytes:
     return bytes.fromhex(mac.replace(":", ""))
 
 
-def _socket(process: int, family: int, kind: int) -> socket.socket:
+def socket_of(process: int, family: int, kind: int) -> socket.socket:
     """A socket in the network namespace of a process."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -1,0 +1,45 @@
+"""Sentences about how a script ended, where its own words do not say what to do."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_STORM = re.compile(r"^storm: (?P<json>\{.*\})$", re.MULTILINE)
+_TAIL_BYTES = 1 << 20
+_FEW = 3
+
+
+def of(summary: dict[str, Any], link_rate: str | None) -> Iterator[str]:
+    """About a script that ended: its controller, limit, links without a rate unless its user chose one, and a storm."""
+    if summary["controller_exit"] is not None:
+        status = summary["controller_exit"]
+        yield f"the controller ended with status {status} before the script began; files/controller.txt has its words"
+    if summary["limit_s"] and summary["virtual_s"] >= summary["limit_s"]:
+        yield f"interrupted after {summary['limit_s']} s of virtual time (`--limit SECONDS` sets another)"
+    if summary["link_rate_bps"] and link_rate is None:
+        rate = f"{summary['link_rate_bps'] / 1e9:g} Gbit/s"
+        yield f"links to which the script gives no rate have {rate} (`--link-rate RATE` sets another)"
+    if summary["storm"]:
+        yield _of_storm(summary["storm"])
+
+
+def of_console(folder: Path) -> Iterator[str]:
+    """About a guest that was ended: a storm, of which it told on its console."""
+    with (folder / "logs" / "console.log").open(errors="replace") as console:
+        said = _STORM.search(console.read(_TAIL_BYTES))
+    if said:
+        try:
+            yield f"; {_of_storm(json.loads(said['json']))}"
+        except (ValueError, KeyError, TypeError, RecursionError):  # whoever is root in the guest may write there
+            return
+
+
+def _of_storm(storm: dict[str, Any]) -> str:
+    loops = ", ".join("-".join([*loop, loop[0]]) for loop in storm["loops"][:_FEW])
+    return (
+        f"switches form the loop {loops}, where {storm['interface']} sent {storm['pkts']:,} packets, and all hosts "
+        f"together {storm['from_hosts_pkts']:,}: frames circle there without end unless a controller, or `stp=True` of "
+        "switches with `failMode='standalone'`, finds a spanning tree"
+    )

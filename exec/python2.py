@@ -1,0 +1,60 @@
+"""Converts scripts for Python 2: `testbed exec --python2`."""
+
+import ast
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from fissix.pgen2.parse import ParseError
+from fissix.pgen2.tokenize import TokenError
+from fissix.refactor import RefactoringTool, get_fixers_from_package
+
+from engine.errors import EngineError
+from exec.copies import copy_of
+
+_INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
+
+
+@contextmanager
+def converted(folder: Path) -> Iterator[Path]:
+    """Yield a copy of a folder, with each *.py as fissix converts it.
+
+    Raises:
+        EngineError: the folder is too large, or one file is neither Python 2 nor Python 3.
+    """
+    with tempfile.TemporaryDirectory(prefix="testbed-python2-") as place:
+        copy = Path(place, "copy")
+        copy_of(folder, copy)
+        for path in sorted(copy.rglob("*.py")):
+            path.write_text(_converted(path, path.relative_to(copy)))
+        yield copy
+
+
+def _converted(path: Path, name: Path) -> str:
+    # Python 2 took a tab for eight columns wherever it met one
+    text = _INDENTATION.sub(lambda found: found[0].expandtabs(8), path.read_text(errors="replace"))
+    try:
+        return str(_tool(_is_python_3(text)).refactor_string(f"{text}\n", str(name)))
+    except (ParseError, TokenError) as error:
+        raise EngineError(f"{name}: is neither Python 2 nor Python 3 ({error})") from None
+
+
+def _is_python_3(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+@cache
+def _tool(prints_by_function: bool) -> RefactoringTool:
+    """What converts; a file that Python 3 reads may still ask for what only Python 2 has, but prints by a function."""
+    fixers = get_fixers_from_package("fissix.fixes")
+    fixers.remove("fissix.fixes.fix_import")  # a module beside a script is no part of a package
+    if prints_by_function:
+        fixers.remove("fissix.fixes.fix_print")
+    return RefactoringTool(fixers, {"print_function": prints_by_function})

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Added to Mininet in the lab: what `testbed exec` asks of all links, and which switches form loops.
+
+Computing takes no virtual time, so a link without a rate would be infinitely fast, and a program that sends as fast as
+it can would send forever. Each interface of such a link gets `tbf` with the rate of `--link-rate`. The program `tc` of
+the lab (see `tc` beside this file) puts what a script calls the root below it.
+"""
+
+import ctypes
+import fcntl
+import json
+import socket
+import struct
+import time
+from collections import deque
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mininet import quick
+
+ORDER = Path("/run/testbed/links.json")
+RATED = Path("/run/testbed/rated")
+LOOPS = Path("/run/testbed/loops.json")
+STORM = Path("/run/testbed/storm.json")
+QUEUE_BYTES = 1_500_000
+"""Of a link without a rate: a thousand packets, as many as a device of Linux holds by default."""
+_BURST_BYTES = 1 << 17
+_HANDLE, _ROOT = 0xFFFE0000, 0xFFFFFFFF
+_NEW_QDISC, _KIND, _OPTIONS, _PARAMETERS, _BURST = 36, 1, 2, 1, 6
+_ETHERNET = 1
+_GET_INDEX, _ETHTOOL = 0x8933, 0x8946
+_SEGMENTATION = (0x1F, 0x24, 0x2C)  # ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO
+_SETTLES_S = 0.01
+_STORM_FACTOR, _STORM_PKTS = 100, 10_000
+
+
+@cache
+def _order() -> dict[str, Any]:
+    with suppress(FileNotFoundError):
+        return dict(json.loads(ORDER.read_text()))
+    return {"rate_bps": 0, "offload": True}
+
+
+def prepare(intf: Any, params: dict[str, Any]) -> None:
+    """Give a new interface of a link what the order says of all; `params` are those that the script gave it."""
+    if intf.link is None or type(intf).__name__ == "OVSIntf":
+        return
+    order = _order()
+    with suppress(OSError):  # a script's own kind of link, whose interface is elsewhere
+        if not order["offload"]:
+            _keep_packets_apart(intf.node.pid, intf.name)
+        if order["rate_bps"] and not params.get("bw"):
+            _limit(intf.node.pid, intf.name, order["rate_bps"])
+
+
+def _limit(process: int, name: str, rate_bps: int) -> None:
+    with quick.socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+        about = fcntl.ioctl(control, _GET_INDEX, quick.about_interface(name, b""))
+    (index,) = struct.unpack_from("i", about, 16)
+    rate = struct.pack("BBHhHI", 0, _ETHERNET, 0, 0, 0, rate_bps // 8)
+    parameters = rate + bytes(len(rate)) + struct.pack("III", QUEUE_BYTES, 0, 0)
+    burst = quick.attribute(_BURST, struct.pack("I", _BURST_BYTES))
+    options = quick.attribute(_OPTIONS, quick.attribute(_PARAMETERS, parameters) + burst)
+    body = struct.pack("BxHiIII", 0, 0, index, _HANDLE, _ROOT, 0) + quick.attribute(_KIND, b"tbf\0") + options
+    quick.ask(process, _NEW_QDISC, quick.NEW, body)
+    RATED.write_text(f"{QUEUE_BYTES}\n")
+
+
+def _keep_packets_apart(process: int, name: str) -> None:
+    """Switch segmentation offload off, so that each packet of a TCP connection is one packet in every queue."""
+    with quick.socket_of(process, socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in _SEGMENTATION:
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            fcntl.ioctl(control, _ETHTOOL, quick.about_interface(name, struct.pack("P", ctypes.addressof(value))))
+
+
+def started(net: Any) -> None:
+    """Let switches find their controllers before the script goes on, and note loops of switches.
+
+    On a host this happens while programs start. Starting takes no virtual time, so a script's first packets would come
+    too early, and be sent again after a second.
+    """
+    if net.controllers:
+        time.sleep(_SETTLES_S)
+    _note_loops(net)
+
+
+def _note_loops(net: Any) -> None:
+    """Write down which switches form loops, and on which interfaces packets of hosts come to switches."""
+    switches = {*net.switches}
+    between = [link for link in net.links if {link.intf1.node, link.intf2.node} <= switches]
+    ends = [intf for link in net.links for intf in (link.intf1, link.intf2)]
+    inner = {intf for link in between for intf in (link.intf1, link.intf2)}
+    loops = [loop for loop in _loops(between) if not any(getattr(node, "stp", False) for node in loop)]
+    edge = [intf.name for intf in ends if intf.node in switches and intf not in inner]
+    noted = {
+        "loops": [[node.name for node in loop] for loop in loops],
+        "inner": [intf.name for link in between for intf in (link.intf1, link.intf2)],
+        "edge": edge,
+    }
+    if loops and LOOPS.parent.is_dir():
+        LOOPS.write_text(json.dumps(noted))
+
+
+def _loops(links: list[Any]) -> list[list[Any]]:
+    """The loops that each further link closes in a tree of the others, as the nodes on their way."""
+    tree: dict[Any, list[Any]] = {}
+    loops = []
+    for link in links:
+        one, two = link.intf1.node, link.intf2.node
+        path = _path(tree, one, two)
+        if path:
+            loops.append(path)
+        else:
+            tree.setdefault(one, []).append(two)
+            tree.setdefault(two, []).append(one)
+    return loops
+
+
+def _path(tree: dict[Any, list[Any]], start: Any, end: Any) -> list[Any] | None:
+    before = {start: start}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        if node is end:
+            path = [end]
+            while path[-1] is not start:
+                path.append(before[path[-1]])
+            return path
+        for neighbour in tree.get(node, ()):
+            if neighbour not in before:
+                before[neighbour] = node
+                waiting.append(neighbour)
+    return None
+
+
+def storm() -> dict[str, Any] | None:
+    """Whether frames circle in a loop: its switches, the busiest interface, its packets, and those of all hosts."""
+    if not LOOPS.exists():
+        return None
+    noted = json.loads(LOOPS.read_text())
+    from_hosts_pkts = sum(_counted(name, "rx_packets") for name in noted["edge"])
+    pkts, busiest = max((_counted(name, "tx_packets"), name) for name in noted["inner"])
+    if pkts < _STORM_PKTS or pkts < _STORM_FACTOR * from_hosts_pkts:
+        return None
+    return {"loops": noted["loops"], "interface": busiest, "pkts": pkts, "from_hosts_pkts": from_hosts_pkts}
+
+
+def note_storm() -> None:
+    """Write down a storm before the interfaces go that counted it."""
+    if found := storm():
+        STORM.write_text(json.dumps(found))
+
+
+def _counted(interface: str, what: str) -> int:
+    try:
+        return int(Path(f"/sys/class/net/{interface}/statistics/{what}").read_text())
+    except OSError:
+        return 0

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Applications under names that Ryu had for its own."""

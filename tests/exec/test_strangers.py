@@ -1,0 +1,230 @@
+"""`testbed exec`: what other people's scripts need and do."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine.errors import EngineError
+from exec import missing, packages
+from tests.exec.test_exec import execute
+
+IPERF = """\
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+net = Mininet(SingleSwitchTopo(2))
+net.start()
+net.iperf()
+print(net["h1"].cmd("tc qdisc add dev h1-eth0 root netem delay 20ms; ping -c 3 10.0.0.2"))
+print(net["h1"].cmd("tc qdisc del dev h1-eth0 root; ping -c 3 10.0.0.2"))
+net.stop()
+"""
+
+
+@pytest.mark.parametrize(("options", "rate"), [((), "956 Mbits/sec"), (("--link-rate", "10mbit"), "9.")])
+def test_iperf_over_links_without_a_rate_ends(options: tuple[str, ...], rate: str, tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(IPERF)
+    done = execute(*options, "lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"*** Results: ['{rate}" in done.stderr
+    first, second = re.findall(r"rtt min/avg/max/mdev = [\d.]+/([\d.]+)", done.stdout)
+    assert 20 <= float(first) < 22 and float(second) < 1
+    assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (not options)
+
+
+@pytest.mark.parametrize("found", ["1", "-1mbit", "1kbit", "1000gbit"])
+def test_a_rate_that_no_link_has_is_refused(found: str, tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("")
+    done = execute(f"--link-rate={found}", "lab.py", folder=tmp_path)
+    assert done.returncode == 2 and "--link-rate: found" in done.stderr and "allowed: " in done.stderr
+
+
+BUFFERBLOAT = """\
+from mininet.link import TCLink
+from mininet.net import Mininet
+from mininet.node import OVSBridge
+
+net = Mininet(link=TCLink, controller=None)
+h1, h2, s0 = net.addHost("h1"), net.addHost("h2"), net.addSwitch("s0", cls=OVSBridge)
+net.addLink(h1, s0, bw=1000, delay="5ms")
+net.addLink(s0, h2, bw=1.5, delay="5ms", max_queue_size=100)
+net.start()
+h1.cmd("sysctl -w net.ipv4.tcp_congestion_control=reno")
+h2.cmd("iperf -s &")
+h1.cmd("iperf -c", h2.IP(), "-t 60 &")
+print(h1.cmd("sleep 20; ping -c 300 -i 0.1", h2.IP()))
+net.stop()
+"""
+
+
+def test_without_offload_a_queue_of_a_hundred_packets_holds_a_hundred(tmp_path: Path) -> None:
+    """With it, a super-packet of many segments counts as one, and the queue holds seconds."""
+    (tmp_path / "lab.py").write_text(BUFFERBLOAT)
+    longest_ms = {}
+    for options in ((), ("--no-offload",)):
+        done = execute(*options, "lab.py", folder=tmp_path)
+        (longest_ms[options],) = (float(ms) for ms in re.findall(r"mdev = [\d.]+/[\d.]+/([\d.]+)/", done.stdout))
+    full_ms = 101 * 1514 * 8 / 1.5e6 * 1e3
+    assert longest_ms[()] > 1.2 * full_ms
+    assert 0.8 * full_ms < longest_ms["--no-offload",] < full_ms + 25
+
+
+def test_a_script_that_kills_all_of_python_ends_by_that_signal(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("import os\nopen('kept', 'w').write('!')\nos.system('pkill -f python3')\n")
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 143, done.stderr
+    assert (tmp_path / "results/exec/lab/files/kept").read_text() == "!"
+
+
+def test_a_script_that_never_ends_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("import pandas, time\nwhile True: time.sleep(10)\n")
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 130
+    assert "interrupted after 3600 s of virtual time (`--limit SECONDS` sets another)" in done.stderr
+
+
+def test_lines_for_the_command_line_take_virtual_time(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(
+        "from mininet.cli import CLI\nfrom mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(SingleSwitchTopo(2))\nnet.start()\nCLI(net)\nprint('between')\nCLI(net)\nnet.stop()\n"
+    )
+    (tmp_path / "lines").write_text("h1 ping -c 5 h2\nexit\npingall\n")
+    done = execute("--cli", "lines", "lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"mininet> h1 ping.*5 received.*mininet> pingall.*0% dropped", done.stderr, re.DOTALL)
+    first_ms = float(re.findall(r"icmp_seq=1 .*time=([\d.]+) ms", done.stderr)[0])
+    assert first_ms < 100  # the switch has found its controller
+    assert done.stdout == "between\n"
+    assert 4 < json.loads((tmp_path / "results/exec/lab/exec.json").read_text())["virtual_s"] < 10
+
+
+APP = """\
+from ryu.app.simple_switch_13 import SimpleSwitch13
+from ryu.base import app_manager
+from ryu.controller import ofp_event
+from ryu.controller.handler import MAIN_DISPATCHER, set_ev_cls
+from ryu.lib.packet import ethernet, packet
+
+
+class Told(app_manager.RyuApp):
+    _CONTEXTS = {}
+
+    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def came(self, ev):
+        print("from", packet.Packet(ev.msg.data).get_protocol(ethernet.ethernet).src, flush=True)
+"""
+
+
+def test_a_controller_for_ryu_runs_beside_the_script(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "lab.py").write_text(
+        "from mininet.net import Mininet\nfrom mininet.node import RemoteController\n"
+        "from mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(SingleSwitchTopo(2), controller=RemoteController, autoSetMacs=True)\n"
+        "net.start()\nnet.waitConnected()\nnet.pingAll()\nnet.stop()\n"
+    )
+    controller = "ryu-manager --ofp-tcp-listen-port 6633 ryu.app.simple_switch_13 app.py"
+    done = execute("--controller", controller, "lab.py", folder=tmp_path)
+    assert "0% dropped" in done.stderr, done.stderr
+    assert "from 00:00:00:00:00:01" in (tmp_path / "results/exec/lab/files/controller.txt").read_text()
+    assert "controllers that did not answer" not in done.stderr
+
+
+def test_a_controller_that_ends_at_once_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("")
+    done = execute("--controller", "echo gone; exit 3", "lab.py", folder=tmp_path)
+    assert "the controller ended with status 3 before the script began; files/controller.txt" in done.stderr
+    assert (tmp_path / "results/exec/lab/files/controller.txt").read_text() == "gone\n"
+
+
+def test_a_storm_is_told_with_its_switches(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(
+        "from mininet.net import Mininet\nfrom mininet.node import OVSBridge\nimport sys\n"
+        "net = Mininet(controller=None)\n"
+        "s1, s2, s3 = (net.addSwitch(f's{n}', cls=OVSBridge, stp='stp' in sys.argv) for n in (1, 2, 3))\n"
+        "for one, two in ((s1, s2), (s2, s3), (s3, s1), (net.addHost('h1'), s1), (net.addHost('h2'), s2)):\n"
+        "    net.addLink(one, two)\n"
+        "net.start()\nnet['h1'].cmd('sleep 60; ping -c 3 10.0.0.2')\nnet.stop()\n"
+    )
+    done = execute("--link-rate", "1mbit", "lab.py", folder=tmp_path)
+    assert re.search(r"switches form the loop s\d-s\d-s\d-s\d, where s\d-eth\d sent [\d,]+ packets", done.stderr)
+    assert "the loop" not in execute("--link-rate", "1mbit", "lab.py", "stp", folder=tmp_path).stderr
+
+
+TWO = """\
+import sys
+def main():
+    if sys.argv:
+\tprint "virtual", xrange(3)[-1]
+\tfor key, value in {1: 2}.iteritems(): print key, value
+main()
+"""
+
+
+def test_python_2_is_recognised_and_converted(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(TWO)
+    done = execute("lab.py", folder=tmp_path)
+    assert done.returncode == 1 and "`testbed exec --python2` converts a copy of the folder first" in done.stderr
+    well = execute("--python2", "lab.py", folder=tmp_path)
+    assert (well.returncode, well.stdout) == (0, "virtual 2\n1 2\n"), well.stderr
+    assert (tmp_path / "lab.py").read_text() == TWO
+    (tmp_path / "lab.py").write_text("print 'a' b\n")
+    assert "lab.py: is neither Python 2 nor Python 3" in execute("--python2", "lab.py", folder=tmp_path).stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_requirements_for_another_python_do_not_stop_a_script(encoding: str, tmp_path: Path) -> None:
+    lines = "numpy==1.19.5\nryu==4.34\nmininet==2.3.0\ngit+https://example.org/one.git\n# no more\n"
+    (tmp_path / "requirements.txt").write_text(lines, encoding=encoding)
+    named = packages.named_by(None, tmp_path)
+    assert named.requirements == ()
+    there = "numpy==1.19.5, ryu==4.34, mininet==2.3.0"
+    assert named.left_out == (
+        "requirements.txt: left out git+https://example.org/one.git (no name on the Python Package Index)",
+        f"requirements.txt: left out {there} (the guest has it, maybe in another version)",
+    )
+
+
+def test_requirements_that_are_no_text_are_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"numpy\n\xff")
+    with pytest.raises(EngineError, match=r"^requirements.txt: found bytes that are no text .*`--no-requirements`$"):
+        packages.named_by(None, tmp_path)
+    assert packages.named_by(None, tmp_path, file=False).requirements == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "files", "sentence"),
+    [
+        ("", ("lib/helper.py",), "Python modules of yours not found: helper (they lie elsewhere in the folder"),
+        ("", (), "Python modules not found: helper ("),
+        ("sh: 1: python2.7: not found\n", (), "written for Python 2"),
+        ("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n", (), "for Python 2"),
+    ],
+)
+def test_a_sentence_says_what_helps(output: str, files: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    results, work = tmp_path / "results", tmp_path / "work"
+    results.mkdir()
+    (results / "stdout.txt").write_text(output)
+    for name in files:
+        (work / name).parent.mkdir(parents=True)
+        (work / name).write_text("")
+    noted = [] if output else ["module helper"]
+    (told,) = missing.sentences(missing.missing(results, noted, work))
+    assert sentence in told
+
+
+def test_a_controller_that_answers_at_its_second_port_is_not_missed(tmp_path: Path) -> None:
+    asked = "Unable to contact the remote controller at 127.0.0.1:6653\n"
+    (tmp_path / "stdout.txt").write_text(f"{asked}Connecting to remote controller at 127.0.0.1:6633\n")
+    assert missing.missing(tmp_path, [], tmp_path) == []
+    (tmp_path / "stdout.txt").write_text(asked)
+    assert missing.missing(tmp_path, [], tmp_path) == ["controller 127.0.0.1:6653"]
+
+
+def test_another_package_named_mininet_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text("")
+    done: subprocess.CompletedProcess[str] = execute("--pip", "mininet", "lab.py", folder=tmp_path)
+    assert done.returncode == 2 and "found the Python package mininet, which is another" in done.stderr
