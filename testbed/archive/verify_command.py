@@ -6,13 +6,18 @@ from pathlib import Path
 
 from engine.errors import EngineError, printable
 from engine.repetition import Repetition
-from exec import hand_in
+from exec import grading, hand_in
 from testbed.archive.verify import Finding, verify
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("crate", type=Path, help="of `testbed archive`, or of `testbed exec --hand-in`")
+    files = "an archive of `testbed archive`, or hand-ins of `testbed exec --hand-in`: of several, a table"
+    parser.add_argument("crate", type=Path, nargs="+", help=files)
+    parser.add_argument(
+        "--script", type=Path, metavar="LAB.py", help="what was handed out; compare all hand-ins with it"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins there")
     chosen = parser.add_mutually_exclusive_group()
     named = "STUDY/EXPERIMENT/CELL/seed-N, or the beginning of it: all those runs; may be repeated"
     chosen.add_argument("--run", action="append", default=[], help=named)
@@ -23,18 +28,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Return 1 when something differs, else 0."""
+    if len(options.crate) > 1 or options.script or options.csv:
+        return _grade(options)
     worst = 0
-    for finding in _findings(options):
+    for finding in _findings(options.crate[0], options):
         print(printable(finding.text), flush=True)
         worst |= finding.differs
     return worst
 
 
-def _findings(options: argparse.Namespace) -> Iterator[Finding]:
-    if not hand_in.is_hand_in(options.crate):
-        yield from verify(options.crate, options.run, options.all, options.signer)
+def _grade(options: argparse.Namespace) -> int:
+    others = [str(file) for file in options.crate if file.suffix != ".zip"]
+    if others or options.run or options.all or options.signer:
+        allowed = "allowed with several files, --script or --csv: hand-ins NAME.zip, and no --run, --all or --signer"
+        raise EngineError(f"found {', '.join(others) or 'an option for archives'}; {allowed}")
+    rows = grading.table(options.crate, options.script, lambda words: print(words, flush=True))
+    if options.csv:
+        grading.write(rows, options.csv)
+    return 0 if all(row.result.startswith(grading.IDENTICAL) for row in rows) else 1
+
+
+def _findings(crate: Path, options: argparse.Namespace) -> Iterator[Finding]:
+    if not hand_in.is_hand_in(crate):
+        yield from verify(crate, options.run, options.all, options.signer)
         return
     if options.run or options.all or options.signer:
-        raise EngineError(f"{options.crate}: is a hand-in; allowed: no --run, --all or --signer")
-    for said in hand_in.verify(options.crate):
+        raise EngineError(f"{crate}: is a hand-in; allowed: no --run, --all or --signer")
+    for said in hand_in.verify(crate):
         yield Finding(str(said), isinstance(said, Repetition) and bool(said.different))

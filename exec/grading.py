@@ -1,0 +1,145 @@
+"""All hand-ins of a class in one table: `testbed verify *.zip --script lab.py`.
+
+Each is verified by a process of its own, so that one that takes too long or fails ends nothing else; as many run at
+once as this host gives guests CPUs.
+"""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from engine.errors import EngineError, printable
+from exec import hand_in
+from exec.hand_in import opened, script_of
+from exec.script import Order
+from images.cache import digest_of, file_digest, tree_digest
+
+IDENTICAL = "identical"
+CHANGED = "changed"
+_LONGEST_RESULT = 100
+_FEW = 5
+
+
+@dataclass
+class HandIn:
+    """A row of the table; texts as they are shown. `same_as` names hand-ins that this one repeats."""
+
+    file: str
+    student: str = ""
+    seed: str = ""
+    result: str = ""
+    script: str = ""
+    same_as: str = ""
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What tells two hand-ins of a class from each other."""
+
+    script: str
+    whole: str
+
+
+def table(files: Sequence[Path], script: Path | None, tell: Callable[[str], None]) -> list[HandIn]:
+    """Verify hand-ins, and compare each with the script that was handed out and with all others; tell each row.
+
+    Raises:
+        EngineError: the script cannot be read.
+    """
+    handed_out = _digest(script) if script else None
+    rows = [HandIn(printable(file.name)) for file in files]
+    contents = [_look(file, row, handed_out) for file, row in zip(files, rows, strict=True)]
+    for row, mine in zip(rows, contents, strict=True):
+        others = [(other, theirs) for other, theirs in zip(rows, contents, strict=True) if other is not row]
+        same = _repeated(mine, others, row.script == CHANGED)
+        more = [f"and {len(same) - _FEW} more"] if len(same) > _FEW else []
+        row.same_as = ", ".join((*same[:_FEW], *more))
+    tell(line(field.name.replace("_", " ") for field in fields(HandIn)))
+    tell(line("---" for _ in fields(HandIn)))
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for row, result in zip(rows, pool.map(_verified, files, rows), strict=True):
+            row.result = result
+            tell(line(astuple(row)))
+    return rows
+
+
+def line(cells: Iterable[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def write(rows: Sequence[HandIn], file: Path) -> None:
+    """Write the table as comma-separated values."""
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [field.name for field in fields(HandIn)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def _digest(script: Path) -> str:
+    try:
+        return file_digest(script)
+    except OSError as error:
+        raise EngineError(f"--script: {script}: {error.strerror}; allowed: the script that was handed out") from None
+
+
+def _look(file: Path, row: HandIn, handed_out: str | None) -> _Contents | None:
+    """Fill in what a hand-in says of itself; None, and the reason as its result, if it is damaged or changed."""
+    try:
+        with opened(file) as (order, said):
+            script = file_digest(order.folder / script_of(order.words, order.folder))
+            row.student, row.seed = printable(order.student or ""), str(order.seed)
+            row.script = "" if handed_out is None else "as handed out" if script == handed_out else CHANGED
+            row.result = _wrong_seed(order)
+            return _Contents(script, _whole(order, said))
+    except (EngineError, OSError) as error:
+        row.result = _shortened(str(error).removeprefix(f"{file}: "))
+        return None
+
+
+def _wrong_seed(order: Order) -> str:
+    if order.student is None or order.seed == hand_in.seed_of(order.student):
+        return ""
+    return "the seed is not that of the student's number"
+
+
+def _whole(order: Order, said: dict[str, Any]) -> str:
+    return digest_of([tree_digest(order.folder), order.words, said["digests"]["stdin"], order.seed])
+
+
+def _repeated(mine: _Contents | None, others: Iterable[tuple[HandIn, _Contents | None]], changed: bool) -> list[str]:
+    return [
+        other.file
+        for other, theirs in others
+        if mine and theirs and (mine.whole == theirs.whole or (changed and mine.script == theirs.script))
+    ]
+
+
+def _verified(file: Path, row: HandIn) -> str:
+    if row.result:
+        return row.result
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from testbed.cli import main; raise SystemExit(main())",
+        "verify",
+        str(file),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode == 128 + signal.SIGTERM:
+        return f"took more than {hand_in.MOST_WALL_S / 3600:g} hours"
+    words = done.stdout if done.returncode in (0, 1) else done.stderr
+    last = (words.splitlines() or [f"failed with status {done.returncode}"])[-1]
+    return _shortened(printable(last.removeprefix(f"{file.name}: ").removeprefix(f"{file}: ")))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_RESULT else f"{text[: _LONGEST_RESULT - 3]}..."

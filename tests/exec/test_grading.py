@@ -1,0 +1,79 @@
+"""`testbed verify *.zip --script lab.py`: a class's hand-ins in one table."""
+
+import csv
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from exec.hand_in import seed_of
+from tests.exec.test_exec import execute, pack, verify
+
+LAB = "import os\nprint(os.getrandom(8).hex())\n"
+
+
+def grade(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, str]]]:
+    files = sorted(path.name for path in folder.glob("*.zip"))
+    done = verify(*files, "--csv", "grades.csv", *words, folder=folder)
+    with (folder / "grades.csv").open() as table:
+        return done, {row["file"]: row for row in csv.DictReader(table)}
+
+
+def hand_in(folder: Path, name: str, student: str, script: str = LAB) -> Path:
+    work = folder / f"work-{name}"
+    work.mkdir()
+    (work / "lab.py").write_text(script)
+    done = execute("--student", student, "--hand-in", f"{name}.zip", "lab.py", folder=work)
+    assert done.returncode == 0, done.stderr
+    return (work / f"{name}.zip").rename(folder / f"{name}.zip")
+
+
+@pytest.fixture(scope="module")
+def class_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Hand-ins of a class: as it should be, a copy, two with the same change, wished-for numbers, another's number."""
+    folder = tmp_path_factory.mktemp("class")
+    (folder / "lab.py").write_text(LAB)
+    ada = hand_in(folder, "ada", "1")
+    (folder / "copy.zip").write_bytes(ada.read_bytes())
+    for name, student in (("bob", "2"), ("bert", "3")):
+        hand_in(folder, name, student, f"{LAB}print('better')\n")
+    with zipfile.ZipFile(ada) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    pack(folder / "changed.zip", {**members, "results/stdout.txt": b"42\n"})
+    order = json.loads(members["order.json"])
+    for name, changes in {
+        "forged": {"exit_status": 7},
+        "lent": {"student": "4"},
+    }.items():
+        pack(folder / f"{name}.zip", {**members, "order.json": json.dumps(order | changes).encode()})
+    (folder / "torn.zip").write_bytes(ada.read_bytes()[:100])
+    return folder
+
+
+def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
+    done, rows = grade(class_folder, "--script", "lab.py")
+    assert done.returncode == 1, done.stderr
+    assert rows["ada.zip"]["result"].startswith("identical, 2 files")
+    assert (rows["ada.zip"]["student"], rows["ada.zip"]["seed"]) == ("1", str(seed_of("1")))
+    assert {name: row["script"] for name, row in rows.items() if row["script"]} == {
+        **dict.fromkeys(("ada.zip", "copy.zip", "forged.zip", "lent.zip"), "as handed out"),
+        **dict.fromkeys(("bob.zip", "bert.zip"), "changed"),
+    }
+    assert rows["bob.zip"]["same_as"] == "bert.zip" and rows["bert.zip"]["same_as"] == "bob.zip"
+    assert rows["ada.zip"]["same_as"] == "copy.zip, forged.zip, lent.zip"
+    assert rows["forged.zip"]["result"].startswith("DIFFERS in exit status")
+    assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
+    assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
+    assert "zip" in rows["torn.zip"]["result"]
+    assert done.stdout.startswith("| file | student | seed | result | script | same as |\n| --- | --- |")
+    assert len(done.stdout.splitlines()) == 2 + len(rows)
+
+
+def test_what_is_no_hand_in_is_named(class_folder: Path) -> None:
+    (class_folder / "notes.txt").write_text("")
+    done = verify("ada.zip", "notes.txt", folder=class_folder)
+    assert done.returncode == 2 and "found notes.txt; allowed with several files" in done.stderr
+    missing = verify("ada.zip", "--script", "none.py", folder=class_folder)
+    assert missing.returncode == 2 and "--script: none.py: No such file" in missing.stderr
