@@ -38,6 +38,7 @@ class Usage:
     def too_much(self) -> str | None:
         """Return a sentence if the guest takes more than it may."""
         inside = processes(self._top)
+        memory_device = _memory_device(inside)  # now: who ends has no folders any more when its files have been listed
         try:
             opened = {(status.st_dev, status.st_ino): status for status in _open_files(inside)}
         except PermissionError:
@@ -48,7 +49,6 @@ class Usage:
         free_bytes = shutil.disk_usage(self._folder).free
         if free_bytes < FREE_BYTES:
             return f"no space left on the disk ({free_bytes >> 20} MiB)"
-        memory_device = _memory_device(inside)
         unlinked_bytes = sum(
             max(status.st_blocks * 512, status.st_size)
             for status in opened.values()

@@ -131,6 +131,7 @@ def test_the_attacks_are_real(
     assert told["loopback"] == told["bpf"] == told["forged-input"] == -errno.EPERM
 
 
+@pytest.mark.usefixtures("mode")
 @pytest.mark.parametrize("how", ["panic: on purpose", "fault: Kernel mode fault at addr 0x0"])
 def test_a_panic_of_the_guest_is_told(cell: Cell, tmp_path: Path, attack: Attack, how: str) -> None:
     name, words = how.split(": ")
@@ -141,6 +142,7 @@ def test_a_panic_of_the_guest_is_told(cell: Cell, tmp_path: Path, attack: Attack
     assert re.search(r"Call Trace:\n(.*\n)* .* hostile_init\+0x", (logs / "console.log").read_text())
 
 
+@pytest.mark.usefixtures("mode")
 def test_nothing_outlives_the_run(cell: Cell, tmp_path: Path, attack: Attack) -> None:
     attack(attack="outlive")
     execute(cell, 1, tmp_path)

@@ -13,7 +13,7 @@ import pytest
 
 from engine import cgroup, usage
 from engine.images import PROJECT
-from engine.sandbox import Limits
+from engine.sandbox import MEMORY_FOLDER, TRIAL, Limits
 from testbed.cli import main
 
 MIB = 1 << 20
@@ -76,6 +76,27 @@ def test_a_file_without_a_name_is_counted(started: Started) -> None:
     assert "largest file is 'a file without a name'" in str(started(FILE).too_much())
 
 
+def test_a_guest_that_ends_while_its_files_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file that is its memory is in its memory folder then as before."""
+    memory = f"import os; file = os.open('{MEMORY_FOLDER}/x', os.O_RDWR | os.O_CREAT); os.truncate(file, {16 * MIB}); "
+    code = f"{memory}os.unlink('{MEMORY_FOLDER}/x'); {HOLD}"
+    process = subprocess.Popen([*TRIAL[:-1], sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    list_files = usage._open_files
+
+    def list_and_end(inside: list[int]) -> Iterator[os.stat_result]:
+        files = list(list_files(inside))
+        process.kill()
+        process.wait()
+        return iter(files)
+
+    monkeypatch.setattr(usage, "_open_files", list_and_end)
+    guest = usage.Usage(process.pid, tmp_path, Limits(memory_bytes=64 * MIB, disk_bytes=8 * MIB), False)
+    assert guest.too_much() is None
+    process.stdout.close()
+
+
 def test_a_file_that_only_another_thread_has_open_is_counted(started: Started) -> None:
     """A thread that unshares its descriptors."""
     alone = f"""
@@ -117,7 +138,7 @@ LOOK = """\
 import os, subprocess, sys
 from pathlib import Path
 from engine import usage
-from engine.sandbox import Limits
+from engine.sandbox import MEMORY_FOLDER, TRIAL, Limits
 top = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE)
 top.stdout.readline()
 print(usage.Usage(top.pid, Path(sys.argv[1]), Limits(), False).too_much())
