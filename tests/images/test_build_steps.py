@@ -155,7 +155,7 @@ def test_an_unknown_program_is_refused_before_anything_is_built(
         (
             "#!/bin/sh\r\nexit\r\n",
             0o755,
-            r"mine: the file `endpoint` has lines that end in CR LF; allowed: LF \(dos2unix\)",
+            r"mine: the file `endpoint` has lines that end in CR LF, as on Windows",
         ),
         ("#!/bin/sh\n", 0o644, r"mine: the file `endpoint` is not executable \(chmod \+x\)"),
     ],
