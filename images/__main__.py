@@ -35,7 +35,8 @@ def main() -> int:
         prog="python -m images",
         description="Build everything that boots in a guest.",
         epilog="In place of programs: `lock [NAME...]` locks the Debian packages that the mirror has today; "
-        "`pack FILE` writes all that was built into one file; `unpack FILE` takes it from there and builds nothing.",
+        "`pack FILE [NAME...]` writes what boots and these programs (default: all that were built) into one file; "
+        "`unpack FILE` takes it from there and builds nothing.",
     )
     parser.add_argument(
         "program", nargs="*", help="programs under test to build as well; default: renew those that were built before"
@@ -50,8 +51,9 @@ def main() -> int:
     verb, *words = (
         options.program if options.program[:1] in (["lock"], ["pack"], ["unpack"]) else ["", *options.program]
     )
-    if verb in ("pack", "unpack") and len(words) != 1:
-        parser.error(f"{verb} takes one FILE")
+    if (verb == "pack" and not words) or (verb == "unpack" and len(words) != 1):
+        parser.error(f"{verb} takes one FILE{' and names' * (verb == 'pack')}")
+    file, words = (Path(words[0]), words[1:]) if verb in ("pack", "unpack") else (Path(), words)
     # as if interrupted at the keyboard, so child processes end, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.monotonic()
@@ -63,7 +65,7 @@ def main() -> int:
         if refused := refused_cache(default_root()):
             raise ImageError(refused)
         words = [*words, *_elsewhere(options.implementation)]
-        if not verb:
+        if verb in ("", "pack"):
             programs.check_names(words)
         packed_kinds: list[str] = []
         store = Store(default_root(), say)
@@ -71,13 +73,13 @@ def main() -> int:
             lock.renew(store, say, words)
             return 0
         if verb == "unpack":
-            about = pack.unpack(store, say, Path(words[0]))
-            other = f"{words[0]} was made by another version of the testbed (commit {about.commit or 'unknown'})"
+            about = pack.unpack(store, say, file)
+            other = f"{file} was made by another version of the testbed (commit {about.commit or 'unknown'})"
             store = Store(store.root, say, closed=f"{other}; check that out, or run `make images`")
-            wanted, packed_kinds = about.programs, about.kinds
+            wanted, packed_kinds = known(about.programs, say), about.kinds
         elif verb == "pack":
-            wanted = packed(store.root, say)
-            packed_kinds = [index.LAB] if index.path(store.root, index.LAB).exists() else []
+            wanted = words or packed(store.root, say)
+            packed_kinds = [index.LAB] if not words and index.path(store.root, index.LAB).exists() else []
         else:
             wanted = words or ([] if options.boot else programs.built(store.root))
             wanted = programs.names() if options.all else wanted
@@ -95,7 +97,7 @@ def main() -> int:
         if options.prune:
             prune(store)
         if verb == "pack":
-            pack.pack(store, say, wanted, kinds, Path(words[0]))
+            pack.pack(store, say, wanted, kinds, file)
     except KeyboardInterrupt:
         print("interrupted; what is ready is kept", file=sys.stderr)
         return 130
@@ -136,6 +138,14 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         for file in sorted(path.parent.glob("*.ko")):
             found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
     return index.write(store, listed, found)
+
+
+def known(names: Sequence[str], say: Say) -> list[str]:
+    """Return the programs that this checkout or --implementation has; say which ones it lacks."""
+    there = programs.names()
+    if unknown := sorted({*names} - {*there}):
+        say(f"unpacked, but unknown here: {', '.join(unknown)} (--implementation FOLDER says where one lies)")
+    return [name for name in names if name in there]
 
 
 def packed(root: Path, say: Say) -> list[str]:
