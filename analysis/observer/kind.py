@@ -35,6 +35,10 @@ from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
 
 FEWEST_ROUNDS: Final = 30
+FEWEST_DECLINES: Final = 5  # that tell of delay even where losses come early
+FEWEST_EARLY: Final = 3  # losses
+EARLY: Final = 0.8  # of the longest delay; a full drop-tail queue is longer when it drops
+LATEST_MANAGED_MS: Final = 60  # queuing delay; managed queues (CoDel, PIE, CAKE) dropped at 48 ms at most
 FEWEST_LOSSES: Final = 5  # that tell that a controller does not answer them
 BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
 PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
@@ -134,6 +138,8 @@ def _by_rounds(seen: "Signals") -> Judgement:
     if unanswered >= FEWEST_LOSSES and unanswered > len(cuts) / 2:
         because = [f"its window moves, yet {unanswered} of {len(cuts)} losses left it as it was"]
         return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
+    if seen.lost_early and len(seen.declines) < FEWEST_DECLINES:
+        raise NotMeasuredError(seen.lost_early)
     return _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
 
 
@@ -249,6 +255,39 @@ class Signals:
         firsts = lossy[np.append(0, breaks + 1)]
         lasts = lossy[np.append(breaks, len(lossy) - 1)]
         return [(int(a), int(b)) for a, b in zip(firsts, lasts, strict=True)]
+
+    @cached_property
+    def lost_early(self) -> str | None:
+        """Why losses hide what delay would do to the window; None if they do not.
+
+        A drop-tail queue drops at the longest delay there is. A managed queue drops before that, at delays that are
+        long for it; a controller that aims at more never meets its target there: its window looks like Reno's or
+        CUBIC's, and that of CUBIC, cut at any point of its growth, like one that follows the delay. On a lossy path,
+        longer delays than those of most losses pass without one, and show what the controller does.
+        """
+        repaired = self.flight.retransmissions.times
+        if len(self.cuts) < FEWEST_EARLY:
+            return None
+        try:
+            queuing = delay.queuing(self.flight.conversation.forward)
+        except NotMeasuredError:
+            return None
+        before_s = 2 * float(self.flight.round_trips.values.min())  # a loss is repaired a round-trip time later
+        first, behind = (np.searchsorted(queuing.times, repaired - early_s) for early_s in (before_s, 0.0))
+        met = [queuing.values[a:b].max() for a, b in zip(first, behind, strict=True) if b > a]
+        if not met:
+            return None
+        lost_ms = 1e3 * float(np.median(met))
+        half_ms, long_ms, longest_ms = 1e3 * np.percentile(queuing.values, [50, 90, 100])
+        if lost_ms >= min(max(EARLY * longest_ms, LEAST_TARGET_MS), LATEST_MANAGED_MS):
+            return None
+        if lost_ms < half_ms and long_ms >= LEAST_TARGET_MS:
+            return None
+        return (
+            f"packets are lost at {lost_ms:.0f} ms of queuing delay, though the queue once had {longest_ms:.0f} ms, or "
+            f"before any target of {LEAST_TARGET_MS} ms or more is met, as behind a managed queue: what the sender "
+            "would do at a longer delay does not show"
+        )
 
     @cached_property
     def clean(self) -> list[tuple[int, int]]:

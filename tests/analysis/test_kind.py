@@ -57,12 +57,8 @@ captures: [sender]
         (Model(lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
         # a target that it never reaches, since something is lost before
         (Model(target=0.2, lost=LOSSES), Kind.DELAY_BASED, "LEDBAT"),
-        # seconds of nearly straight growth, far from what CUBIC does in that time
-        (Model(duration=20, one_way=0.01, target=0.1, gain=1.0, lost=OFTEN), Kind.DELAY_BASED, "LEDBAT"),
         # nine round-trip times from loss to loss, which disturb half of them
         (Model(one_way=0.01, target=0.1, gain=6.0, lost=SOON), Kind.DELAY_BASED, "LEDBAT"),
-        # what it had in flight at first is nothing that its growth comes back to
-        (Model(one_way=0.01, target=0.1, gain=6.0, start_window=600.0, lost=AT_FIRST), Kind.DELAY_BASED, "LEDBAT"),
         (Model(target=1e9, gain=1.0, lost=LOSSES), Kind.LOSS_BASED, "Reno"),
         # nothing is lost, and the window grows on through 250 ms of queue
         (Model(duration=60, target=1e9, gain=1.0), Kind.LOSS_BASED, None),
@@ -75,6 +71,20 @@ def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: Kind
     judgement = kind.judge(observed(tmp_path, model))
     assert (judgement.kind, judgement.like) == (is_kind, like)
     assert judgement.confidence > 0.6
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        # lost at 11 ms, where a target of 100 ms and none at all look alike
+        Model(duration=20, one_way=0.01, target=0.1, gain=1.0, lost=OFTEN),
+        # lost at 52 ms, though a start that was too fast once filled 562 ms
+        Model(one_way=0.01, target=0.1, gain=6.0, start_window=600.0, lost=AT_FIRST),
+    ],
+)
+def test_losses_before_the_queue_is_full_hide_the_controller(tmp_path: Path, model: Model) -> None:
+    with pytest.raises(NotMeasuredError, match="as behind a managed queue"):
+        kind.judge(observed(tmp_path, model))
 
 
 def test_an_application_that_keeps_a_rate() -> None:
