@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from images import __main__ as command
 from images import pack, tars
 from images.cache import MANIFEST, Store, first_difference, manifest_of
 from images.errors import ImageError
@@ -164,3 +165,9 @@ def test_a_description_nested_without_end_is_refused(tmp_path: Path) -> None:
         archive.addfile(member, io.BytesIO(content))
     with pytest.raises(ImageError, match="is not what `python -m images pack` writes"):
         pack.unpack(Store(tmp_path / "store", _quiet), _quiet, tmp_path / "pack")
+
+
+def test_a_program_that_is_unknown_here_is_named_and_does_no_harm() -> None:
+    said: list[str] = []
+    assert command.known(["libutp", "never-heard-of"], said.append) == ["libutp"]
+    assert said == ["unpacked, but unknown here: never-heard-of (--implementation FOLDER says where one lies)"]
