@@ -1,8 +1,11 @@
 """Sentences about how a script ended, where its own words do not say what to do."""
 
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +30,28 @@ def of(summary: dict[str, Any], link_rate: str | None) -> Iterator[str]:
 
 def of_console(folder: Path) -> Iterator[str]:
     """About a guest that was ended: a storm, of which it told on its console."""
-    with (folder / "logs" / "console.log").open(errors="replace") as console:
-        said = _STORM.search(console.read(_TAIL_BYTES))
+    said = _STORM.search(_console(folder))
     if said:
         try:
             yield f"; {_of_storm(json.loads(said['json']))}"
         except (ValueError, KeyError, TypeError, RecursionError):  # whoever is root in the guest may write there
             return
+
+
+def _console(folder: Path) -> str:
+    """The end of a console in a folder that a guest may have changed: no link is followed and no pipe opened."""
+    with ExitStack() as opened:
+        try:
+            logs = os.open(folder / "logs", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            opened.callback(os.close, logs)
+            console = os.open("console.log", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=logs)
+            opened.callback(os.close, console)
+        except OSError:
+            return ""
+        status = os.fstat(console)
+        if not stat.S_ISREG(status.st_mode):
+            return ""
+        return os.pread(console, _TAIL_BYTES, max(0, status.st_size - _TAIL_BYTES)).decode(errors="replace")
 
 
 def _of_storm(storm: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """`testbed exec`: what other people's scripts need and do."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import EngineError
-from exec import missing, packages
+from exec import hints, missing, packages
 from tests.exec.test_exec import execute
 
 IPERF = """\
@@ -152,6 +153,24 @@ def test_a_storm_is_told_with_its_switches(tmp_path: Path) -> None:
     done = execute("--link-rate", "1mbit", "lab.py", folder=tmp_path)
     assert re.search(r"switches form the loop s\d-s\d-s\d-s\d, where s\d-eth\d sent [\d,]+ packets", done.stderr)
     assert "the loop" not in execute("--link-rate", "1mbit", "lab.py", "stp", folder=tmp_path).stderr
+
+
+def test_a_console_that_a_guest_has_replaced_is_not_read(tmp_path: Path) -> None:
+    storm = {"loops": [["s1", "s2", "s3"]], "interface": "s1-eth1", "pkts": 20000, "from_hosts_pkts": 7}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text(f"storm: {json.dumps(storm)}\n")
+    console = tmp_path / "logs" / "console.log"
+    console.parent.mkdir()
+    assert list(hints.of_console(tmp_path)) == []
+    console.symlink_to(elsewhere)
+    assert list(hints.of_console(tmp_path)) == []
+    console.unlink()
+    os.mkfifo(console)
+    assert list(hints.of_console(tmp_path)) == []
+    console.unlink()
+    elsewhere.rename(console)
+    (sentence,) = hints.of_console(tmp_path)
+    assert "the loop s1-s2-s3-s1, where s1-eth1 sent 20,000 packets" in sentence
 
 
 TWO = """\
