@@ -224,7 +224,7 @@ def _parser(called: str) -> argparse.ArgumentParser:
     measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
     _runs_and_out(measure)
 
-    figure = commands.add_parser("figure", help="the figures of experiments: SVG, PNG and interactive HTML")
+    figure = commands.add_parser("figure", help="the figures of experiments: SVG and interactive HTML")
     figure.add_argument("experiments", metavar="EXPERIMENT_ID", nargs="+")
     _runs_and_out(figure)
 
