@@ -245,11 +245,11 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
             assert [(folder / file).read_bytes() == expected for folder in (first, other)] == [True, True], file
         return [(folder / "figure.svg").stat().st_mtime_ns for folder in (first, other)]
 
-    first = drawn_after_a_report()
-    assert drawn_after_a_report() == first
+    drawn_ns = drawn_after_a_report()
+    assert drawn_after_a_report() == drawn_ns
     (other / "verdicts.json").touch()
     kept, renewed = drawn_after_a_report()
-    assert kept == first[0] and renewed > first[1]
+    assert kept == drawn_ns[0] and renewed > drawn_ns[1]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
@@ -285,7 +285,7 @@ def _own_business(url: str) -> bool:
     ("arguments", "message"),
     [
         (["columns", "/nowhere"], "/nowhere/SHA256SUMS: missing, so nothing can be checked there"),
-        (["measure", "/nowhere/x.claims.yaml", "--runs", "/", "--out", "/"], "/nowhere/study.yaml:1: (whole file)"),
+        (["measure", "/nowhere/x.claims.yaml", "--runs", "/", "--out", "/"], "/nowhere/x.claims.yaml: No such file"),
         (["report", "--results", "/nowhere", "--out", "/tmp/r"], "/nowhere: there is no such folder of results"),
         (["summary", "--results", "/proc/self/fdinfo"], "nothing has been measured there yet"),
         (["figure", "x", "--runs", "/", "--out", "/nowhere"], "/nowhere/x/verdicts.json: missing; make it first with"),
