@@ -56,7 +56,7 @@ def _known(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     known = arguments.known(names)
     for name in names:
         if known[name]["transport"] == "udp":
-            raise EngineError(f"{name} delivers no stream; allowed: implementations over TCP or uTP")
+            raise EngineError(f"{name} is over UDP, and no case is; allowed: implementations over TCP or uTP")
     if len(set(names)) < len(names):
         raise EngineError(f"found {', '.join(names)}; allowed: each implementation once")
     return known

@@ -78,7 +78,7 @@ def test_every_library_meets_every_script(tmp_path: Path) -> None:
     [
         (["libutpp"], "unknown implementation 'libutpp'; allowed: "),
         (["libutp", "libutp"], "allowed: each implementation once"),
-        (["udp-cbr"], "udp-cbr delivers no stream"),
+        (["udp-cbr"], "udp-cbr is over UDP, and no case is"),
         (["libutp", "--case", "los"], "--case: found 'los'; allowed: transfer, loss"),
         (["libutp", "--script", "no.utp"], "no.utp: [Errno 2] No such file"),
         (["libutp", "--script", "README.md"], "README.md: line 3: found "),
