@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * LEDBAT++ as a BPF program, for hosts on which no module may be loaded. The
- * algorithm is that of ../tcp_ledbat/ledbatpp.c, whose head describes it. The
- * settings are constants, those of the module's defaults.
+ * algorithm is that of version 0.5.2 of ../tcp_ledbat, without what later ones
+ * mended. The settings are constants, those of the module's defaults.
  */
 #include "ledbatpp.h"
 

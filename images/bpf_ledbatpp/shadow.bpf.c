@@ -82,7 +82,7 @@ static __always_inline struct shadow *left(__u64 *sk)
 	return bpf_map_lookup_elem(&shadows, sk);
 }
 
-SEC("kprobe/ledbatpp_init")
+SEC("kprobe/ledbat_set_up")
 int BPF_KPROBE(init, __u64 sk)
 {
 	struct shadow *shadow;
@@ -97,7 +97,7 @@ int BPF_KPROBE(init, __u64 sk)
 	return 0;
 }
 
-SEC("kprobe/ledbat_fresh_pkts_acked")
+SEC("kprobe/ledbatpp_pkts_acked")
 int BPF_KPROBE(pkts_acked, __u64 sk, const struct ack_sample *sample)
 {
 	struct shadow *shadow = bpf_map_lookup_elem(&shadows, &sk);

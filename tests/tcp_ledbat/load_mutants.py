@@ -37,11 +37,13 @@ def main():
         draft = LEFT.with_suffix(".draft")
         draft.write_text(json.dumps(left))
         draft.rename(LEFT)
-        failed, _ = outcome(number)
-        # what a mistake leaves behind must not be the next one's
-        after, count = outcome(UNCHANGED)
+        failed, count = outcome(number)
+        if failed:
+            # what a mistake leaves behind must not be the next one's
+            after, count = outcome(UNCHANGED)
+            count = 0 if after else count
         left["outcomes"][number] = ", ".join(failed)
-        if after or not count:
+        if not count:
             break
     LEFT.write_text(json.dumps(left))
 
