@@ -649,7 +649,7 @@ def test_a_mistake_is_told_with_its_line_and_field(
         ),
         (
             "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {base_history: true}}",
-            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 12",
+            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 10",
         ),
     ],
 )
@@ -717,6 +717,10 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
             "sample_s": 0.01,
             "scenario": str(file),
             "implementations": ["tcp-ledbat", "tcp-reno"],
+            "descriptions": [
+                str(STUDIES.parents[1] / "images/implementations" / name / "implementation.yaml")
+                for name in ("tcp-ledbat", "tcp-reno")
+            ],
             "programs": [],
             "speeds": {},
             "traces": [],
