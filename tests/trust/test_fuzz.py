@@ -18,7 +18,7 @@ from exec import hand_in
 from scenarios import archives, sums
 from scenarios.archives import ArchiveError
 from scenarios.errors import ScenarioError
-from scenarios.implementations import known
+from scenarios.implementations import refuse_wrong
 from tests.analysis import synthetic
 from tests.trust.fuzz.inputs import KINDS, make_hand_ins, seal_hand_in
 
@@ -90,4 +90,4 @@ def test_a_condition_of_a_schema_that_does_not_hold(tmp_path: Path) -> None:
     description = {"title": "Made", "kind": "program", "roles": ["sender"], "transport": "utp", "parameters": {}}
     file.write_text(json.dumps(description))
     with pytest.raises(ScenarioError, match="missing; allowed: "):
-        known(tmp_path)
+        refuse_wrong(["made"], tmp_path)
