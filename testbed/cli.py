@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.set_defaults(kept="nothing is kept", passes_on=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, says) in COMMANDS.items():
-        own = commands.add_parser(name, help=says)
+        own = commands.add_parser(name, help=says, allow_abbrev=False)
         if words[:1] == [name]:
             import_module(module).configure(own)
         if name in RUNS_IMPLEMENTATIONS:

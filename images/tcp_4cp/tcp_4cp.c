@@ -22,9 +22,15 @@
  */
 #include <linux/module.h>
 #include <linux/sysctl.h>
+#include <linux/version.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/tcp.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define register_net_sysctl_sz(net, path, table, size) \
+	register_net_sysctl(net, path, table)
+#endif
 
 #define INTERVALS	8
 
@@ -188,8 +194,9 @@ static int __net_init fourcp_net_init(struct net *net)
 	memcpy(settings->table, fourcp_table, sizeof(fourcp_table));
 	settings->table[0].data = &settings->target_window;
 	settings->table[1].data = &settings->min_window;
-	settings->header = register_net_sysctl(net, "net/4cp",
-					       settings->table);
+	settings->header = register_net_sysctl_sz(net, "net/4cp",
+						  settings->table,
+						  ARRAY_SIZE(fourcp_table));
 	return settings->header ? 0 : -ENOMEM;
 }
 

@@ -17,7 +17,7 @@ from tests.trust.pipeline import RUN, Results
 NOT_READ = re.compile(
     r"logs/.*|runs/.*/logs/.*"  # what happened, for people
     r"|sources/.*"  # compared with the present sources when a pipeline begins
-    r"|(.*/)?(job-\d+\.done|\.made-for-\w+|\.lock)"  # empty
+    r"|(.*/)?(job-\d+\.done|\.(made|measured)-for-\w+|\.due|\.lock)"  # empty
 )
 
 

@@ -3,6 +3,7 @@ import functools
 import json
 import os
 import re
+import resource
 import shlex
 import sys
 import time
@@ -149,3 +150,14 @@ def claims_of_target(wildcards):
 def notes_of_target(wildcards):
     """Return what says, for each experiment of a target, since when it has to be measured."""
     return [f"{wildcards.results}/experiments/{experiment}/{DUE}" for experiment in experiments_of_target(wildcards)]
+
+
+def threads_of_tests(wildcards):
+    """Return one for the tests, beside which guests run; all for the kernel, if that has to be built first."""
+    return 1 if Path(index("debug")).exists() else workflow.cores
+
+
+def cpu_s():
+    """Return the CPU time of this process and of all that have ended below it, in s."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))

@@ -3,11 +3,6 @@
 
 # A failing test is a result: the file records it, and the exit status does not end the pipeline. The sources come over
 # the network, which a cluster's nodes need not have.
-def threads_of_tests(wildcards):
-    """Return one for the tests, beside which guests run; all for the kernel, if that has to be built first."""
-    return 1 if Path(index("debug")).exists() else workflow.cores
-
-
 rule module_tests:
     input:
         image("boot"),

@@ -1,6 +1,3 @@
-import resource
-
-
 # The report contains every experiment that has results. Each target, named by the marker, writes it anew.
 #
 # It draws those figures of the target that are older than their measurements, as the claims declare them: vector
@@ -29,12 +26,6 @@ rule report:
     shell:
         "python -m analysis report --draw {params.experiments:q} --newer-than {input.figures:q} --processes {threads} "
         "{params.reference:q} {params.beside:q} --results {wildcards.results:q} --out {wildcards.results:q}/report > {log:q} 2>&1 || failed {log:q}"
-
-
-def cpu_s():
-    """Return the CPU time of this process and of all that have ended below it, in s."""
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 
 
 onsuccess:

@@ -24,7 +24,7 @@ from analysis.measure import measure
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from exec import hand_in
-from exec.script import Order
+from exec.script import LIMIT_S, Order
 from images.cache import file_digest, tree_digest
 from scenarios import implementations, scenario_files, sums
 from scenarios.errors import ScenarioError
@@ -236,7 +236,7 @@ def make_hand_ins(into: Path) -> None:
 
     hand_in.run_script = run
     words = ("python3", "run.py")
-    hand_in.run(Order(words=words, folder=folder, beside=folder), into / "results", into / "handed-in.zip")
+    hand_in.run(Order(words=words, folder=folder, beside=folder, limit_s=LIMIT_S), into / "results", into / "handed-in.zip")
     shutil.rmtree(folder)
     shutil.rmtree(into / "results")
 
