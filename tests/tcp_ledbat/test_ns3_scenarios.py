@@ -1,4 +1,4 @@
-"""The five scenarios, and all bounds but one, of the test suite ``ns3-tcp-ledbat-pp`` that was written for ns-3's LEDBAT++.
+"""The five scenarios, and all bounds but one, of the suite ``ns3-tcp-ledbat-pp`` that was written for ns-3's LEDBAT++.
 
 20 Mbit/s with a round trip of 20 ms, and room for 1000 packets if nothing else is said.
 """

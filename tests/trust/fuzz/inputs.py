@@ -236,7 +236,8 @@ def make_hand_ins(into: Path) -> None:
 
     hand_in.run_script = run
     words = ("python3", "run.py")
-    hand_in.run(Order(words=words, folder=folder, beside=folder, limit_s=LIMIT_S), into / "results", into / "handed-in.zip")
+    order = Order(words=words, folder=folder, beside=folder, limit_s=LIMIT_S)
+    hand_in.run(order, into / "results", into / "handed-in.zip")
     shutil.rmtree(folder)
     shutil.rmtree(into / "results")
 
