@@ -174,7 +174,7 @@ FORK_BOMB = "b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; sle
             r"it took \d+ MiB of memory, most of it `tail`; allowed are 200 MiB",
         ),
     ],
-    ids=["fork bomb", "endless loop", "waiting for ever", "disk filler", "large file", "memory"],
+    ids=["fork bomb", "endless loop", "waiting without end", "disk filler", "large file", "memory"],
 )
 def test_a_build_without_bounds_is_ended(
     described: Describe, monkeypatch: pytest.MonkeyPatch, build: str, bound: dict[str, int], sentence: str
