@@ -22,15 +22,9 @@
  */
 #include <linux/module.h>
 #include <linux/sysctl.h>
-#include <linux/version.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/tcp.h>
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
-#define register_net_sysctl_sz(net, path, table, size) \
-	register_net_sysctl(net, path, table)
-#endif
 
 #define INTERVALS	8
 
@@ -185,6 +179,17 @@ static const struct ctl_table fourcp_table[] = {
 	}
 };
 
+static struct ctl_table_header *fourcp_register_table(struct net *net,
+						      struct ctl_table *table)
+{
+#ifdef FOURCP_NO_REGISTER_NET_SYSCTL_SZ	/* before Linux 6.6 */
+	return register_net_sysctl(net, "net/4cp", table);
+#else
+	return register_net_sysctl_sz(net, "net/4cp", table,
+				      ARRAY_SIZE(fourcp_table));
+#endif
+}
+
 static int __net_init fourcp_net_init(struct net *net)
 {
 	struct fourcp_net *settings = net_generic(net, fourcp_net_id);
@@ -194,9 +199,7 @@ static int __net_init fourcp_net_init(struct net *net)
 	memcpy(settings->table, fourcp_table, sizeof(fourcp_table));
 	settings->table[0].data = &settings->target_window;
 	settings->table[1].data = &settings->min_window;
-	settings->header = register_net_sysctl_sz(net, "net/4cp",
-						  settings->table,
-						  ARRAY_SIZE(fourcp_table));
+	settings->header = fourcp_register_table(net, settings->table);
 	return settings->header ? 0 : -ENOMEM;
 }
 
