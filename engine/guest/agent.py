@@ -14,6 +14,7 @@ from topologies.timeline import routed_ns
 
 RESULTS = "/results"
 HEARTBEATS = 100
+_MOST_RESTS = 64
 
 
 def main() -> None:
@@ -64,7 +65,11 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     queue_trace.stop(samplers, RESULTS)
     running.settle(origin_ns + ended_ns + lead["receivers_ns"])
     running.end("receiver")
-    running.settle(origin_ns + ended_ns + lead["drain_ns"])
+    drained_ns = origin_ns + ended_ns + lead["drain_ns"]
+    running.settle(drained_ns - captures.HELD_NS)
+    before = audit.read_counters(nodes)
+    running.settle(drained_ns)
+    _rest(nodes, before)
     outcome["flows"] = running.collect()
     written = captures.stop(capturing)
     counters = audit.difference(audit.read_counters(nodes), counters_before)
@@ -107,6 +112,16 @@ def _changed(run: dict[str, Any], what: str) -> set[str]:
     """Return the names of the interfaces at which an event sets a field to something else than zero."""
     changes = [change for event in run["events"] for change in event["changes"]]
     return {change["interface"] for change in changes if change.get("set", {}).get(what)}
+
+
+def _rest(nodes: list[Any], before: audit.Counters) -> None:
+    """Wait until no packet has come for as long as a capture may hold one back, such as the last one of a handshake."""
+    for _ in range(_MOST_RESTS):
+        counters = audit.read_counters(nodes)
+        if counters == before:
+            return
+        before = counters
+        sleep_until(now_ns() + captures.HELD_NS)
 
 
 def _begin(what: str, at_ns: int) -> None:

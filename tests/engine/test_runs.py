@@ -21,6 +21,7 @@ from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from testbed.cli import main
+from testbed.evaluate.criteria import FOLDER
 
 Sabotage = Callable[[str, str, str], None]
 SCENARIO = 'outcome["latest_event_ns"] = _scenario(net, run, running)\n'
@@ -215,6 +216,12 @@ def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage
     sabotage("topologies/links/__init__.py", 'return Bottleneck(values["rate_bps"],', "return Bottleneck(9_900_000,")
     with pytest.raises(EngineError, match=r"fidelity probe: capacity from s1 to d1 is 99"):
         execute(cell, 1, tmp_path)
+
+
+def test_a_packet_just_before_the_captures_end_is_not_lost(tmp_path: Path) -> None:
+    """The last packets of this handshake are lost, and the kernel sends them again up to a second before the end."""
+    cells = {cell.name: cell for cell in expand(FOLDER / "wireless" / "links.yaml", "full")}
+    execute(cells["case=bursts,client=tcp-cubic"], 1, tmp_path)
 
 
 def test_the_audit_notices_packets_missing_in_a_capture(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
