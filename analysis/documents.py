@@ -1,8 +1,9 @@
 """Reads JSON and YAML files field by field, with errors that a person can act on."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import yaml
 
@@ -10,6 +11,8 @@ from analysis.errors import BadInputError
 from scenarios import sums
 
 T = TypeVar("T")
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 _WORDS: dict[type, str] = {
     int: "a whole number",
@@ -69,8 +72,14 @@ class Fields:
 
 def read_json(path: Path) -> Fields:
     """Read a JSON file that holds a mapping."""
+    text = _text(path)
     try:
-        return Fields(path, json.loads(_text(path)))
+        data = json.loads(text)
+        if _SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()  # refuses half of a pair, which no file can hold
+        return Fields(path, data)
+    except UnicodeEncodeError:
+        raise BadInputError(f"{path}: found half of a surrogate pair in a text; allowed: Unicode") from None
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}: line {error.lineno}: not JSON: {error.msg}") from error
     except RecursionError:

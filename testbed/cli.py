@@ -42,7 +42,7 @@ COMMANDS: Final = {
     "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
 
-RUNS_IMPLEMENTATIONS: Final = ("run", "plan", "shell", "compare", "interop", "conformance", "gate", "check")
+RUNS_IMPLEMENTATIONS: Final = ("run", "plan", "shell", "compare", "interop", "conformance", "evaluate", "gate", "check")
 _ELSEWHERE: Final[dict[str, Any]] = {
     "type": Path,
     "metavar": "FOLDER",

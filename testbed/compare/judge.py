@@ -19,7 +19,7 @@ from analysis.run import Run
 from analysis.runs import Runs
 from testbed.compare import distributions
 from testbed.compare.metrics import METRICS
-from testbed.compare.panel import CLIENT
+from testbed.compare.panel import CLIENT, in_order
 from testbed.compare.standings import measured
 
 FORMAT: Final = 3
@@ -59,7 +59,7 @@ def compare(results: Path, scenario: Path) -> None:
     if not points:
         (folder / FILE).unlink(missing_ok=True)
         return
-    order = _order(document, list(points))
+    order = in_order(document, list(points))
     result = {
         "format": FORMAT,
         "experiment": experiment,
@@ -96,18 +96,6 @@ def _provenance(by_cell: dict[str, list[Run]]) -> dict[str, list[Any]]:
     """Collect what all runs were made from; the arguments of a boot, which name the seed, stand in each run.json."""
     provenance = distinct(run.settings.provenance for runs in by_cell.values() for run in runs)
     return {name: values for name, values in provenance.items() if name != "boot_arguments"}
-
-
-def _order(document: Fields, points: list[str]) -> list[str]:
-    """Sort points as the scenario lists the values of its matrix and its cases."""
-    matrix = document.maybe("matrix", dict) or {}
-    listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
-
-    def place(point: str) -> list[int]:
-        values = dict(part.split("=", 1) for part in point.split(",") if part)
-        return [[str(value) for value in listed[name]].index(value) for name, value in values.items()]
-
-    return sorted(points, key=place)
 
 
 def _point(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import yaml
 
+from analysis.documents import Fields
 from engine.errors import EngineError
 from scenarios import load
 from scenarios.errors import Problem, ScenarioError, choices
@@ -38,6 +39,18 @@ def find(scenario: str, beside: Path, field: str) -> Path:
 def point(cell: str) -> str:
     """Return a cell's name without the name of the client: the point at which clients are compared."""
     return ",".join(part for part in cell.split(",") if not part.startswith(f"{CLIENT}=")) or "single"
+
+
+def in_order(document: Fields, points: Sequence[str]) -> list[str]:
+    """Sort points as a scenario lists the values of its matrix and its cases."""
+    matrix = document.maybe("matrix", dict) or {}
+    listed = {"case": list(document.maybe("cases", dict) or {}), **matrix}
+
+    def place(point: str) -> list[int]:
+        values = dict(part.split("=", 1) for part in point.split(",") if "=" in part)
+        return [[written(value) for value in listed[name]].index(value) for name, value in values.items()]
+
+    return sorted(points, key=place)
 
 
 def check_point(scenario: Path, name: str, field: str) -> None:

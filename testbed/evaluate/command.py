@@ -20,7 +20,7 @@ STANDARD: Final = "tcp-cubic"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", help="the control under test")
+    parser.add_argument("implementation", nargs="?", help="the control; default: the one of --implementation")
     parser.add_argument("--criterion", action="append", default=[], help="one of them; may be repeated; default: all")
     parser.add_argument("--baseline", default=STANDARD, help="what it is compared with; default: %(default)s")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
@@ -36,7 +36,8 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
-    client, baseline = options.implementation, options.baseline
+    client = arguments.only(options.implementation, options.elsewhere)
+    baseline = options.baseline
     arguments.senders([client, baseline])
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the control under test; allowed: another one")

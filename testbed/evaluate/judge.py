@@ -17,15 +17,14 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
-from testbed.compare.panel import CLIENT, point
+from analysis.verdicts.rules import EPSILON
+from testbed.compare.panel import CLIENT, in_order, point
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
 
 STUDY: Final = "evaluate"
 MET, NOT_MET, OPEN, NOT_MEASURED = "met", "not met", "open", "not measured"
 SIGNS: Final = {NOT_MET: "✗", OPEN: "○", MET: "✓", NOT_MEASURED: "?"}
 """The verdicts, from worst to best; one that nothing was measured for decides only where all others do not."""
-EPSILON: Final = 1e-5
-"""Relative: less than a packet of the shortest run, so that no rounding decides; as for claims of papers."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,11 @@ def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> 
     runs = Runs(folder / "runs")
     cells: list[Cell] = []
     for row in criterion.rows:
-        scenario = folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml"
-        experiment = read_yaml(scenario).get("experiment", str)
-        for name, sides in _sides(runs, experiment, client, baseline).items():
+        scenario = read_yaml(folder / "studies" / STUDY / f"{criterion.id}-{row.scenario}.yaml")
+        sides = _sides(runs, scenario.get("experiment", str), client, baseline)
+        for name in in_order(scenario, list(sides)):
             if row.points is None or name in row.points:
-                cells.append(_cell(row, name, sides, folder))
+                cells.append(_cell(row, name, sides[name], folder))
     return cells
 
 
@@ -105,7 +104,7 @@ class Sides:
 
 
 def _sides(runs: Runs, experiment: str, client: str, baseline: str) -> dict[str, Sides]:
-    """Return the runs of each point, in the order of the cells' names."""
+    """Return the runs of each point."""
     sides: dict[str, Sides] = {}
     for (cell, seed), run in runs.by_cell_and_seed(experiment).items():
         of_point = sides.setdefault(point(cell), Sides({}, {}, []))

@@ -1,17 +1,17 @@
 """The table of docs/results/simulators.md: what a paper prints, what ns-2 gives and what the kernel gave."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from analysis.claims import registry
 from analysis.documents import read_json
+from analysis.verdicts.intervals import standard_deviation
 from testbed.simulator.cells import CELLS, NUMBERS, Cell, cells
 
 REFERENCE: Final = Path(__file__).parents[2] / "workflows/reference"
 STUDIES: Final = Path(__file__).parents[2] / "workflows/studies"
-HEADS: Final = ("case", "number", "paper", "kernel", *("ns-2",))
 
 
 def table(results: Mapping[str, Mapping[str, Sequence[float]]], file: Path = CELLS) -> str:
@@ -37,8 +37,6 @@ def _row(fields: Sequence[str]) -> str:
 
 
 def _paper(claim: str) -> str:
-    from analysis.claims import registry
-
     experiment = claim.partition("/")[0]
     for file in STUDIES.glob("*/*.claims.yaml"):
         if file.read_text().startswith(f"experiment: {experiment}\n"):
@@ -58,7 +56,7 @@ def _said(values: Sequence[float] | None, number: str) -> str:
     if not values:
         return ""
     mean = fmean(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1))
+    deviation = standard_deviation(values) if len(values) > 1 else 0.0
     if number == "utilization":
         return f"{100 * mean:.1f}"
     return f"{mean:.1e} ({deviation:.1e})" if number == "loss" else f"{mean:.2f} ({deviation:.2f})"

@@ -75,6 +75,15 @@ def test_json_without_end(tmp_path: Path) -> None:
         read_json(file)
 
 
+def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
+    file = tmp_path / "summary.json"
+    file.write_text(r'{"error": "\uD83D\uDE00"}')
+    assert read_json(file).get("error", str) == "\U0001f600"
+    file.write_text(r'{"error": "\ud800"}')
+    with pytest.raises(BadInputError, match="half of a surrogate pair"):
+        read_json(file)
+
+
 def test_a_member_without_a_name(tmp_path: Path) -> None:
     file = tmp_path / "a.zip"
     with zipfile.ZipFile(file, "w") as archive:

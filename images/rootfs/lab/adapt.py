@@ -52,9 +52,6 @@ NET = {
             self.waitConnected( self.waitConn )
 
     def""",
-    "        info( '*** Stopping %i controllers": """\
-        links.note_storm()
-        info( '*** Stopping %i controllers""",
     "\nfrom mininet.cli import CLI": "\nfrom mininet import links\nfrom mininet.cli import CLI",
     "        info( '*** Stopping %i links": """\
         bridges = [ s for s in self.switches if isinstance( s, OVSKernelSwitch ) ]

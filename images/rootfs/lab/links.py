@@ -23,7 +23,6 @@ from mininet import quick
 ORDER = Path("/run/testbed/links.json")
 RATED = Path("/run/testbed/rated")
 LOOPS = Path("/run/testbed/loops.json")
-STORM = Path("/run/testbed/storm.json")
 QUEUE_BYTES = 1_500_000
 """Of a link without a rate: a thousand packets, as many as a device of Linux holds by default."""
 _BURST_BYTES = 1 << 17
@@ -33,7 +32,6 @@ _ETHERNET = 1
 _GET_INDEX, _ETHTOOL = 0x8933, 0x8946
 _SEGMENTATION = (0x1F, 0x24, 0x2C)  # ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO
 _SETTLES_S = 0.01
-_STORM_FACTOR, _STORM_PKTS = 100, 10_000
 
 
 @cache
@@ -134,28 +132,3 @@ def _path(tree: dict[Any, list[Any]], start: Any, end: Any) -> list[Any] | None:
                 before[neighbour] = node
                 waiting.append(neighbour)
     return None
-
-
-def storm() -> dict[str, Any] | None:
-    """Whether frames circle in a loop: its switches, the busiest interface, its packets, and those of all hosts."""
-    if not LOOPS.exists():
-        return None
-    noted = json.loads(LOOPS.read_text())
-    from_hosts_pkts = sum(_counted(name, "rx_packets") for name in noted["edge"])
-    pkts, busiest = max((_counted(name, "tx_packets"), name) for name in noted["inner"])
-    if pkts < _STORM_PKTS or pkts < _STORM_FACTOR * from_hosts_pkts:
-        return None
-    return {"loops": noted["loops"], "interface": busiest, "pkts": pkts, "from_hosts_pkts": from_hosts_pkts}
-
-
-def note_storm() -> None:
-    """Write down a storm before the interfaces go that counted it."""
-    if found := storm():
-        STORM.write_text(json.dumps(found))
-
-
-def _counted(interface: str, what: str) -> int:
-    try:
-        return int(Path(f"/sys/class/net/{interface}/statistics/{what}").read_text())
-    except OSError:
-        return 0

@@ -121,6 +121,10 @@ def _make_budgets(into: Path) -> None:
     _copies([PROJECT / "testbed/gate/budgets.yaml"], into)
 
 
+def _read_implementations(folder: Path) -> None:
+    implementations.refuse_wrong(folder=folder)
+
+
 def _make_implementations(into: Path) -> None:
     for file in sorted(implementations.IMPLEMENTATIONS.glob("*/implementation.yaml")):
         if "\nextends:" in file.read_text():
@@ -273,7 +277,7 @@ KINDS: Final[dict[str, Kind]] = {
     "claims": Kind(_make_claims, refusing(registry.load)),
     "study": Kind(_make_studies, refusing(registry.load_study)),
     "budgets": Kind(_make_budgets, refusing(budgets.load)),
-    "implementation": Kind(_make_implementations, refusing(implementations.known)),
+    "implementation": Kind(_make_implementations, refusing(_read_implementations)),
     "capture": Kind(_make_captures, _read_capture),
     "run folder": Kind(_make_runs, _read_run, _seal_runs),
     "archive": Kind(_make_archives, refusing(_read_archive), _seal_archive, runs=True),
