@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.site import navigation
 from images.cache import default_root
 
 ROOT = Path(__file__).parents[1]
@@ -35,16 +36,27 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "section", ["A topology", "A queueing discipline", "A kind of event", "A metric", "A kind of figure"]
+    "section", ["A topology", "A queueing discipline", "A kind of event", "A metric", "A kind of figure", "A product"]
 )
-def test_an_addition_takes_three_files(section: str) -> None:
-    """Files that the section makes or changes, and the page of documentation that its row names."""
+def test_an_addition_takes_three_places(section: str) -> None:
+    """Files that the section makes or changes, a new folder as one, and the page that its row names."""
     text = re.split(r"^## ", PAGE, flags=re.MULTILINE)
     [own] = [part for part in text if part.startswith(f"{section}\n")]
-    changed = {*re.findall(r"^`([\w/.-]+)`:\n", own, re.MULTILINE), *re.findall(r"^\+\+\+ b/(.*)", own, re.MULTILINE)}
-    [row] = [line for line in text[0].splitlines() if line.startswith(f"| {section.lower()} |")]
+    files = {*re.findall(r"^`([\w/.-]+)`:\n", own, re.MULTILINE), *re.findall(r"^\+\+\+ b/(.*)", own, re.MULTILINE)}
+    changed = {file if (ROOT / file).parent.exists() else str(Path(file).parent) for file in files}
+    [row] = [line for line in text[0].splitlines() if re.match(rf"\| {section.lower()}[ ,]", line)]
+    pages = set(re.findall(r"docs/[\w./]+", row))
     assert 1 <= len(changed) < 3
-    assert len(changed | set(re.findall(r"docs/[\w.]+", row))) <= 3
+    assert pages
+    assert len(changed | pages) <= 3
+
+
+def test_a_new_page_is_in_the_navigation(tmp_path: Path) -> None:
+    """No other file names it: neither mkdocs.yml nor the index."""
+    docs = shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    (docs / "howto/losses.md").write_text("# Losses\n")
+    [pages] = [section["How to"] for section in navigation(docs) if "How to" in section]
+    assert "howto/losses.md" in pages
 
 
 def test_a_client_is_a_folder_of_its_own() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+import yaml
+
 from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render, write_shared
 from scenarios import sums
@@ -118,24 +120,29 @@ def _documentation(project: Path, out: Path) -> Part:
             page.write_text(_LINK.sub(_inside(page, staged), page.read_text(encoding="utf-8")), encoding="utf-8")
         (staged / "javascripts").mkdir()
         shutil.copyfile(OWN / SHIM, staged / "javascripts" / SHIM)
-        shutil.copyfile(project / "mkdocs.yml", staged.parent / "mkdocs.yml")
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "mkdocs",
-            "build",
-            "--quiet",
-            "--strict",
-            "--site-dir",
-            str(out.resolve() / "docs"),
-        ]
+        settings = (project / "mkdocs.yml").read_text(encoding="utf-8")
+        nav = yaml.safe_dump({"nav": navigation(staged)})
+        (staged.parent / "mkdocs.yml").write_text(settings + nav, encoding="utf-8")
+        mkdocs = [sys.executable, "-P", "-m", "mkdocs", "build", "--quiet", "--strict"]
+        command = [*mkdocs, "--site-dir", str(out.resolve() / "docs")]
         done = subprocess.run(command, cwd=staged.parent, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BadInputError(f"{project / 'docs'}: {done.stderr.strip() or done.stdout.strip()}")
     return Part(
         "docs/index.html", "Documentation", "How to run it, add to it and read it; with a search that works offline"
     )
+
+
+def navigation(docs: Path) -> list[str | dict[str, list[str]]]:
+    """List the sections of index.md with the pages that each names, then those of the same folder that it does not."""
+    nav: list[str | dict[str, list[str]]] = ["index.md"]
+    for section in re.split(r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        title, _, text = section.partition("\n")
+        named = re.findall(r"\]\(([\w/-]+\.md)\)", text)
+        folder = Path(named[0]).parent
+        rest = sorted(str(folder / page.name) for page in (docs / folder).glob("*.md"))
+        nav.append({title: list(dict.fromkeys(named + rest))})
+    return nav
 
 
 def _inside(page: Path, docs: Path) -> Callable[[re.Match[str]], str]:
