@@ -13,11 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"analysis", "engine", "exec", "images", "scenarios", "testbed", "tests", "topologies", "workflows"}
-PAGE = ROOT / "docs/explanation/architecture.md"
-[DRAWING] = re.findall(r"```\n(testbed .*?)```", PAGE.read_text(), re.DOTALL)
-MAY_KNOW = {
-    package: set(below.split()) for package, below in re.findall(r"^(\w+)(?: +-> (.*))?$", DRAWING, re.MULTILINE)
-}
+DRAWING = (ROOT / "docs/images/house.svg").read_text()
+NAMED = re.findall(r">(\w+)</text>", DRAWING)
+MAY_KNOW = {package: set(re.findall(rf'id="{package}-uses-(\w+)"', DRAWING)) for package in NAMED}
 
 
 def imported(file: Path) -> Iterator[str]:
