@@ -60,10 +60,11 @@
 #define LEDBAT_MAX_SLOTS	10	/* minutes of base delay */
 #define LEDBAT_MAX_FILTER	4	/* samples of current delay */
 
+#define LEDBAT_MAX_RTT_US	((1U << 24) - 1)	/* in its field */
+
 /* the check of clocks */
-#define LEDBAT_CLOCK_CHECK_MS	2000
-/* no ACK for longer than the base delay lives: begin again */
-#define LEDBAT_CLOCK_STALE_MS	(LEDBAT_MAX_SLOTS * 60 * MSEC_PER_SEC)
+#define LEDBAT_CHECK_UNIT_US	BIT(14)
+#define LEDBAT_CHECK_UNITS	(2 * USEC_PER_SEC / LEDBAT_CHECK_UNIT_US)
 #define LEDBAT_MOST_TRUST	3	/* checks */
 #define LEDBAT_ENOUGH_TRUST	2	/* to return to one-way delays */
 
@@ -114,8 +115,13 @@ struct ledbat {
 	union {
 		struct {	/* ledbat */
 			u32	remote_stamp;	/* of the last check */
-			u32	local_ms;	/* this host's time then */
-			u32	rtt_us;		/* newest; 0: none yet */
+			u32	rtt_us		: 24,	/* newest; 0: none */
+				allowed		: 4,	/* ALLOWED_INCREASE */
+				trust		: 2,	/* in remote stamps */
+				checking	: 1,	/* clocks began */
+				slow_start	: 1;
+			u32	min_rtt_us	: 24,
+				min_rtt_minute	: 4;	/* modulo 16 */
 		};
 		struct {	/* ledbatpp, in a slowdown */
 			u32	slow_us;	/* its length */
@@ -127,25 +133,26 @@ struct ledbat {
 	};
 	u32	target_us	: 17,
 		min_window	: 2,
-		allowed		: 4,	/* ALLOWED_INCREASE */
 		filter		: 3,	/* how many samples are used */
 		slots		: 4,
-		slow_start	: 1,
-		halved		: 1;	/* in this RTT, by delay */
-	u32	gain_ppm	: 20,
+		recent		: 3,	/* samples */
+		one_way		: 1,	/* what samples are; 0: round trips */
+		restarts	: 1,	/* from two packets */
+		halved		: 1;	/* ledbat: in this RTT, by delay */
+	u32	gain_ppm	: 20,	/* ledbat */
 		slot		: 4,
 		used		: 4,	/* slots; 0: no sample yet */
-		recent		: 3,	/* samples */
-		one_way		: 1;	/* what samples are; 0: round trips */
-	u16	minute;			/* of the newest slot */
-	u8	newest		: 2,	/* sample */
-		trust		: 2,	/* in the other host's stamps */
-		checking	: 1,	/* of clocks has begun */
-		restarts	: 1,	/* from two packets */
+		newest		: 2,	/* sample */
 		limited		: 2;	/* ledbatpp: RTTs, by a buffer */
-	u8	phase		: 3,	/* ledbatpp */
-		rounds		: 3,	/* ledbatpp: RTTs left of a phase */
-		lost		: 1;	/* ledbatpp: in this slowdown */
+	u16	minute;			/* of the newest slot */
+	union {
+		u16	checked;	/* ledbat: when, in LEDBAT_CHECK_UNIT */
+		struct {
+			u8	phase	: 3,	/* ledbatpp */
+				rounds	: 3,	/* RTTs left of a phase */
+				lost	: 1;	/* in this slowdown */
+		};
+	};
 };
 
 static struct tcp_congestion_ops ledbat_ops, ledbatpp_ops;
@@ -204,6 +211,11 @@ static u32 ledbat_stamp_difference(const struct tcp_sock *tp)
 static u16 ledbat_now(const struct tcp_sock *tp)
 {
 	return tp->tcp_mstamp >> 10;
+}
+
+static u16 ledbat_check_time(const struct tcp_sock *tp)
+{
+	return tp->tcp_mstamp / LEDBAT_CHECK_UNIT_US;
 }
 
 static u32 ledbat_now_ms(const struct tcp_sock *tp)
@@ -310,11 +322,31 @@ static u32 ledbat_unit_us(const struct tcp_sock *tp, const struct ledbat *ca)
 	return ca->one_way ? ledbat_stamp_unit_us(tp) : 1;
 }
 
-/* By how much the newest round trip was longer than the shortest. */
-static u32 ledbat_round_trip_growth(const struct tcp_sock *tp,
-				    const struct ledbat *ca)
+/*
+ * The shortest round trip lives as long as a base delay. Linux's own may be
+ * younger, because it forgets after tcp_min_rtt_wlen, five minutes.
+ */
+static void ledbat_take_round_trip(const struct tcp_sock *tp, struct ledbat *ca,
+				   u32 rtt_us)
 {
-	return ca->rtt_us - min(ca->rtt_us, tcp_min_rtt(tp));
+	const u8 minute = ledbat_minute(tp) % 16;
+	const u8 age = (minute - ca->min_rtt_minute) % 16U;
+
+	ca->rtt_us = min(rtt_us, LEDBAT_MAX_RTT_US);
+	if (!ca->min_rtt_us || age >= ca->slots) {
+		ca->min_rtt_us = min(tcp_min_rtt(tp), LEDBAT_MAX_RTT_US);
+		ca->min_rtt_minute = minute;
+	}
+	if (ca->rtt_us <= ca->min_rtt_us) {
+		ca->min_rtt_us = ca->rtt_us;
+		ca->min_rtt_minute = minute;
+	}
+}
+
+/* By how much the newest round trip was longer than the shortest. */
+static u32 ledbat_round_trip_growth(const struct ledbat *ca)
+{
+	return ca->rtt_us - ca->min_rtt_us;
 }
 
 /*
@@ -333,7 +365,7 @@ static u32 ledbat_queuing_us(const struct tcp_sock *tp, const struct ledbat *ca)
 	queuing_us = (u64)queuing * ledbat_unit_us(tp, ca);
 	if (ca->one_way && ca->rtt_us)
 		queuing_us = min_t(u64, queuing_us,
-				   ledbat_round_trip_growth(tp, ca));
+				   ledbat_round_trip_growth(ca));
 	return min_t(u64, queuing_us, S32_MAX);
 }
 
@@ -344,7 +376,7 @@ static void ledbat_use_round_trips(const struct tcp_sock *tp, struct ledbat *ca)
 	ca->one_way = 0;
 	ca->trust = 0;
 	if (ca->rtt_us) {
-		ledbat_take(tp, ca, min(ca->rtt_us, tcp_min_rtt(tp)));
+		ledbat_take(tp, ca, ca->min_rtt_us);
 		ca->recent = 0;
 		ledbat_take(tp, ca, ca->rtt_us);
 	}
@@ -352,7 +384,7 @@ static void ledbat_use_round_trips(const struct tcp_sock *tp, struct ledbat *ca)
 
 static void ledbat_use_one_way(const struct tcp_sock *tp, struct ledbat *ca)
 {
-	const u32 growth = ledbat_round_trip_growth(tp, ca);
+	const u32 growth = ledbat_round_trip_growth(ca);
 
 	ledbat_forget(ca);
 	ca->one_way = 1;
@@ -366,10 +398,8 @@ static void ledbat_use_one_way(const struct tcp_sock *tp, struct ledbat *ca)
  * a factor of two. Units of 1 us, 1 ms, 4 ms and 10 ms differ by more than
  * that; a queue that fills or drains meanwhile makes less of a difference.
  */
-static bool ledbat_clocks_agree(u64 remote_us, u32 local_ms)
+static bool ledbat_clocks_agree(u64 remote_us, u64 local_us)
 {
-	const u64 local_us = (u64)local_ms * USEC_PER_MSEC;
-
 	return remote_us > local_us / 2 && remote_us < local_us * 2;
 }
 
@@ -397,24 +427,34 @@ static void ledbat_judge_clock(const struct tcp_sock *tp, struct ledbat *ca,
 /* Every two seconds. */
 static void ledbat_check_clock(const struct tcp_sock *tp, struct ledbat *ca)
 {
-	const u32 now_ms = ledbat_now_ms(tp);
-	const u32 local_ms = now_ms - ca->local_ms;
+	const u16 now = ledbat_check_time(tp);
+	const u16 passed = now - ca->checked;
 	const u32 stamp = tp->rx_opt.rcv_tsval;
 	const u64 remote_us = (u64)(stamp - ca->remote_stamp) *
 			      ledbat_stamp_unit_us(tp);
-	const bool agrees = ledbat_clocks_agree(remote_us, local_ms);
 
 	if (ca->checking) {
-		if (local_ms < LEDBAT_CLOCK_CHECK_MS)
+		if (passed < LEDBAT_CHECK_UNITS)
 			return;
-		if (local_ms < LEDBAT_CLOCK_STALE_MS)
-			ledbat_judge_clock(tp, ca, agrees);
-		else
-			ledbat_forget(ca);
+		ledbat_judge_clock(tp, ca,
+				   ledbat_clocks_agree(remote_us, passed *
+						       LEDBAT_CHECK_UNIT_US));
 	}
 	ca->checking = 1;
 	ca->remote_stamp = stamp;
-	ca->local_ms = now_ms;
+	ca->checked = now;
+}
+
+/* No ACK for longer than a base delay lives, asleep perhaps: begin again. */
+static void ledbat_forget_stale(const struct tcp_sock *tp, struct ledbat *ca)
+{
+	const u16 passed = ledbat_minute(tp) - ca->minute;
+
+	if (!ca->used || passed <= LEDBAT_MAX_SLOTS)
+		return;
+	ledbat_forget(ca);
+	ca->checking = 0;
+	ca->min_rtt_us = 0;
 }
 
 /*
@@ -455,8 +495,9 @@ static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *ca = inet_csk_ca(sk);
 
+	ledbat_forget_stale(tp, ca);
 	if (sample->rtt_us > 0)
-		ca->rtt_us = sample->rtt_us;
+		ledbat_take_round_trip(tp, ca, sample->rtt_us);
 	if (sample->pkts_acked)
 		ledbat_check_stamps(tp, ca);
 	if (!ca->one_way) {
@@ -910,9 +951,6 @@ static void ledbat_set_up(struct sock *sk)
 	ca->slots = ledbat_setting_of(sk, LEDBAT_BASE_HISTORY);
 	ca->filter = ledbat_setting_of(sk, LEDBAT_CURRENT_FILTER);
 	ca->min_window = ledbat_setting_of(sk, LEDBAT_MIN_WINDOW);
-	ca->slow_start = ledbat_setting_of(sk, LEDBAT_SLOW_START);
-	ca->gain_ppm = ledbat_setting_of(sk, LEDBAT_GAIN_PPM);
-	ca->allowed = ledbat_setting_of(sk, LEDBAT_ALLOWED_INCREASE);
 	ca->round_end = tp->snd_una - 1;
 	ca->reno_ssthresh = tp->snd_ssthresh;
 	if (ledbat_setting_of(sk, LEDBAT_PACING))
@@ -931,6 +969,9 @@ static void ledbat_init(struct sock *sk)
 	struct ledbat *ca = inet_csk_ca(sk);
 
 	ledbat_set_up(sk);
+	ca->slow_start = ledbat_setting_of(sk, LEDBAT_SLOW_START);
+	ca->gain_ppm = ledbat_setting_of(sk, LEDBAT_GAIN_PPM);
+	ca->allowed = ledbat_setting_of(sk, LEDBAT_ALLOWED_INCREASE);
 	ca->one_way = 1;
 	/* during a recovery the window moves towards the threshold */
 	if (!ca->slow_start && inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder)

@@ -376,6 +376,24 @@ static void receiver_that_slept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue_after_sleep(test, 60, 55), 40000U);
 }
 
+/* After 11 minutes without an ACK the path has become longer. */
+static void longer_path_after_silence(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, 1, 0);
+	tp->tcp_mstamp += 11 * 60 * USEC_PER_SEC;
+	tp->rx_opt.rcv_tsecr += 11 * 60 * USEC_PER_SEC;
+	minmax_reset(&tp->rtt_min, tcp_jiffies32, RTT_US + 40000);
+	sample(sk, 1, 40000);
+	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
+	KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)), 0U);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->used, 1U);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 0U);
+	release(sk);
+}
+
 static void credit_of_a_larger_window(struct kunit *test)
 {
 	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, 200);
@@ -643,10 +661,55 @@ static void bounded_by_round_trips(struct kunit *test)
 	tp->rx_opt.rcv_tsval = tp->rx_opt.rcv_tsecr + BASE_US + 20000;
 	taken(sk, 1, RTT_US + 90000);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 20000U);
-	/* nor does what the stack has measured and this control has not */
-	minmax_reset(&tp->rtt_min, tcp_jiffies32, ~0U);
-	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
 	release(sk);
+	/* what the stack measured before counts */
+	sk = old_socket(test, LEDBAT_RFC6817, 10);
+	minmax_reset(&tcp_sk(sk)->rtt_min, tcp_jiffies32, RTT_US);
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)), 0U);
+	minmax_reset(&tcp_sk(sk)->rtt_min, tcp_jiffies32, RTT_US / 2);
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)), 0U);
+	release(sk);
+	sk = old_socket(test, LEDBAT_RFC6817, 10);
+	minmax_reset(&tcp_sk(sk)->rtt_min, tcp_jiffies32, RTT_US - 3000);
+	sample(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)), 3000U);
+	/* the field of a round trip is full */
+	taken(sk, 1, S32_MAX);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->rtt_us, (1U << 24) - 1);
+	release(sk);
+}
+
+/* Each minute an ACK; the path grows longer, and Linux forgets it sooner. */
+static void longer_path(struct kunit *test, u32 slots)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int minute;
+
+	ca_of(sk)->slots = slots;
+	ca_of(sk)->filter = 1;
+	sample(sk, 1, 0);
+	for (minute = 1; minute < 30; minute++) {
+		tp->tcp_mstamp += 60 * USEC_PER_SEC;
+		tp->rx_opt.rcv_tsecr += 60 * USEC_PER_SEC;
+		if (minute == 5)
+			sample(sk, 1, 0);
+		if (minute >= 7)
+			minmax_reset(&tp->rtt_min, tcp_jiffies32,
+				     RTT_US + 40000);
+		sample(sk, 1, 40000);
+		KUNIT_EXPECT_EQ(test, queuing_us_of(sk),
+				minute < 5 + slots ? 40000U : 0U);
+	}
+	release(sk);
+}
+
+static void history_of_round_trips(struct kunit *test)
+{
+	longer_path(test, 10);
+	longer_path(test, 7);
 }
 
 /* Whether delays are of one way, after this. */
@@ -709,10 +772,11 @@ static void trust_in_clocks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 1U);
 	KUNIT_EXPECT_EQ(test, (u32)ca->one_way, 0U);
 	/* what fails again is not forgotten again */
+	acks_for(sk, 500, BASE_US, RTT_US, true);
 	acks_for(sk, 2000, BASE_US, RTT_US + 9000, false);
 	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 0U);
 	KUNIT_EXPECT_EQ(test, (u32)ca->recent, 4U);
-	acks_for(sk, 6000, BASE_US, RTT_US, true);
+	acks_for(sk, 5000, BASE_US, RTT_US, true);
 	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 2U);
 	KUNIT_EXPECT_EQ(test, (u32)ca->one_way, 1U);
 	release(sk);
@@ -1944,6 +2008,8 @@ static struct kunit_case ledbat_cases[] = {
 	CASE("a-stall-of-acks", a_stall_of_acks),
 	CASE("clocks-that-agree-again", clocks_that_agree_again),
 	CASE("receiver-that-slept", receiver_that_slept),
+	CASE("history-of-round-trips", history_of_round_trips),
+	CASE("longer-path-after-silence", longer_path_after_silence),
 	CASE("credit-of-a-larger-window", credit_of_a_larger_window),
 	CASE("buffer-ends-slow-start", buffer_ends_slow_start),
 	CASE("delay-of-one-way", delay_of_one_way),
