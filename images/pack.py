@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: MIT
 """`python -m images pack FILE` and `unpack FILE`: everything that boots, as one file that needs no mirror.
 
-The file is a compressed tar archive of store entries (`<kind>/<digest>/...`, each with its manifest of digests) behind
-`pack.json`, which lists them. A pack may come from anywhere: nothing of it lands outside the store, no link in it is
-followed, and an entry is taken only when it has exactly the files of its manifest.
+The file is a tar archive, compressed by xz, of store entries (`<kind>/<digest>/...`, each with its manifest of digests)
+behind `pack.json`, which lists them. A pack may come from anywhere: nothing of it lands outside the store, no link in
+it is followed, and an entry is taken only when it has exactly the files of its manifest.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
+import lzma
 import os
 import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +33,7 @@ _ROOTS = ("rootfs", "roots")
 """Kinds of entries with a folder `root`, in which links are meant for the guest."""
 _ENTRY = re.compile(r"[a-z]+(-[a-z]+)*/[0-9a-f]{64}")
 _LONGEST_ABOUT_BYTES = 1 << 20
-_COMPRESSION = 6
-_DAMAGES = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
+_DAMAGES = (tarfile.TarError, EOFError, lzma.LZMAError)
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
         for entry in store.asked_for
         if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
     )
-    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (1 minute)")
+    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (2 minutes)")
     about = json.dumps(
         {"commit": _commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
     ).encode()
@@ -66,8 +64,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
     try:
         with (
             draft.open("wb") as stream,
-            # no times and no names, so that the same entries give the same bytes
-            gzip.GzipFile("", "wb", _COMPRESSION, stream, mtime=0) as compressed,
+            lzma.open(stream, "wb", preset=lzma.PRESET_DEFAULT) as compressed,
             tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
             header = tarfile.TarInfo(ABOUT)
@@ -90,7 +87,7 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
     store.root.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=store.root, prefix=".unpacking-"))
     try:
-        with file.open("rb") as stream, tars.opened(stream, compressed=True) as archive:
+        with file.open("rb") as stream, tars.opened_xz(stream) as archive:
             members = tars.Budget().members(archive)
             about = _about(archive, next(members, None))
             _extract(archive, members, about.entries, place)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 import tarfile
 from collections.abc import Iterator
 from typing import IO, Self
@@ -21,6 +22,8 @@ _HEADERS = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _PIECE_BYTES = 1 << 20
+_MOST_MEMORY_BYTES = 64 << 20
+"""Of xz: its presets up to 6 need 9 MiB to decompress, and a stranger's file may ask for 4 GiB."""
 
 
 class _Member(tarfile.TarInfo):
@@ -38,6 +41,29 @@ def opened(stream: IO[bytes], *, compressed: bool = False) -> tarfile.TarFile:
     """Open an archive, plain or compressed by gzip."""
     mode = "r:gz" if compressed else "r:"
     return tarfile.open(fileobj=stream, mode=mode, tarinfo=_Member)  # type: ignore[call-overload,no-any-return]
+
+
+def opened_xz(stream: IO[bytes]) -> tarfile.TarFile:
+    """Open an archive compressed by xz, whose members are read in their order. LZMAError if it needs much memory."""
+    return tarfile.open(fileobj=_Xz(stream), mode="r|", tarinfo=_Member)  # type: ignore[call-overload,no-any-return]
+
+
+class _Xz:
+    """What a stream compressed by xz holds."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes, none at the end. Raises EOFError if the stream ends before."""
+        while not self._decompressor.eof:
+            more = self._stream.read(_PIECE_BYTES) if self._decompressor.needs_input else b""
+            if self._decompressor.needs_input and not more:
+                raise EOFError("it ends too early")
+            if data := self._decompressor.decompress(more, size):
+                return data
+        return b""
 
 
 class Budget:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import tarfile
 from collections.abc import Callable
@@ -78,7 +78,7 @@ def _write(file: Path, *members: Entry, entries: object = (NAME,), manifest: dic
     """A pack with these members in it, and the manifest of its entry."""
     about = json.dumps({"commit": "", "programs": [], "kinds": [], "entries": entries}).encode()
     rest = () if manifest is None else (entry(f"{NAME}/{MANIFEST}", json.dumps(manifest).encode()),)
-    with gzip.open(file, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+    with lzma.open(file, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
         for member, content in (entry(pack.ABOUT, about), *members, *rest):
             archive.addfile(member, io.BytesIO(content))
 
@@ -142,7 +142,7 @@ def _flip(whole: bytes) -> bytes:
     return whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :]
 
 
-@pytest.mark.parametrize("damage", [_cut, _flip, lambda _: b"", lambda _: b"text", lambda _: gzip.compress(b"text")])
+@pytest.mark.parametrize("damage", [_cut, _flip, lambda _: b"", lambda _: b"text", lambda _: lzma.compress(b"text")])
 def test_a_damaged_file_is_told_in_a_sentence(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     noise = os.urandom(10_000)
     _write(tmp_path / "pack", entry(f"{NAME}/file", noise), manifest={"file": hashlib.sha256(noise).hexdigest()})
@@ -150,6 +150,13 @@ def test_a_damaged_file_is_told_in_a_sentence(tmp_path: Path, damage: Callable[[
     with pytest.raises(ImageError, match="pack"):
         pack.unpack(Store(tmp_path / "store", _quiet), _quiet, tmp_path / "pack")
     assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_a_file_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
+    (tmp_path / "pack").write_bytes(lzma.compress(b"content", filters=filters))
+    with pytest.raises(ImageError, match="Memory usage limit exceeded"):
+        pack.unpack(Store(tmp_path / "store", _quiet), _quiet, tmp_path / "pack")
 
 
 @pytest.mark.parametrize("entries", [["../.."], ["kernels/abc"], [f"/{NAME}"], 5, [5]])
@@ -160,7 +167,7 @@ def test_names_of_entries_are_checked(tmp_path: Path, entries: object) -> None:
 
 
 def test_a_description_nested_without_end_is_refused(tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "pack", "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+    with lzma.open(tmp_path / "pack", "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
         member, content = entry(pack.ABOUT, b"[" * 100_000)
         archive.addfile(member, io.BytesIO(content))
     with pytest.raises(ImageError, match="is not what `python -m images pack` writes"):

@@ -38,9 +38,9 @@ def test_a_pack_is_all_that_a_run_needs(tmp_path: Path) -> None:
     scenario = trial(tmp_path, SCENARIO)
     expected = execute(expand(scenario, "full")[0], 1, tmp_path / "here")["digests"]
 
-    _images("pack", tmp_path / "pack.tar.gz")
+    _images("pack", tmp_path / "pack.tar.xz")
     cache = tmp_path / "cache"
-    _images("unpack", tmp_path / "pack.tar.gz", cache=cache, walls=WITHOUT_NETWORK)
+    _images("unpack", tmp_path / "pack.tar.xz", cache=cache, walls=WITHOUT_NETWORK)
     assert not (cache / "downloads").exists()
     command = [*WITHOUT_NETWORK, f"{Path(sys.executable).parent}/testbed", "run", scenario, "--seed", "1"]
     subprocess.run(
