@@ -1,26 +1,30 @@
-"""Writes a study that a command makes of its arguments, and has a pipeline carry out its runs."""
+"""Writes a study that a command makes of its arguments, and carries out its runs."""
 
-import ctypes
-import json
-import os
+import fcntl
 import re
-import signal
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from analysis.files import write_text
+from engine import sources
 from engine.errors import EngineError
+from engine.finished import is_finished
+from images import index
+from images.cache import default_root
+from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import expand
+from testbed import jobs
 
-ROOT: Final = Path(__file__).parents[1]
-PIPELINE: Final = Path(__file__).with_name("pipeline.smk")
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
 _LONGEST_NAME_BYTES: Final = 255
-_PR_SET_PDEATHSIG: Final = 1  # of linux/prctl.h
+_BACKEND: Final = "virtual"
+_COLUMNS: Final = "analysis.capture.columns"
 
 
 def folder_of(into: Path, name: str) -> Path:
@@ -58,27 +62,64 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
 
 
 def carry_out(folder: Path) -> int:
-    """Return the exit status of the pipeline. If interrupted, end it with its jobs and their guests."""
-    command = _pipeline(folder)
-    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=_end_with_parent) as process:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            raise
+    """Carry out the runs of a folder's study that are missing, damaged, failed, or older than the code.
 
-
-def _end_with_parent() -> None:
-    """Let this process be killed when its parent is, which can tell nobody."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _pipeline(folder: Path) -> list[str]:
-    """Return the call of Snakemake, for the project's folder."""
+    If interrupted, ends them. Returns 0, although runs may have failed, or the status of what could not be done.
+    """
     folder = folder.absolute()
-    place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
-    # Snakemake reads the value as YAML, which has JSON's quoted texts; it strips quotes unless blanks are around them
-    order = f"folder= {json.dumps(str(place), ensure_ascii=False)} "
-    return [sys.executable, "-P", "-m", "snakemake", "--snakefile", str(PIPELINE), "--cores", "all", "--config", order]
+    with _alone(folder):
+        cells = plan(sorted(folder.glob("studies/*/*.yaml")), "full")
+        if status := _build({name for cell in cells for name in cell["programs"]}):
+            return status
+        _remove_unplanned(folder / "runs", cells)
+        due = list(_due(folder, cells))
+        return jobs.carry_out(jobs.of(due), folder / "runs")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder as long as this process works in it; wait for another one that does."""
+    with (folder / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"Waiting for another command, which is at work in {folder}.", file=sys.stderr, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(programs: set[str]) -> int:
+    """Build what boots and these programs, as far as they are not built from the sources as they are now."""
+    missing = [name for name in sorted(programs) if not index.path(default_root(), name).exists()]
+    if not missing and index.path(default_root(), index.BOOT).exists():
+        return 0
+    command = [sys.executable, "-P", "-m", "images", *(missing or ["--boot"])]
+    return subprocess.run(command, check=False).returncode
+
+
+def _remove_unplanned(runs: Path, cells: Sequence[PlannedCell]) -> None:
+    """Remove runs that no scenario plans any more: they would be judged with the others."""
+    planned = {(cell["study"], cell["experiment"], cell["cell"], seed) for cell in cells for seed in cell["seeds"]}
+    for run in (*runs.glob("*/*/*/seed-*"), *runs.glob("*/*/*/failed-seed-*")):
+        study, experiment, cell, seed = run.relative_to(runs).parts
+        if (study, experiment, cell, int(seed.rpartition("-")[2])) not in planned:
+            print(f"removing {run}, which the scenarios no longer have", file=sys.stderr)
+            shutil.rmtree(run)
+
+
+def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, tuple[int, ...]]]:
+    """Yield the cells with the seeds that have no finished run whose columns are those of the code as it is now."""
+    since = _note(folder / "sources" / "columns", sources.digest([_COLUMNS]))
+    scenarios = dict.fromkeys(cell["scenario"] for cell in cells)
+    resolved = (cell for scenario in scenarios for cell in expand(Path(scenario), "full"))
+    for planned, cell in zip(cells, resolved, strict=True):
+        seeds = (seed for seed in cell.seeds if not is_finished(cell, seed, folder / "runs", _BACKEND, since))
+        if due := tuple(seeds):
+            yield planned, due
+
+
+def _note(file: Path, text: str) -> Path:
+    """Keep a text in a file; its time stays if it holds that text, as in workflows/rules/sources.smk."""
+    if not file.exists() or file.read_text() != text:
+        write_text(file, text)
+    return file

@@ -1,8 +1,8 @@
-# The runs of a product: scenarios that a command has written -> run folders with columns. The command then judges them.
+# The runs of a product on a cluster: scenarios that a command has written -> run folders with columns.
 #
-#   testbed compare A B      writes results/compare/A-B/studies/compare, calls this, and judges
 #   snakemake --snakefile testbed/pipeline.smk --cores all --config folder=results/compare/A-B
-#                            carries out the runs that are left, as on a cluster; the command, given again, judges them
+#
+# carries out the runs that are left. The command, given again, keeps and judges them; by itself it needs no Snakemake.
 import os
 
 from snakemake.exceptions import WorkflowError

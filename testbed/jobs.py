@@ -1,0 +1,150 @@
+"""Carries out runs in several processes at once, and ends them with this one."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final
+
+from engine.errors import printable
+from scenarios.cells import PlannedCell
+from scenarios.pipeline import PIPELINE
+
+_JOBS_PER_CPU: Final = 4
+"""So that no processor waits long for the last job."""
+_START_S: Final = 0.3
+_KERNEL_SPEED: Final = 60
+"""Virtual seconds that a kernel flow at 10 Mbit/s takes in a second; workflows/speeds.yaml has what was measured."""
+_FAILED: Final = 1  # of `testbed run`
+
+
+@dataclass
+class Job:
+    """Runs of one scenario that a process carries out: cells, and the same seeds of each."""
+
+    scenario: str
+    cells: list[str]
+    seeds: tuple[int, ...]
+    expected_s: float
+
+    def command(self, into: Path) -> list[str]:
+        """Return the command, which makes these runs in the folder `into`."""
+        words = [word for cell in self.cells for word in ("--cell", cell)]
+        words += [word for seed in self.seeds for word in ("--seed", str(seed))]
+        return [sys.executable, "-P", "-m", "testbed", "run", self.scenario, *words, "--columns", "--into", str(into)]
+
+
+def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
+    """Divide what is due, cells with their seeds, into jobs; the longest come first."""
+    expected_s = [len(seeds) * (_START_S + cell["virtual_s"] * _cost(cell)) for cell, seeds in due]
+    share_s = sum(expected_s) / (_JOBS_PER_CPU * _processors())
+    jobs: list[Job] = []
+    for (cell, seeds), takes_s in zip(due, expected_s, strict=True):
+        last = jobs[-1] if jobs else None
+        if last and (last.scenario, last.seeds) == (cell["scenario"], seeds) and last.expected_s + takes_s <= share_s:
+            last.cells.append(cell["cell"])
+            last.expected_s += takes_s
+        else:
+            jobs.append(Job(cell["scenario"], [cell["cell"]], seeds, takes_s))
+    return sorted(jobs, key=lambda job: -job.expected_s)
+
+
+def carry_out(jobs: Sequence[Job], into: Path) -> int:
+    """Carry out jobs, as many at once as there are processors, and print a line after each run.
+
+    Returns 0, or the worst status of a process that ended otherwise than with all its runs done or failed. If
+    interrupted, ends all processes with their guests.
+    """
+    work = _Work(into, sum(len(job.cells) * len(job.seeds) for job in jobs))
+    with ThreadPoolExecutor(_processors()) as pool:
+        try:
+            return max(pool.map(work.done, jobs), default=0)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            work.end()
+            raise
+
+
+@dataclass
+class _Work:
+    """The processes that are at work, and how many runs of how many are done."""
+
+    into: Path
+    runs: int
+    ended: int = 0
+    stopped: bool = False
+    processes: set[subprocess.Popen[str]] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def done(self, job: Job) -> int:
+        """Carry out a job, and return its status, which is 0 although runs failed: what is judged names those."""
+        with tempfile.TemporaryFile("w+") as errors:
+            process = self._start(job, errors)
+            if process is None:
+                return 0
+            with process:
+                assert process.stdout is not None  # noqa: S101 - it is a pipe
+                for line in process.stdout:
+                    self._tell(line.strip())
+            with self.lock:
+                self.processes.remove(process)
+            return 0 if self.stopped else self._status(process.returncode, errors)
+
+    def end(self) -> None:
+        """End all processes, and start no more."""
+        with self.lock:
+            self.stopped = True
+            for process in self.processes:
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(process.pid, signal.SIGTERM)
+
+    def _start(self, job: Job, errors: IO[str]) -> subprocess.Popen[str] | None:
+        # runs end with this process, even if it is killed
+        environment = {**os.environ, PIPELINE: str(os.getpid())}
+        with self.lock:
+            if self.stopped:
+                return None
+            process = subprocess.Popen(
+                job.command(self.into),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment,
+                start_new_session=True,
+            )
+            self.processes.add(process)
+        return process
+
+    def _tell(self, line: str) -> None:
+        with self.lock:
+            self.ended += 1
+            print(f"run {self.ended}/{self.runs}: {line}", file=sys.stderr, flush=True)
+
+    def _status(self, status: int, errors: IO[str]) -> int:
+        """Show what a process said of failed runs, or all that it said if it ended otherwise."""
+        errors.seek(0)
+        lines = errors.read().splitlines()
+        failed = [line for line in lines if ": failed: " in line]
+        well = status == 0 or (status == _FAILED and failed)
+        for line in failed if well else lines:
+            print(printable(line), file=sys.stderr, flush=True)
+        with self.lock:
+            self.ended += len(failed)
+        return 0 if well else abs(status)
+
+
+def _cost(cell: PlannedCell) -> float:
+    """Return what a virtual second of a cell takes, in seconds; only its relation to others matters."""
+    kernel = cell["capacity_bps"] / 10e6 / _KERNEL_SPEED
+    return kernel * cell["flows"] + sum(1 / speed for speed in cell["speeds"].values())
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
