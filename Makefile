@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity lock clean
+.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -83,6 +83,10 @@ mutants: host debug-images  ## whether the module's KUnit cases notice mistakes;
 identity: host images  ## every implementation and experiment twice: are the bytes the same?
 	$(BIN)/python -m images --all
 	$(BIN)/python -m tests.trust.identity
+
+modes: host images  ## every experiment by way of stub processes and without: are the bytes the same?
+	$(BIN)/python -m images --all
+	$(BIN)/python -m tests.trust.modes
 
 lock:  ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --extra pipeline --extra dev --generate-hashes --no-header \

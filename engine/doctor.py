@@ -199,12 +199,9 @@ def _bound() -> Check:
 
 def _system_calls() -> Check:
     """Nothing to remedy: guests run either way."""
-    lacking = calls.lacking()
-    if calls.in_process() and not lacking:
-        return Check("system calls", f"of guests in the host process that makes them, as {calls.IN_PROCESS}=1 says")
-    missing = ", ".join(f"no {part}" for part in lacking)
-    why = missing or f"{calls.IN_PROCESS}=1 is faster (docs/explanation/backends.md)"
-    return Check("system calls", f"of guests by way of stub processes; {why}")
+    why = f"{calls.STUBS}=1 says so" if calls.stubs_wanted() else ", ".join(f"no {part}" for part in calls.lacking())
+    where = f"by way of stub processes: {why}" if why else "in the host process that makes them"
+    return Check("system calls", f"of guests {where}")
 
 
 def _allow_namespaces(proc: Path = Path("/proc/sys")) -> str:

@@ -1,9 +1,7 @@
 """What runs cost with the guest's kernel in its processes, and with stub processes: docs/explanation/backends.md."""
 
-import os
 import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine import calls
@@ -17,7 +15,7 @@ def figures(cells: Mapping[str, Cell], folder: Path, repeats: int) -> dict[str, 
     for name, cell in cells.items():
         for _ in range(repeats):
             for stub in (True, False):
-                with _mode(stub):
+                with calls.by_stubs(stub):
                     taken.setdefault(key(name, stub), []).append(_cpu_s(cell, folder))
     return {name: min(seconds) for name, seconds in taken.items()}
 
@@ -25,16 +23,6 @@ def figures(cells: Mapping[str, Cell], folder: Path, repeats: int) -> dict[str, 
 def key(name: str, stub: bool) -> str:
     """Name the figure of a cell in one of the modes."""
     return f"cpu_s_{name}_stub" if stub else f"cpu_s_{name}_in_process"
-
-
-@contextmanager
-def _mode(stub: bool) -> Iterator[None]:
-    before = os.environ.get(calls.IN_PROCESS, "")
-    os.environ[calls.IN_PROCESS] = "" if stub else "1"
-    try:
-        yield
-    finally:
-        os.environ[calls.IN_PROCESS] = before
 
 
 def _cpu_s(cell: Cell, folder: Path) -> float:

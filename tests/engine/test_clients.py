@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.capture import pcap
+from engine import calls
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
@@ -87,15 +88,18 @@ def test_a_client_fills_the_link_over_its_transport(
     assert rate_bps > 0.95 * RATE_BPS
 
 
-SAME_BYTES = ["libtorrent-2.0", "libtorrent-2.0.7", "transmission-4", "transmission-3.00", "utp-native"]
+SAME_BYTES = ["libtorrent-2.0", "libtorrent-2.0.7", "transmission-4", "transmission-3.00", "utp-native", "quic-go"]
 
 
 @pytest.mark.parametrize("client", SAME_BYTES)
-def test_same_seed_same_bytes(program: Callable[[str], None], tmp_path: Path, client: str) -> None:
+def test_same_seed_same_bytes_also_by_way_of_stubs(
+    program: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
     _build(program, client)
     cell = _cell(tmp_path, client)
     digests = []
-    for into, seed in (("first", 1), ("again", 1), ("other", 2)):
+    for into, seed, stubs in (("first", 1, "0"), ("again", 1, "1"), ("other", 2, "0")):
+        monkeypatch.setenv(calls.STUBS, stubs)
         execute(cell, seed, tmp_path / into)
         capture = run_folder(tmp_path / into, cell, seed) / "pcap" / "bottleneck-out.pcap"
         digests.append(hashlib.sha256(capture.read_bytes()).hexdigest())

@@ -133,12 +133,13 @@ def test_how_system_calls_reach_guests_is_told(monkeypatch: pytest.MonkeyPatch) 
     def seen() -> str:
         return next(check.seen for check in doctor.checks() if check.name == "system calls")
 
+    monkeypatch.delenv(calls.STUBS, raising=False)
     monkeypatch.setattr(calls, "lacking", list)
-    assert seen() == "of guests by way of stub processes; TESTBED_IN_PROCESS=1 is faster (docs/explanation/backends.md)"
-    monkeypatch.setenv(calls.IN_PROCESS, "1")
-    assert seen() == "of guests in the host process that makes them, as TESTBED_IN_PROCESS=1 says"
+    assert seen() == "of guests in the host process that makes them"
     monkeypatch.setattr(calls, "lacking", lambda: ["FSGSBASE (Linux 5.9)"])
-    assert seen() == "of guests by way of stub processes; no FSGSBASE (Linux 5.9)"
+    assert seen() == "of guests by way of stub processes: no FSGSBASE (Linux 5.9)"
+    monkeypatch.setenv(calls.STUBS, "1")
+    assert seen() == "of guests by way of stub processes: TESTBED_STUBS=1 says so"
 
 
 def test_closed_user_namespaces_name_the_switch(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_program_that_calls_the_host_past_the_guests_kernel(
     """Where the kernel is in its processes, each of them can jump to the kernel's own calls of the host."""
     if calls.lacking():
         pytest.skip("this host has nothing but stub processes")
-    monkeypatch.setenv(calls.IN_PROCESS, "1")
+    monkeypatch.setenv(calls.STUBS, "0")
     source = CALLS_OF_THE_HOST.replace("CANARY", repr(bytes(canary)))
     sabotage(*at_the_end(f"exec({source!r})"))
     execute(cell, 1, tmp_path)

@@ -93,12 +93,13 @@ def test_without_walls(cell: Cell, tmp_path: Path, reference: Digests, monkeypat
     assert digests(cell, tmp_path) == reference
 
 
-def test_with_its_kernel_in_its_processes(
+def test_by_way_of_stub_processes(
     cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Clients: tests/engine/test_clients.py; every experiment: tests/trust/modes.py."""
     if calls.lacking():
-        pytest.skip("this host has nothing but stub processes")
-    monkeypatch.setenv(calls.IN_PROCESS, "1")
+        pytest.skip("this host has nothing but stub processes, as the others then are")
+    monkeypatch.setenv(calls.STUBS, "1")
     assert digests(cell, tmp_path) == reference
 
 
