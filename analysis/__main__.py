@@ -210,8 +210,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
     observe = commands.add_parser("observe", help="what captures tell of each sender, as numbers and pictures")
-    found = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
-    observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=found)
+    captures = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
+    observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=captures)
     observe.add_argument("-i", dest="interface", metavar="INTERFACE", help="capture there, by dumpcap, until Ctrl-C")
     observe.add_argument("--seconds", type=float, help="how long to capture; default: until Ctrl-C")
     observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")

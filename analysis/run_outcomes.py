@@ -42,8 +42,8 @@ class OutcomeWords(RunFolder):
         known = self.flow(flow)
         told = self.summary.child("flows").child(known.name).children("outcomes") if known.may_fail else []
         listed = [
-            Outcome(one.get("endpoint", str), one.get("ending", str), one.get("at_ns", int) / NS, one.get("says", str))
-            for one in told
+            Outcome(end.get("endpoint", str), end.get("ending", str), end.get("at_ns", int) / NS, end.get("says", str))
+            for end in told
         ]
         return sorted(listed, key=lambda outcome: outcome.at_s)
 

@@ -78,12 +78,12 @@ def named_by(script: Path | None, folder: Path, *, file: bool = True) -> Named:
     if header:
         text = "".join(line[2:] if line.startswith("# ") else line[1:] for line in header["lines"].splitlines(True))
         try:
-            found = tomllib.loads(text).get("dependencies", [])
+            dependencies = tomllib.loads(text).get("dependencies", [])
         except tomllib.TOMLDecodeError as error:
             raise EngineError(f"{script}: its `# /// script` header is not TOML: {error}") from None
-        if not (isinstance(found, list) and all(isinstance(package, str) for package in found)):
-            raise EngineError(f"{script}: `dependencies` in its header is {found!r}; allowed: a list of texts")
-        return Named(tuple(found))
+        if not (isinstance(dependencies, list) and all(isinstance(package, str) for package in dependencies)):
+            raise EngineError(f"{script}: `dependencies` in its header is {dependencies!r}; allowed: a list of texts")
+        return Named(tuple(dependencies))
     path = folder / _REQUIREMENTS
     return _of_file(path) if file and path.is_file() else Named(())
 

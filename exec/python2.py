@@ -35,7 +35,7 @@ def converted(folder: Path) -> Iterator[Path]:
 
 def _converted(path: Path, name: Path) -> str:
     # Python 2 took a tab for eight columns wherever it met one
-    text = _INDENTATION.sub(lambda found: found[0].expandtabs(8), path.read_text(errors="replace"))
+    text = _INDENTATION.sub(lambda tabs: tabs[0].expandtabs(8), path.read_text(errors="replace"))
     try:
         return str(_tool(_is_python_3(text)).refactor_string(f"{text}\n", str(name)))
     except (ParseError, TokenError) as error:

@@ -118,15 +118,15 @@ def _elsewhere(folders: Sequence[Path]) -> list[str]:
 
 def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
     """Build what boots, of one of `index.KINDS`, into the store, and return its index."""
-    found: dict[str, dict[str, object]] = {}
+    entries: dict[str, dict[str, object]] = {}
     listed = index.path(store.root, kind)
     inside = BuildRoot(store, say)
     folder, digest = guest_tools.build(store, say, inside)
-    found["tools"] = {"path": str(folder), "digest": digest}
+    entries["tools"] = {"path": str(folder), "digest": digest}
     root = rootfs.build_lab(store, say) if kind == index.LAB else rootfs.build(store, say)
-    found["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
+    entries["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
     built = kernel.build(store, say, inside, kind)
-    found["kernel"] = {
+    entries["kernel"] = {
         "path": str(built.program),
         "digest": built.digest,
         "release": built.release,
@@ -136,8 +136,8 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
     for name in module.NAMES:
         path, digest = module.build(store, say, inside, name, built)
         for file in sorted(path.parent.glob("*.ko")):
-            found[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    return index.write(store, listed, found)
+            entries[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
+    return index.write(store, listed, entries)
 
 
 def known(names: Sequence[str], say: Say) -> list[str]:

@@ -139,18 +139,18 @@ def manifest_of(folder: Path) -> dict[str, str]:
 
     An executable's digest is marked, since a binary that lost its mode does not run.
     """
-    found: dict[str, str] = {}
+    manifest: dict[str, str] = {}
     for parent, folders, files in os.walk(folder):
         for name in (*files, *folders):
             path = Path(parent, name)
             mode = path.lstat().st_mode
             relative = str(path.relative_to(folder))
             if stat.S_ISLNK(mode):
-                found[relative] = f"-> {path.readlink()}"
+                manifest[relative] = f"-> {path.readlink()}"
             elif stat.S_ISREG(mode):
-                found[relative] = file_digest(path) + (" x" if mode & stat.S_IXUSR else "")
-    found.pop(MANIFEST, None)
-    return dict(sorted(found.items()))
+                manifest[relative] = file_digest(path) + (" x" if mode & stat.S_IXUSR else "")
+    manifest.pop(MANIFEST, None)
+    return dict(sorted(manifest.items()))
 
 
 def first_difference(entry: Path) -> str | None:

@@ -59,13 +59,13 @@ def mirrors(etc: Path = Path("/etc")) -> list[str]:
     chosen = os.environ.get("DEBIAN_MIRROR")
     if chosen:
         return [chosen.rstrip("/")]
-    found: list[str] = []
+    configured: list[str] = []
     for path in [etc / "apt/sources.list", *sorted((etc / "apt/sources.list.d").glob("*"))]:
         if path.suffix == ".sources":
-            found += _deb822(path.read_text())
+            configured += _deb822(path.read_text())
         elif path.suffix == ".list" and path.is_file():
-            found += _one_line(path.read_text())
-    unique = list(dict.fromkeys(found))
+            configured += _one_line(path.read_text())
+    unique = list(dict.fromkeys(configured))
     if not unique:
         raise ImageError(
             "No Debian mirror is configured on this host: "
@@ -77,17 +77,17 @@ def mirrors(etc: Path = Path("/etc")) -> list[str]:
 def _one_line(text: str) -> list[str]:
     """Return the mirrors of sources.list(5) in one-line style."""
     pattern = re.compile(r"^\s*deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)\s+(.+)$")
-    found = []
+    urls = []
     for line in text.splitlines():
         match = pattern.match(line.partition("#")[0])
         if match:
-            found += _useful(match[1].split(), match[2].split(), match[3].split())
-    return found
+            urls += _useful(match[1].split(), match[2].split(), match[3].split())
+    return urls
 
 
 def _deb822(text: str) -> list[str]:
     """Return the mirrors of sources.list(5) in deb822 style."""
-    found = []
+    urls = []
     for stanza in re.split(r"\n\s*\n", text):
         fields: dict[str, str] = {}
         name = ""
@@ -102,8 +102,8 @@ def _deb822(text: str) -> list[str]:
                 fields[name] = value.strip()
         if fields.get("enabled", "yes").lower() == "no" or "deb" not in fields.get("types", "").split():
             continue
-        found += _useful(*(fields.get(key, "").split() for key in ("uris", "suites", "components")))
-    return found
+        urls += _useful(*(fields.get(key, "").split() for key in ("uris", "suites", "components")))
+    return urls
 
 
 def _useful(uris: list[str], suites: list[str], components: list[str]) -> list[str]:
@@ -172,12 +172,12 @@ class Archive:
         """Return every version of the packages with these names."""
         known = set(self._apt_cache("pkgnames").split())
         names = sorted(known.intersection(names))
-        found = []
+        offered = []
         for stanza in self._apt_cache("show", "--all-versions", "--", *names).split("\n\n") if names else []:
             fields = dict(re.findall(r"^(Package|Version|Size|SHA256): (.*)$", stanza, re.MULTILINE))
             if len(fields) == 4:
-                found.append(Package(fields["Package"], fields["Version"], fields["SHA256"], int(fields["Size"])))
-        return list(dict.fromkeys(found))
+                offered.append(Package(fields["Package"], fields["Version"], fields["SHA256"], int(fields["Size"])))
+        return list(dict.fromkeys(offered))
 
     def names(self, prefix: str) -> list[str]:
         """Return the names of all packages that start with `prefix`."""

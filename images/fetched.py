@@ -47,7 +47,7 @@ def fetch(
 
     Raises ImageError when a client fails, or gives another file than the one with the digest that was asked for.
     """
-    found = {}
+    unpacked = {}
     for each in wanted:
         name = _VENDORED[each["lock"]] if "lock" in each else each["package"]
 
@@ -58,8 +58,8 @@ def fetch(
             else:
                 _take(say, each, folder, log)
 
-        found[name] = store.ensure("fetched", digest_of(each), make) / "unpacked"
-    return found
+        unpacked[name] = store.ensure("fetched", digest_of(each), make) / "unpacked"
+    return unpacked
 
 
 def _own_file(name: str, folders: Sequence[Path]) -> Path:
@@ -93,7 +93,7 @@ def _check(lock: Path) -> None:
             raise ImageError(f"{manifest}: replace: found {outside[1]}; allowed: a module, or a folder below this one")
         return
     try:
-        sources = [one.get("source", _CRATES[0]) for one in tomllib.loads(lock.read_text()).get("package", [])]
+        sources = [package.get("source", _CRATES[0]) for package in tomllib.loads(lock.read_text()).get("package", [])]
     except (ValueError, AttributeError, RecursionError) as error:
         raise ImageError(f"{lock} is not what cargo writes: {error}") from None
     for source in sources:

@@ -51,7 +51,7 @@ def names(project: Path | None = None, outside: Mapping[str, Path] | None = None
     for name, folder in _homes(project, outside).items():
         versions = _described(folder / DESCRIPTION).get("versions")
         listed = versions.items() if isinstance(versions, dict) else ()
-        own = (version for version, one in listed if isinstance(one, dict) and "implementation" not in one)
+        own = (version for version, about in listed if isinstance(about, dict) and "implementation" not in about)
         programs += (name, *(f"{name}{_VERSION}{version}" for version in own))
     return {name: _index(name, project, outside) for name in (*KINDS, STOCK, NS2, *programs)}
 
@@ -120,9 +120,9 @@ def in_use(root: Path) -> Iterator[tuple[Path, Path]]:
 
 def _relative(value: Any, root: str) -> Any:
     if isinstance(value, dict):
-        return {name: _relative(one, root) for name, one in value.items()}
+        return {name: _relative(entry, root) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_relative(one, root) for one in value]
+        return [_relative(entry, root) for entry in value]
     return value.removeprefix(root) if isinstance(value, str) else value
 
 

@@ -12,11 +12,11 @@ _VENV = re.compile(r"[\n:\"$`\\]")
 
 def refused_cache(root: Path) -> str | None:
     """Say why nothing can be built in a cache at `root`, with the remedy; None if it can."""
-    found = _CACHE.search(str(root))
-    if found is None:
+    refused = _CACHE.search(str(root))
+    if refused is None:
         return None
     return (
-        f"the kernel's build cannot work in {str(root)!r} ({found[0]!r} in the path): set TESTBED_CACHE to a folder "
+        f"the kernel's build cannot work in {str(root)!r} ({refused[0]!r} in the path): set TESTBED_CACHE to a folder "
         "whose path has letters, digits and / . _ + @ - only"
     )
 
@@ -26,5 +26,6 @@ def refused_checkout(root: Path) -> str | None:
 
     The first lines of such programs, and PATH, hold the path.
     """
-    found = _VENV.search(str(root))
-    return f"Python's environments cannot be in {str(root)!r} ({found[0]!r} in the path): move it" if found else None
+    if (refused := _VENV.search(str(root))) is None:
+        return None
+    return f"Python's environments cannot be in {str(root)!r} ({refused[0]!r} in the path): move it"

@@ -113,9 +113,9 @@ def from_debian(
         if lock is None:
             say(f"{name}: its root has no lock, so it differs with the day (`python -m images lock {name}` writes one)")
         chosen = lock or locked.resolve(store, suite, packages, complete=True)
-        found = locked.fetch(store, say, chosen, f"root of {name}")
+        archives = locked.fetch(store, say, chosen, f"root of {name}")
         say(f"{name}: installing Debian {suite} with {len(packages)} packages (1 minute)")
-        install_debian(folder, chosen, found, [str(CLEAN)], log, f"Building the root of {name}")
+        install_debian(folder, chosen, archives, [str(CLEAN)], log, f"Building the root of {name}")
 
     entry = store.ensure("roots", digest_of(inputs), make)
     return {"root": str(entry / "root"), "root_digest": (entry / "tar.sha256").read_text().strip()}

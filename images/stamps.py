@@ -17,16 +17,16 @@ from pathlib import Path
 
 def of(entry: Path) -> str:
     """Return the stamp of an entry as it is now."""
-    found = []
+    states = []
     folders = [str(entry)]
     while folders:
         with os.scandir(folders.pop()) as listed:
-            for one in listed:
-                about = one.stat(follow_symlinks=False)
-                found.append((about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
-                if one.is_dir(follow_symlinks=False):
-                    folders.append(one.path)
-    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+            for file in listed:
+                about = file.stat(follow_symlinks=False)
+                states.append((about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
+                if file.is_dir(follow_symlinks=False):
+                    folders.append(file.path)
+    return hashlib.sha256(repr(sorted(states)).encode()).hexdigest()
 
 
 def noted(root: Path, entry: Path) -> str:

@@ -62,4 +62,4 @@ def _is_open(word: Callable[..., Any] | None, call: ast.Call | None) -> bool:
     names = [name for name in signature.parameters if name != "self"]
     if call is None or "t1" not in names:
         return True
-    return names.index("t1") >= len(call.args) and "t1" not in {one.arg for one in call.keywords}
+    return names.index("t1") >= len(call.args) and "t1" not in {keyword.arg for keyword in call.keywords}

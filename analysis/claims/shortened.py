@@ -21,7 +21,7 @@ class Lengths:
 
     def __init__(self, runs: Runs, experiments: Iterable[Experiment]) -> None:
         self._runs = runs
-        self._scenarios = {one.id: one.scenario for one in experiments if one.scenario}
+        self._scenarios = {each.id: each.scenario for each in experiments if each.scenario}
 
     def full_s(self, run: Run) -> float:
         """Planned length of a run at full size, virtual s; its own where its scenario is not known."""

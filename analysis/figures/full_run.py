@@ -12,11 +12,11 @@ Range = list[float]  # smallest, median and largest number of the seeds
 
 def ranges(figure: Mapping[str, Any]) -> dict[str, Range]:
     """Give what a reference set keeps of a figure: the range of each number that its declaration holds, by its name."""
-    found = {value["label"]: range_of(value.get("by_seed", {}).values()) for value in figure.get("values", [])}
+    by_name = {value["label"]: range_of(value.get("by_seed", {}).values()) for value in figure.get("values", [])}
     for plot in figure.get("plots", []):
         for point in plot.get("points", []):
-            found[point_name(plot["axis"], point["line"], point["x"])] = range_of(point["by_seed"].values())
-    return {name: known for name, known in found.items() if known}
+            by_name[point_name(plot["axis"], point["line"], point["x"])] = range_of(point["by_seed"].values())
+    return {name: known for name, known in by_name.items() if known}
 
 
 def range_of(values: Iterable[float | str]) -> Range | None:
@@ -44,9 +44,9 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
     if file is None or not file.exists() or not any(run["size"] == QUICK for run in measured["runs"]):
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
-    found: dict[str, Range] = dict(kept.get("figure", {}))
+    by_name: dict[str, Range] = dict(kept.get("figure", {}))
     for value in measured["figure"].get("values", []):
         claim = kept["claims"].get(f"{measured['experiment']['id']}/{value.get('claim')}")
         if claim and (known := range_of((claim["by_seed"] or {}).values())):
-            found[value["label"]] = known
-    measured["figure"]["full_run"] = found
+            by_name[value["label"]] = known
+    measured["figure"]["full_run"] = by_name

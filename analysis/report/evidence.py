@@ -70,7 +70,8 @@ class Source:
     def of(self, claim: Mapping[str, Any]) -> Evidence:
         """Give the evidence of a claim: that of its cell in the first seed, or of all cells where it names none."""
         run = self._run_of(claim)
-        cell = run["cell"] if run and (claim.get("cell") or len({one["cell"] for one in self._ran}) == 1) else None
+        only = len({run_of["cell"] for run_of in self._ran}) == 1
+        cell = run["cell"] if run and (claim.get("cell") or only) else None
         folder = self._folder(cell, run["seed"]) if run and cell else self._folder()
         instant_s = _instant(claim, run["seed"]) if run and cell else None
         doi = self._experiment.paper.get("doi", "")
@@ -85,7 +86,7 @@ class Source:
         )
 
     def _run_of(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
-        return next((one for one in self._ran if one["cell"] == claim.get("cell")), self._ran[0] if self._ran else None)
+        return next((run for run in self._ran if run["cell"] == claim.get("cell")), self._ran[0] if self._ran else None)
 
     def _folder(self, cell: str = "", seed: int | None = None) -> Path:
         own: Path = self._runs / self._experiment.study / self._experiment.data["experiment"]["runs_of"]

@@ -95,7 +95,7 @@ def bound(claim: Mapping[str, Any]) -> str:
         return ""
     nodes = ast.walk(ast.parse(claim["holds"].strip(), mode="eval"))
     compared = [node for node in nodes if isinstance(node, ast.Compare)]
-    bounds = {found for node in compared if (found := _bound(node, claim))}
+    bounds = {text for node in compared if (text := _bound(node, claim))}
     return bounds.pop() if len(compared) == len(bounds) == 1 else ""
 
 

@@ -278,7 +278,7 @@ def totals(views: Iterable[StudyView]) -> Counter[str]:
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """Put what failed first."""
-    return sorted(findings, key=lambda one: FIRST.index(one.state))
+    return sorted(findings, key=lambda finding: FIRST.index(finding.state))
 
 
 def banner(experiments: Sequence[Result]) -> dict[str, Any]:

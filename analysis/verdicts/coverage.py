@@ -214,7 +214,7 @@ def table_of_findings() -> str:
     for number, family in enumerate(families()):
         counts = [counted[outcome] for counted in _findings(family, number) for outcome in JUDGED]
         named = f"{family.size} of kind: {family.kind}"
-        lines.append(_row([named, str(family.false), *(str(one or "") for one in counts)]))
+        lines.append(_row([named, str(family.false), *(str(count or "") for count in counts)]))
     return "\n".join(lines)
 
 

@@ -195,8 +195,8 @@ def _repository(files: Mapping[Package, Path], suite: str) -> Iterator[str]:
         for package, file in files.items():
             shutil.copyfile(file, place / f"{package.name}.deb")
             control = subprocess.run(["dpkg-deb", "--field", file], capture_output=True, text=True, check=True).stdout
-            found = {"Filename": f"./{package.name}.deb", "Size": package.size, "SHA256": package.sha256}
-            stanzas.append(control + "".join(f"{field}: {value}\n" for field, value in found.items()))
+            added = {"Filename": f"./{package.name}.deb", "Size": package.size, "SHA256": package.sha256}
+            stanzas.append(control + "".join(f"{field}: {value}\n" for field, value in added.items()))
         index = "\n".join(stanzas).encode()
         (place / "Packages").write_bytes(index)
         digest = hashlib.sha256(index).hexdigest()

@@ -15,8 +15,8 @@ def unit(expression: str) -> str:
     node = ast.parse(expression.strip(), mode="eval").body
     while isinstance(node, ast.Call | ast.Attribute):
         if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and (found := _of_comparison(node.func.id, node.args)):
-                return found
+            if isinstance(node.func, ast.Name) and (compared_unit := _of_comparison(node.func.id, node.args)):
+                return compared_unit
             node = node.func
         elif node.attr in _SECONDS:
             return "s"

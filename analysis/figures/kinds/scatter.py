@@ -34,7 +34,7 @@ class Scatter:
         across, up = axes
         here: dict[str, Range] = {}
         for value in figure.children("values"):
-            numbers = [one for one in value.get("by_seed", dict).values() if one != "never"]
+            numbers = [number for number in value.get("by_seed", dict).values() if number != "never"]
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
