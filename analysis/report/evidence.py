@@ -4,7 +4,7 @@ import ast
 import math
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from os.path import relpath
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from analysis.files import whole
+from analysis.report.formats import printed_digits
 from analysis.report.results import Result
 from analysis.run import Run
 from analysis.runs import Runs
@@ -21,6 +22,7 @@ from scenarios import sums
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
 SINGLE: Final = "single"
+FULL: Final = "full"
 _TABLE: Final = "metrics.csv"
 _INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
 _AROUND: Final = 8  # packets before an instant, and as many behind it
@@ -44,16 +46,47 @@ class Packet:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a paper says what a claim repeats: paper and place, its digits as printed, and its DOI, as far as known."""
+
+    name: str
+    printed: str
+    doi: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What stands in the row below a claim; `command` makes the run again, and keeps its captures."""
 
-    run: Link | None
-    captures: list[Link]
-    files: list[Link]
-    doi: str
-    command: str
-    instant_s: float | None
-    packets: list[Packet]
+    run: Link | None = None
+    captures: list[Link] = field(default_factory=list)
+    files: list[Link] = field(default_factory=list)
+    place: Place | None = None
+    command: str = ""
+    instant_s: float | None = None
+    packets: list[Packet] = field(default_factory=list)
+
+
+def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
+    """Give the evidence in a run's folder, for a page in the folder `home`; nothing where there is no such folder.
+
+    A `scenario`, by its path from `home`, adds the command that makes the run again, for whoever stands in `home`.
+    """
+    if folder is None or not folder.is_dir():
+        return Evidence()
+    files = [file for name in ("run.json", "summary.json", "logs") if (file := folder / name).exists()]
+    cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
+    run = {"cell": cell, "seed": seed, "size": FULL}
+    return Evidence(
+        run=_to(folder.name, folder, home),
+        captures=[_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+        files=[_to(file.name, file, home) for file in files],
+        command=command_of(run, scenario, "again") if scenario else "",
+    )
+
+
+def _to(name: str, path: Path, home: Path) -> Link:
+    return Link(name, quote(relpath(path.resolve(), home.resolve())) + "/" * path.is_dir())
 
 
 class Source:
@@ -74,12 +107,12 @@ class Source:
         cell = run["cell"] if run and (claim.get("cell") or only) else None
         folder = self._folder(cell, run["seed"]) if run and cell else self._folder()
         instant_s = _instant(claim, run["seed"]) if run and cell else None
-        doi = self._experiment.paper.get("doi", "")
+        name = f"seed {run['seed']}" if run and cell else "all runs"
         return Evidence(
-            run=self._link(f"seed {run['seed']}" if run and cell else "all runs", folder),
-            captures=[self._to(file.stem, file) for file in sorted(folder.glob("pcap/*.pcap"))] if cell else [],
+            run=_to(name, folder, self._home) if folder.is_dir() else None,
+            captures=[_to(file.stem, file, self._home) for file in sorted(folder.glob("pcap/*.pcap"))] if cell else [],
             files=self.files,
-            doi=doi,
+            place=_place(claim, self._experiment),
             command=command_of(run, str(self._experiment.data["experiment"].get("scenario")), "runs") if run else "",
             instant_s=instant_s,
             packets=[] if instant_s is None or not cell else self._packets(cell, run["seed"] if run else 1, instant_s),
@@ -91,12 +124,6 @@ class Source:
     def _folder(self, cell: str = "", seed: int | None = None) -> Path:
         own: Path = self._runs / self._experiment.study / self._experiment.data["experiment"]["runs_of"]
         return own / cell / f"seed-{seed}" if cell else own
-
-    def _link(self, name: str, folder: Path) -> Link | None:
-        return self._to(name, folder, "/") if folder.is_dir() else None
-
-    def _to(self, name: str, path: Path, end: str = "") -> Link:
-        return Link(name, quote(relpath(path.resolve(), self._home)) + end)
 
     def _copied(self) -> Iterator[Link]:
         """Copy the small files beside the report; a browser shows the YAML ones as text."""
@@ -133,9 +160,18 @@ def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:
     options = [f"--seed {run['seed']}"]
     if run["cell"] != SINGLE:
         options.append(f"--cell {run['cell']}")
-    if run["size"] != "full":
+    if run["size"] != FULL:
         options.append(f"--size {run['size']}")
     return " ".join(["testbed run", scenario, *options, *([f"--into {into}"] if into else [])])
+
+
+def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
+    """Say where the paper has it; None where there is no paper."""
+    paper = experiment.paper
+    if "year" not in paper:
+        return None
+    name = f"{experiment.study.upper()} {paper['year']}, {claim.get('source') or experiment.artefact}"
+    return Place(name, printed_digits(claim), paper.get("doi", ""))
 
 
 def _instant(claim: Mapping[str, Any], seed: int) -> float | None:

@@ -55,22 +55,28 @@ def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> st
 
 
 def paper_value(claim: Mapping[str, Any]) -> str:
-    """Say what the paper prints, digit by digit; nothing where it prints no number."""
-    printed: str | None = claim.get("paper")
-    interval: str | list[str] | None = claim.get("interval")
-    if isinstance(interval, list):
-        printed = " to ".join(interval)
-    elif printed is not None and interval is not None:
-        printed += f" ± {interval}"
-    if printed is None:
-        return ""
-    if printed == "-":
-        return "a dash, for none"
+    """Say what the paper prints, with the claim's unit; nothing where it prints no number."""
+    printed = printed_digits(claim)
+    if printed in ("", DASH):
+        return printed and "a dash, for none"
     unit = unit_of(claim.get("unit"))
     about = f"{claim['bound']} " if claim.get("bound") else ""
     about += "about " if claim.get("approximate") else ""
+    return about + printed + (f"{NARROW}{unit}" if unit else "")
+
+
+def printed_digits(claim: Mapping[str, Any]) -> str:
+    """Give what the paper prints, digit by digit; nothing where it prints no number."""
+    printed: str = claim.get("paper") or ""
+    interval: str | list[str] | None = claim.get("interval")
+    if isinstance(interval, list):
+        printed = " to ".join(interval)
+    elif printed and interval is not None:
+        printed += f" ± {interval}"
+    if printed == "-":
+        return DASH
     powers = re.sub(r"e(-?\d+)", lambda match: _times_ten(int(match[1])), printed)
-    return about + powers.replace("-", MINUS) + (f"{NARROW}{unit}" if unit else "")
+    return powers.replace("-", MINUS)
 
 
 def measured_value(claim: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_json
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import of_run
 
 FILE: Final = "check.json"
 FORMAT: Final = 1
@@ -53,9 +54,8 @@ def _demand(finding: Fields, results: Path) -> dict[str, Any]:
         "exits": {side: ends.get(f"{side}_exit") for side in ("sender", "receiver")},
         "versions": summary.get("versions") or {},
         "provenance": _read(folder, "run.json").get("provenance", {}),
-        "captures": _files(folder, "pcap/*.pcap", results),
-        "logs": _files(folder, "logs/**/*", results),
-        "run": _files(folder, "run.json", results) + _files(folder, "summary.json", results),
+        "evidence": of_run(folder, results),
+        "captures": [str(file.relative_to(results)) for file in sorted(folder.glob("pcap/*.pcap"))] if folder else [],
     }
 
 
@@ -63,8 +63,3 @@ def _read(folder: Path | None, name: str) -> dict[str, Any]:
     """Give what a run left in a file; nothing where it failed before it wrote it."""
     left = read_if_made(folder, name) if folder else None
     return left.data if left else {}
-
-
-def _files(folder: Path | None, pattern: str, results: Path) -> list[Path]:
-    files = folder.glob(pattern) if folder else []
-    return [file.relative_to(results) for file in sorted(files) if file.is_file() and file.stat().st_size]

@@ -10,9 +10,8 @@ from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare import judge, pages
+from testbed.compare.judge import STUDY
 from testbed.compare.panel import filled, find, panel
-
-STUDY = "compare"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -24,6 +24,7 @@ from testbed.compare.standings import measured
 
 FORMAT: Final = 3
 FILE: Final = "comparison.json"
+STUDY: Final = "compare"
 PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
 SIDE_BY_SIDE: Final = 3
 WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}

@@ -1,5 +1,6 @@
 """The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -7,10 +8,11 @@ from analysis.documents import read_made, read_yaml
 from analysis.errors import BadInputError
 from analysis.provenance import distinct
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import Evidence, of_run
 from analysis.runs import Runs
 from testbed.compare import distributions
 from testbed.compare.differences import LEVEL, largest_believed, smallest_p
-from testbed.compare.judge import FILE, FORMAT
+from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.compare.metrics import PHASES
 from testbed.compare.panel import RIVAL
 from testbed.compare.standings import tell_standing
@@ -78,12 +80,17 @@ def write_pages(results: Path) -> Path:
     }
     write_shared(results)
     environment = pages(OWN, TEMPLATES)
+    environment.globals["evidence_of"] = partial(_evidence, results)
     for scenario in scenarios:
         render(
             environment, "scenario.html", results / f"{scenario['experiment']}.html", {**values, "scenario": scenario}
         )
     render(environment, "comparison.html", results / "index.html", values)
     return results / "index.html"
+
+
+def _evidence(results: Path, scenario: dict[str, Any], run: dict[str, Any]) -> Evidence:
+    return of_run(results / run["folder"], results, f"studies/{STUDY}/{scenario['scenario']}")
 
 
 def failures(results: Path) -> dict[str, list[str]]:

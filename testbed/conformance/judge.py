@@ -13,6 +13,7 @@ from analysis.claims.of_run import number
 from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import Evidence, of_run
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
@@ -25,6 +26,7 @@ STUDY: Final = "conformance"
 PASS, FAIL, HIDDEN = "pass", "fail", "not observable"
 SIGNS: Final = {PASS: "✓", FAIL: "✗", HIDDEN: "?"}
 OWN: Final = Path(__file__).parent
+CASES: Final = f"studies/{STUDY}/cases.yaml"  # from the folder of an implementation
 SEED: Final = 1
 
 
@@ -60,7 +62,9 @@ def write(folder: Path) -> str:
     }
     write_made(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
     write_shared(folder)
-    render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", document | {"signs": SIGNS})
+    values = document | {"counts": Counter(row.result for row in rows), "results": list(SIGNS)}
+    values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
+    render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", values)
     return f"{folder.name}: {_counted(rows)}"
 
 

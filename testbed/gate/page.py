@@ -1,8 +1,10 @@
-"""What a gate measured in each version of an implementation: versions.json and a page with a picture a budget."""
+"""The pages of a gate: a card for each budget; and over the versions of an implementation, a picture a budget."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,19 +13,42 @@ from markupsafe import Markup
 from analysis.figures import style, svg
 from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
-from testbed.gate.judge import Judgement
+from analysis.report.evidence import Evidence, of_run
+from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, Judgement, Outcome
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
 HEIGHT: Final = 130
 
-Outcome = dict[str, Any]
+Measured = dict[str, Any]  # an outcome as versions.json has it
+
+
+def write_gate(judgement: Judgement, results: Path) -> Path:
+    """Write gate.html into the folder of a gate: what is broken first, each with its run; return the page."""
+    order = (BROKEN, UNKNOWN, PASSED)
+    values = {
+        "client": judgement.client,
+        "version": judgement.version,
+        "seeds": judgement.seeds,
+        "outcomes": sorted(judgement.outcomes, key=lambda outcome: order.index(outcome.result)),
+        "results": order,
+        "counts": Counter(outcome.result for outcome in judgement.outcomes),
+        "evidence_of": partial(_evidence, results),
+    }
+    write_shared(results)
+    render(pages(OWN, TEMPLATES), "gate.html", results / "gate.html", values)
+    return results / "gate.html"
+
+
+def _evidence(results: Path, outcome: Outcome) -> Evidence:
+    scenario = f"studies/{STUDY}/{Path(outcome.scenario).stem}.yaml"
+    return of_run(results / outcome.run, results, scenario) if outcome.run else Evidence()
 
 
 def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) -> Path:
     """Write versions.json and index.html of what each version measured, None if its runs failed; return the page."""
     versions = list(judgements)
-    rows: dict[tuple[str, str, str], dict[str, Outcome]] = {}
+    rows: dict[tuple[str, str, str], dict[str, Measured]] = {}
     for version, judgement in judgements.items():
         for outcome in judgement.outcomes if judgement else ():
             rows.setdefault((outcome.name, outcome.scenario, outcome.cell), {})[version] = asdict(outcome)
@@ -39,7 +64,7 @@ def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) 
     return results / "index.html"
 
 
-def picture(versions: list[str], by_version: dict[str, Outcome]) -> str:
+def picture(versions: list[str], by_version: dict[str, Measured]) -> str:
     """Draw one budget over all versions, with its bound; what was never reached has no point."""
     points = [
         {"version": version, "measured": outcome["measured"], "result": outcome["result"]}

@@ -1,4 +1,4 @@
-"""What a gate leaves: gate.json, gate.md for a pull request, junit.xml, and a line of history."""
+"""What a gate leaves: gate.json, a page, gate.md for a pull request, junit.xml, and a line of history."""
 
 import json
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from analysis.files import write_text
+from testbed.gate import page
 from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, Judgement, Outcome
 
 FORMAT: Final = 1
@@ -15,13 +16,14 @@ SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
 
 
 def write(judgement: Judgement, results: Path) -> None:
-    """Print the outcomes; write gate.json, gate.md and junit.xml."""
+    """Print the outcomes and where the page is; write gate.json, gate.html, gate.md and junit.xml."""
     document = {"format": FORMAT, **asdict(judgement)}
     write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(results / "gate.md", _markdown(judgement))
     write_text(results / "junit.xml", _junit(judgement))
     for outcome in judgement.outcomes:
         print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
+    print(f"page     {page.write_gate(judgement, results)}")
 
 
 def remember(judgement: Judgement, history: Path) -> None:

@@ -9,6 +9,7 @@ met nothing else than it says; how the implementation ends after that does not c
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Final
@@ -16,6 +17,7 @@ from typing import Any, Final
 from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import Evidence, of_run
 
 FORMAT: Final = 1
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
@@ -49,8 +51,15 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
     write_shared(results)
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
-    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", document | {"table": table, "sign": SIGNS})
+    values = document | {"table": table, "sign": SIGNS, "evidence_of": partial(_evidence, results)}
+    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", values)
     return Counter(meeting["result"] for meeting in judged + scripted)
+
+
+def _evidence(results: Path, result: Result) -> Evidence:
+    """Give what the run behind a result left."""
+    run = Path(result["run"])
+    return of_run(results / run, results, f"studies/{STUDY}/{run.parts[2]}.yaml") if result["run"] else Evidence()
 
 
 def tables(folders: Sequence[Path]) -> str:
@@ -96,18 +105,18 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
     for case in cases:
         if pair["unsupported"]:
             judged += [
-                {**ends, "case": of_run, "result": UNSUPPORTED, "why": pair["unsupported"], "captures": []}
-                for of_run in ((case, CLOSE) if case == FIRST else (case,))
+                {**ends, "case": told, "result": UNSUPPORTED, "why": pair["unsupported"], **_left(results, None)}
+                for told in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue
         folder = _folder(results, pair["experiment"], case)
         why, closing = (NO_RUN, None) if folder is None else _judged(folder)
-        captures = _captures(results, folder)
-        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, "captures": captures})
+        left = _left(results, folder)
+        judged.append({**ends, "case": case, "result": FAILED if why else PASSED, "why": why, **left})
         if case == FIRST:
             problem = "the transfer failed" if why else closing
             close = FAILED if problem else PASSED
-            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, "captures": captures})
+            judged.append({**ends, "case": CLOSE, "result": close, "why": problem, **left})
     return judged
 
 
@@ -117,8 +126,8 @@ def _by_script(results: Path, meeting: Result, script: str) -> Result:
     why = NO_RUN if folder is None else _deviation(folder)
     result = {"implementation": meeting["implementation"], "script": script}
     if meeting["unsupported"]:
-        return {**result, "result": UNSUPPORTED, "why": meeting["unsupported"], "captures": []}
-    return {**result, "result": FAILED if why else PASSED, "why": why, "captures": _captures(results, folder)}
+        return {**result, "result": UNSUPPORTED, "why": meeting["unsupported"], **_left(results, None)}
+    return {**result, "result": FAILED if why else PASSED, "why": why, **_left(results, folder)}
 
 
 def _deviation(folder: Path) -> str | None:
@@ -137,8 +146,12 @@ def _folder(results: Path, experiment: str, case: str) -> Path | None:
     return next((folder for folder in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if folder.exists()), None)
 
 
-def _captures(results: Path, folder: Path | None) -> list[str]:
-    return sorted(str(capture.relative_to(results)) for capture in folder.glob("pcap/*.pcap")) if folder else []
+def _left(results: Path, folder: Path | None) -> dict[str, Any]:
+    """Name the run and its captures, relative to the results."""
+    if folder is None:
+        return {"run": "", "captures": []}
+    captures = sorted(str(capture.relative_to(results)) for capture in folder.glob("pcap/*.pcap"))
+    return {"run": str(folder.relative_to(results)), "captures": captures}
 
 
 def _judged(folder: Path) -> tuple[str | None, str | None]:

@@ -15,7 +15,7 @@ from analysis.__main__ import main
 from analysis.errors import BadInputError
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
-from analysis.report.overview import _headline
+from analysis.report.overview import _headline, studies
 from analysis.report.results import collect, state_of
 from analysis.report.strip import held_strip
 from analysis.verdicts.rules import Outcome
@@ -61,6 +61,9 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     assert len(claims) > 150
     decided = {*map(str, Outcome)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
+    looked_at = {claim.get("finding") for claim in claims if claim["is_look"]}
+    findings = [one for view in studies(collect(quick.parent / "here"), None) for one in view.findings]
+    assert {one.state for one in findings if one.name in looked_at} & decided == set()
     assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
 
 
@@ -235,6 +238,10 @@ def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: A
     assert "run: not here" in row.inner_text()  # the reference set has no runs
     page = opened(browser, report / "eunice-fig1-linear-two-flows.html")
     assert page.locator(".evidence a[href^='https://doi.org/10.1007/']").count() > 0
+    told = page.locator(".evidence").first.inner_text()
+    assert "EUNICE 2011, " in told
+    page = opened(browser, report / TABLE)
+    assert re.search(r"ICCCN 2010, Table I.*: \S.*no DOI known", page.locator(".evidence").first.inner_text())
 
 
 def test_a_statement_has_a_mark_a_seed(report: Path, browser: Any) -> None:
