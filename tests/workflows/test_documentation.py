@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.claims import vocabulary
+from analysis.claims import registry, vocabulary
 from analysis.run import Run
 from analysis.series import Instants, Series
 from scenarios import scenario_files
@@ -25,6 +25,7 @@ PAGE = ROOT / "docs" / "reference" / "scenarios.md"
 CLAIMS = ROOT / "docs" / "reference" / "claims.md"
 FINDINGS = ROOT / "docs" / "results" / "findings.md"
 README = ROOT / "README.md"
+PAPERS = ("aina", "eunice", "icccn", "pam")
 KINDS = {
     "string": "text",
     "boolean": "true or false",
@@ -160,3 +161,10 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not file.exists() or (heading and heading not in anchors):
                 wrong.append(f"{page.name}: {link}#{heading}")
     assert wrong == []
+
+
+def test_the_count_of_statements_that_hold_or_not_is_that_of_the_papers() -> None:
+    papers = [file for file in (ROOT / "workflows/studies").glob("*/*.claims.yaml") if file.parent.name in PAPERS]
+    claims = [claim for file in papers for claim in registry.load(file).claims]
+    count = sum(claim.holds is not None and not claim.echo for claim in claims)
+    assert f"{count} claims of the papers are statements" in (ROOT / "docs/reference/verdicts.md").read_text()
