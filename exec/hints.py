@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 _STORM = re.compile(r"^storm: (?P<json>\{.*\})$", re.MULTILINE)
+_NO_PROCESS = re.compile(r"^start_userspace : clone failed, errno = (?P<number>\d{1,3})$", re.MULTILINE)
 _TAIL_BYTES = 1 << 20
 _FEW = 3
 
@@ -29,8 +30,12 @@ def of(summary: dict[str, Any], link_rate: str | None) -> Iterator[str]:
 
 
 def of_console(folder: Path) -> Iterator[str]:
-    """About a guest that was ended: a storm, of which it told on its console."""
-    said = _STORM.search(_console(folder))
+    """About a guest that was ended: a storm, or a process that the host refused, of which it told on its console."""
+    console = _console(folder)
+    refused = _NO_PROCESS.search(console)
+    if refused:
+        yield f"; this host refused the guest a process ({os.strerror(int(refused['number']))})"
+    said = _STORM.search(console)
     if said:
         try:
             yield f"; {_of_storm(json.loads(said['json']))}"

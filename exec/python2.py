@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from fissix.refactor import RefactoringTool, get_fixers_from_package
 from engine.errors import EngineError
 from exec.copies import copy_of
 
+_PIPES = Path(__file__).with_name("python2_pipes.py")
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
@@ -29,7 +31,8 @@ def converted(folder: Path) -> Iterator[Path]:
         copy = Path(place, "copy")
         copy_of(folder, copy)
         for path in sorted(copy.rglob("*.py")):
-            path.write_text(_converted(path, path.relative_to(copy)))
+            path.write_text(_with_text_in_pipes(_converted(path, path.relative_to(copy))))
+            shutil.copy(_PIPES, path.parent)
         yield copy
 
 
@@ -40,6 +43,18 @@ def _converted(path: Path, name: Path) -> str:
         return str(_tool(_is_python_3(text)).refactor_string(f"{text}\n", str(name)))
     except (ParseError, TokenError) as error:
         raise EngineError(f"{name}: is neither Python 2 nor Python 3 ({error})") from None
+
+
+def _with_text_in_pipes(text: str) -> str:
+    """Import `exec.python2_pipes` before all other modules, unless the file decodes what it reads by itself."""
+    if ".decode(" in text or not _is_python_3(text):
+        return text
+    imports = (node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom))
+    line = next((node.lineno for node in imports if getattr(node, "module", None) != "__future__"), None)
+    if line is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    return "".join((*lines[: line - 1], f"import {_PIPES.stem}\n", *lines[line - 1 :]))
 
 
 def _is_python_3(text: str) -> bool:

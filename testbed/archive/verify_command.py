@@ -18,6 +18,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--script", type=Path, metavar="LAB.py", help="what was handed out; compare all hand-ins with it"
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins there")
+    sampled = "run only so many hand-ins again, drawn at random; all are still compared with each other"
+    parser.add_argument("--sample", type=int, metavar="NUMBER", help=sampled)
     chosen = parser.add_mutually_exclusive_group()
     named = "STUDY/EXPERIMENT/CELL/seed-N, or the beginning of it: all those runs; may be repeated"
     chosen.add_argument("--run", action="append", default=[], help=named)
@@ -28,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Return 1 when something differs, else 0."""
-    if len(options.crate) > 1 or options.script or options.csv:
+    if len(options.crate) > 1 or options.script or options.csv or options.sample is not None:
         return _grade(options)
     worst = 0
     for finding in _findings(options.crate[0], options):
@@ -40,12 +42,14 @@ def main(options: argparse.Namespace) -> int:
 def _grade(options: argparse.Namespace) -> int:
     others = [str(file) for file in options.crate if file.suffix != ".zip"]
     if others or options.run or options.all or options.signer:
-        allowed = "allowed with several files, --script or --csv: hand-ins NAME.zip, and no --run, --all or --signer"
+        allowed = "allowed with several files, --script, --csv or --sample: NAME.zip, without --run, --all, --signer"
         raise EngineError(f"found {', '.join(others) or 'an option for archives'}; {allowed}")
-    rows = grading.table(options.crate, options.script, lambda words: print(words, flush=True))
+    if options.sample is not None and options.sample < 0:
+        raise EngineError(f"--sample: found {options.sample}; allowed: a number of hand-ins, from 0 on")
+    rows = grading.table(options.crate, options.script, options.sample, lambda words: print(words, flush=True))
     if options.csv:
         grading.write(rows, options.csv)
-    return 0 if all(row.result.startswith(grading.IDENTICAL) for row in rows) else 1
+    return 0 if all(row.result.startswith((grading.IDENTICAL, grading.NOT_RUN)) for row in rows) else 1
 
 
 def _findings(crate: Path, options: argparse.Namespace) -> Iterator[Finding]:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from engine import images
 from exec import packages
-from tests.exec import collection, machine
+from tests.exec import collection
 from tests.exec.collection import LABS, Expected, Outcome, row
+from tests.reach import machine
 
 LIMIT_S = 7200
 _SIZE_GIB = 4

@@ -71,6 +71,19 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
     assert len(done.stdout.splitlines()) == 2 + len(rows)
 
 
+def test_of_a_class_only_a_sample_is_run_again(class_folder: Path) -> None:
+    done, rows = grade(class_folder, "--script", "lab.py", "--sample", "1")
+    results = [row["result"] for row in rows.values()]
+    assert results.count("not run again") == 4  # ada, copy, bob, bert or forged is run
+    assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
+    assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
+    assert rows["bob.zip"]["same_as"] == "bert.zip"
+    assert done.returncode == 1
+    none = verify("ada.zip", "--sample", "0", folder=class_folder)
+    assert (none.returncode, "not run again" in none.stdout) == (0, True)
+    assert "--sample: found -1; allowed: " in verify("ada.zip", "--sample", "-1", folder=class_folder).stderr
+
+
 def test_what_is_no_hand_in_is_named(class_folder: Path) -> None:
     (class_folder / "notes.txt").write_text("")
     done = verify("ada.zip", "notes.txt", folder=class_folder)

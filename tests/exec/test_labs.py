@@ -1,5 +1,7 @@
 """Labs as strangers write them: some of tests/exec/labs here, all of them in tests/reach; and how a lab fails."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,11 @@ from tests.exec import collection
 def test_a_lab_prints_what_theory_says(name: str, tmp_path: Path) -> None:
     expected = collection.expectations(collection.LABS)[name]
     assert collection.run(collection.LABS / f"{name}.py", expected, tmp_path).failures == []
+
+
+def test_the_comparison_with_the_stock_kernel_starts() -> None:
+    command = [sys.executable, "-m", "tests.exec.stock_labs", "--help"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("usage: ")
 
 
 QUIET = """\

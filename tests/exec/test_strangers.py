@@ -173,6 +173,14 @@ def test_a_console_that_a_guest_has_replaced_is_not_read(tmp_path: Path) -> None
     assert "the loop s1-s2-s3-s1, where s1-eth1 sent 20,000 packets" in sentence
 
 
+def test_a_guest_to_which_the_host_gives_no_process_says_so(tmp_path: Path) -> None:
+    console = tmp_path / "logs" / "console.log"
+    console.parent.mkdir()
+    console.write_text("start_userspace : clone failed, errno = 11\nreboot: Power down\n")
+    expected = "; this host refused the guest a process (Resource temporarily unavailable)"
+    assert list(hints.of_console(tmp_path)) == [expected]
+
+
 TWO = """\
 import sys
 def main():
@@ -192,6 +200,28 @@ def test_python_2_is_recognised_and_converted(tmp_path: Path) -> None:
     assert (tmp_path / "lab.py").read_text() == TWO
     (tmp_path / "lab.py").write_text("print 'a' b\n")
     assert "lab.py: is neither Python 2 nor Python 3" in execute("--python2", "lab.py", folder=tmp_path).stderr
+
+
+PIPES_OF_TWO = """\
+import re
+from monitor import *
+from subprocess import Popen, PIPE, check_output
+print re.findall("a|b", Popen("echo ab", shell=True, stdout=PIPE).stdout.read())
+print check_output(["echo", "c"]).strip() + "d", type(decoded())
+from mininet.net import Mininet
+net = Mininet(controller=None)
+h1 = net.addHost("h1")
+print h1.popen("echo e", shell=True).communicate()[0].split("\\n"), h1.pexec("echo f")[0].strip()
+net.stop()
+"""
+
+
+def test_pipes_of_a_script_for_python_2_have_text(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(PIPES_OF_TWO)
+    monitor = "import subprocess\ndef decoded(): return subprocess.check_output(['echo', 'g']).decode()\n"
+    (tmp_path / "monitor.py").write_text(monitor)
+    done = execute("--python2", "lab.py", folder=tmp_path)
+    assert done.stdout == "['a', 'b']\ncd <class 'str'>\n['e', ''] f\n", done.stderr
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
