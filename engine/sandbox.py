@@ -181,5 +181,5 @@ def _without_walls(read_only: dict[str, Path], run_folder: Path, inside: list[st
                 f"found the folder {path!r}; allowed without a sandbox ({UNCONFINED} is set): paths without blanks and "
                 "double quotes, which a kernel's command line cannot hold"
             )
-    words = [re.sub(r"(?<![^=])/guest/\w+", lambda place: real[place[0]], word) for word in inside]
+    words = [re.sub(r"(?<![^=])/guest/[\w-]+", lambda place: real[place[0]], word) for word in inside]
     return ["env", "--ignore-environment", *(f"{name}={value}" for name, value in _ENVIRONMENT.items()), *words]

@@ -51,6 +51,15 @@ def execute(*words: str, folder: Path, text: str = "") -> subprocess.CompletedPr
     )
 
 
+def test_a_script_runs_where_something_else_is_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab.py").write_text("import helper\nprint(helper.RANDOM)\n")
+    (tmp_path / "helper.py").write_text("import os\nRANDOM = os.getrandom(8).hex()\n")
+    confined = execute("lab.py", folder=tmp_path)
+    monkeypatch.setenv("TESTBED_UNCONFINED", "1")
+    unconfined = execute("lab.py", folder=tmp_path)
+    assert (unconfined.returncode, unconfined.stdout) == (0, confined.stdout), unconfined.stderr
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """A folder with a script, a module it imports and a file it reads."""
