@@ -51,6 +51,19 @@ def band(shown: Series, others: Iterable[Series], t0: float, t1: float, count: i
     return Band(edges, low, middle, high)
 
 
+def occurring(series: Series, t0: float, t1: float, count: int) -> list[tuple[float, float, float]]:
+    """Give the values of a series as strokes from t to u (s): each as long as it comes in successive intervals."""
+    edges = np.linspace(t0, t1, count + 1)
+    _, values, index = _pieces(series, edges)
+    strokes: list[tuple[float, float, float]] = []
+    for value, place in sorted({(float(value), int(place)) for value, place in zip(values, index, strict=True)}):
+        t, u = float(edges[place]), float(edges[place + 1])
+        if strokes and strokes[-1][1:] == (t, value):
+            t = strokes.pop()[0]
+        strokes.append((t, u, value))
+    return strokes
+
+
 def _pieces(series: Series, edges: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Give the stretches of one value that edges cut a series into: their beginnings, values and intervals."""
     began = edges[:-1][edges[:-1] >= series.start]

@@ -23,10 +23,14 @@ class Panel:
     says: str  # for the caption
     lines: Callable[[Run], Lines]
     levels: Callable[[Run], Levels] = lambda _: []
+    each: bool = False  # draw each value that occurs, not medians and ranges
 
 
 def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Panel:
-    """Find a panel by its name, or make one of expressions: `{axis: text, lines: {name: expression}}`."""
+    """Find a panel by its name, or make one of expressions: `{axis: text, lines: {name: expression}}`.
+
+    `each: true` draws each value that occurs.
+    """
     named = _named(step_s)
     if isinstance(declared, str):
         if declared not in named:
@@ -38,7 +42,7 @@ def panel(declared: object, figure: Fields, step_s: float, ask: Question) -> Pan
     def evaluate(run: Run) -> Lines:
         return {name: ask.series(lines.get(name, str), run) for name in lines.data}
 
-    return Panel(axis, axis, evaluate)
+    return Panel(axis, axis, evaluate, each=own.maybe("each", bool) or False)
 
 
 def _named(step_s: float) -> dict[str, Panel]:

@@ -33,6 +33,7 @@ class Line:
     colour: str
     band: Band
     stroke: int = 0  # of STROKES
+    each: Sequence[tuple[float, float, float]] = ()  # from when until when (s) each value occurs, instead of the band
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Plot:
     top: float
     levels: Sequence[tuple[str, float]] = ()
     marks: Sequence[Mark] = ()
+    heights: Sequence[Mark] = ()  # values on its axis that a paper prints
     words: bool = True  # whether the marks' words stand above the plot
     last: bool = True  # whether the time stands below it
 
@@ -91,7 +93,13 @@ class Plot:
 
     def texts(self) -> list[str]:
         """Texts that stand to the right of the plot."""
-        return [*(line.label for line in self.lines), *(self.level(*level) for level in self.levels)]
+        printed = [self.height(mark) for mark in self.heights]
+        return [*(line.label for line in self.lines), *(self.level(*level) for level in self.levels), *printed]
+
+    def height(self, mark: Mark) -> str:
+        """What a value that the paper prints is called."""
+        ends = dict.fromkeys(map(style.number, (mark.begin, mark.end)))
+        return f"paper: {mark.text} {' to '.join(ends)}"
 
     def level(self, name: str, value: float) -> str:
         """What a level is called; an arrow says that it is above the plot."""
@@ -133,10 +141,18 @@ def draw(
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, **clip}
     dash = {"condition": [_dashed(plot, stroke) for stroke in range(1, len(STROKES))], "value": STROKES[0]}
     low, middle = ({**value, "field": name} for name in "lm")
+    until = {"x2": {"field": "u"}, "y": {**value, "field": "y"}}
+    stroke = {"type": "rule", "strokeWidth": 2.4, "strokeCap": "round", **clip}
     layers: list[Specification] = [
         *_marks(plot, across, width),
+        *_heights(plot, value),
         {"data": {"name": data}, "mark": area, "encoding": {**across, "y": low, "y2": {"field": "h"}, **coloured}},
         {"data": {"name": data}, "mark": line, "encoding": {**across, "y": middle, **coloured, "strokeDash": dash}},
+        *(
+            {"data": {"values": strokes(line)}, "mark": stroke, "encoding": {**across, **until, **coloured}}
+            for line in plot.lines
+            if line.each
+        ),
         *_levels(plot, value),
         *_names(plot, width, height, ceiling),
     ]
@@ -155,6 +171,8 @@ def rows(plot: Plot) -> Rows:
     """Rows of a plot's lines: s (name), c (colour), t, l, m, h (range and median); what stays the same is left out."""
     made: Rows = []
     for line in plot.lines:
+        if line.each:
+            continue
         last: tuple[float, ...] | None = None
         for t, *values in zip(line.band.edges[:-1], line.band.low, line.band.middle, line.band.high, strict=True):
             here = tuple(_short(float(value)) for value in values)
@@ -164,6 +182,11 @@ def rows(plot: Plot) -> Rows:
         if last:
             made.append(_row(line, float(line.band.edges[-1]), last))
     return made
+
+
+def strokes(line: Line) -> Rows:
+    """Rows of a line that shows each value: s (name), c (colour), from t until u, y."""
+    return [{"s": line.label, "c": line.colour, "t": round(t, 4), "u": round(u, 4), "y": y} for t, u, y in line.each]
 
 
 def hover(plot: Plot) -> Rows:
@@ -207,6 +230,21 @@ def _levels(plot: Plot, value: Specification) -> list[Specification]:
         rule = {"type": "rule", "color": style.INK, "strokeWidth": 1.2, "strokeDash": DASHES.get(name, [1, 0])}
         layers += [{**layer, "mark": edge}, {**layer, "mark": rule}]
     return layers
+
+
+def _heights(plot: Plot, value: Specification) -> list[Specification]:
+    """Draw the values that a paper prints across a plot, with what counts as reproduced around them."""
+    spans = [{"y": max(mark.span[0], 0), "h": min(mark.span[1], plot.top)} for mark in plot.heights]
+    ends = [{"y": at} for mark in plot.heights for at in dict.fromkeys((mark.begin, mark.end)) if at <= plot.top]
+    if not ends:
+        return []
+    y = {"y": {**value, "field": "y"}}
+    band = {"type": "rect", "color": roles.PAPER, "opacity": style.BAND}
+    rule = {"type": "rule", "color": roles.PAPER, "strokeWidth": 1.6, "strokeDash": [2, 2]}
+    return [
+        {"data": {"values": spans}, "mark": band, "encoding": {**y, "y2": {"field": "h"}}},
+        {"data": {"values": ends}, "mark": rule, "encoding": y},
+    ]
 
 
 def _marks(plot: Plot, across: Specification, width: int) -> list[Specification]:
@@ -260,7 +298,11 @@ def _names(plot: Plot, width: int, height: int, ceiling: float) -> list[Specific
     levels = [
         Name(plot.level(name, at), min(at / ceiling, 1.0), style.INK, int(name in DASHES)) for name, at in plot.levels
     ]
-    return names([*lines, *levels], width, height)
+    printed = [
+        Name(plot.height(mark), min((mark.begin + mark.end) / 2 / ceiling, 1.0), roles.PAPER, 2)
+        for mark in plot.heights
+    ]
+    return names([*lines, *levels, *printed], width, height)
 
 
 def names(wanted: Sequence[Name], width: int, height: int) -> list[Specification]:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.bands import band
+from analysis.figures.bands import band, occurring
 from analysis.series import Series
 
 
@@ -51,3 +51,8 @@ def test_joined_intervals_keep_their_range(by: int) -> None:
     assert made.edges.tolist() == fine.edges[::by].tolist()
     assert made.high.tolist() == [np.nanmax(part) for part in fine.high.reshape(-1, by)]
     assert made.low.tolist() == [np.nanmin(part) for part in fine.low.reshape(-1, by)]
+
+
+def test_a_value_that_goes_on_is_one_stroke() -> None:
+    sizes = Series(np.array([0.0, 4.5, 4.6, 8.0]), np.array([3.0, 5.0, 3.0, 5.0]), 10)
+    assert occurring(sizes, 0, 10, 10) == [(0, 8, 3), (4, 5, 5), (8, 10, 5)]

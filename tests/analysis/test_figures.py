@@ -79,6 +79,29 @@ def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path,
     assert draw(runs, tmp_path, figure) == 2
 
 
+def test_cells_in_one_plot_beside_what_the_paper_prints(runs: Path, tmp_path: Path) -> None:
+    cells = [{"cell": f"buffer={size}p", "title": f"{size} packets"} for size in (20, 40)]
+    heights = [{"claim": "e03", "text": "of the paper"}]
+    own = {"axis": "window", "lines": {"window": "cwnd('tcp')"}}
+    figure = {"kind": "time-series", "panels": [own], "cells": cells, "together": True, "heights": heights}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    for said in ("20 packets", "40 packets", "paper: of the paper 4"):
+        assert f">{said}<" in svg, said
+    assert svg.count(">time [s]<") == 1
+    assert (
+        "Dotted lines across are the values that the paper prints" in (tmp_path / "made-by-hand/figure.txt").read_text()
+    )
+
+
+def test_each_value_that_occurs_is_a_stroke(runs: Path, tmp_path: Path) -> None:
+    own = {"axis": "window", "lines": {"window": "cwnd('tcp')"}, "each": True}
+    assert draw(runs, tmp_path, {"kind": "time-series", "panels": [own], "cells": ["buffer=20p"]}) == 0
+    assert "Strokes are the values that occurred" in (tmp_path / "made-by-hand/figure.txt").read_text()
+    svg = svg_of(tmp_path)
+    assert svg.count('stroke-linecap="round"') > 5
+
+
 def test_of_many_lines_only_the_run_that_is_drawn_has_bands(runs: Path, tmp_path: Path) -> None:
     caption = tmp_path / "made-by-hand" / "figure.txt"
     for names, alone in (("abc", False), ("abcd", True)):

@@ -16,7 +16,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.report.results import collect
 from scenarios import sums
-from tests.analysis.browser import CHROMIUM, NO_CHROMIUM
+from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened
 from tests.analysis.synthetic import plain, vouch, write
 
 ROOT = Path(__file__).parents[2]
@@ -200,6 +200,30 @@ def test_the_cross_check_is_shown_where_there_is_one(results: Path, tmp_path: Pa
     assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report/index.html").read_text()
     assert "50.002 / 50.200" in page and "do not agree" in page and HOSTILE not in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
+def test_the_packets_around_an_instant_can_be_read(results: Path, tmp_path: Path) -> None:
+    claim = {"id": "e01", "title": "It fills at 2 s.", "source": "sec. 1", "unit": "s", "metric": "time_of_it"}
+    claim |= {"paper": "2.0", "measure": "queue_pkts.first_time_above(5)"}
+    experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    experiment |= {"figure": {"kind": "time-series", "panels": ["queue"]}, "claims": [claim]}
+    study = {"paper": {"title": "T", "authors": [], "venue": "V"}, "findings": {"f": "F."}}
+    for name, written in (("study", study), ("made.claims", experiment)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(written))
+    shutil.copytree(results / "runs", tmp_path / "runs")
+    runs = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "experiments")]
+    assert main(["measure", str(tmp_path / "made.claims.yaml"), *runs]) == 0
+    assert main(["figure", "made-by-hand", *runs]) == 0
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
+    for page in map(opened, chromium(), [tmp_path / "report/made-by-hand.html"]):
+        page.get_by_text("The packets around 2.000 s").click()
+        rows = page.locator("table.packets tbody tr").all_inner_texts()
+        assert 1 < len(rows) <= 16
+        times = [float(row.split()[0]) for row in rows]
+        assert times == sorted(times) and times[0] < 2 <= times[-1]
+        assert {row.split()[1] for row in rows} <= {"ledbat", "tcp", "other"}
+        page.locator(".claim").screenshot(path=tmp_path / "packets.png")
 
 
 def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import panels, plot, roles, style
-from analysis.figures.bands import band
+from analysis.figures.bands import band, occurring
 from analysis.figures.panels import Panel
 from analysis.figures.plot import Line, Mark, Plot
 from analysis.figures.roles import Role
@@ -26,6 +26,7 @@ BESIDE: Final = 3  # cells side by side at most
 FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them
 JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
 BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
+STROKES: Final = 240  # intervals of a panel that draws each value
 PIXELS: Final = 1.8  # of such a joined interval, at least
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
@@ -54,6 +55,8 @@ class TimeSeries:
 
     Its declaration has `panels` (names of `panels.py`, or expressions), and may have the `interval` [s, s] (default:
     the whole run), `cells` (default: all), `step` (s, of rates) and `marks`, instants that the paper's text names.
+    `heights` are values that the paper prints, by their claims, on the axis of the first panel. With `together: true`
+    the lines of all cells lie in one plot.
     """
 
     def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: Named = roles.of_flows) -> None:
@@ -62,6 +65,8 @@ class TimeSeries:
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
         self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, self._panels))
+        self._together = figure.maybe("together", bool) or False
+        self._heights = [_mark(height, claims) for height in figure.children("heights")]
         self._interval = t0, t1 = _interval(figure, self._columns)
         marks = [_mark(mark, claims) for mark in figure.children("marks")]
         # what the paper names may come a little after the end of what was measured
@@ -79,27 +84,41 @@ class TimeSeries:
             if any(len(panel.lines) >= MANY for plots in self._plots for panel in plots):
                 text += " Where lines are many, bands are of that seed alone."
         else:
-            text += f" Seed {self._columns[0].shown.settings.seed}. Lines are medians over short intervals, bands reach"
-            text += " from the smallest to the largest value there."
+            text += f" Seed {self._columns[0].shown.settings.seed}."
+            if not all(panel.each for panel in self._panels):
+                text += (
+                    " Lines are medians over short intervals, bands reach from the smallest to the largest value there."
+                )
+        if any(panel.each for panel in self._panels):
+            text += " Strokes are the values that occurred."
+        if self._heights:
+            text += " Dotted lines across are the values that the paper prints"
+            text += (
+                ", shaded as far as counts as reproduced."
+                if any(mark.low is not None for mark in self._heights)
+                else "."
+            )
         if self._marks:
             text += " Dotted lines are the instants that the paper names"
             text += (
                 ", shaded as far as counts as reproduced." if any(mark.low is not None for mark in self._marks) else "."
             )
-        if any(len({panel.top for panel in row}) > 1 for row in zip(*self._plots, strict=True)):
+        tops = ({panel.top for panel in row} for row in zip(*self._plots, strict=True))
+        if not self._together and any(len(of_row) > 1 for of_row in tops):
             text += " Cells whose values differ much have axes of their own."
         return text
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         roomy = width >= style.WIDE
-        beside = _beside(len(self._columns)) if roomy else 1
+        arrangement = self._joined() if self._together else self._side_by_side()
+        beside = _beside(len(arrangement)) if roomy else 1
         each = (width - style.GAP * (beside - 1)) // beside
-        each -= style.AXIS + plot.gutter([panel for column in self._plots for panel in column])
+        each -= style.AXIS + plot.gutter([panel for _, plots in arrangement for panel in plots])
         joined = 2 if interactive else next(by for by in JOINED if FINEST / by <= each / PIXELS)
         datasets: dict[str, plot.Rows] = {}
         arranged: list[Specification] = []
-        for number, (column, plots) in enumerate(zip(self._columns, self._plots, strict=True)):
+        for number, (heading, plots) in enumerate(arrangement):
             drawn = []
             for index, fine in enumerate(plots):
                 points, name = fine.coarser(joined), f"d{number}-{index}"
@@ -110,11 +129,32 @@ class TimeSeries:
                 zoom = f"zoom{number}" if interactive and roomy and index == 0 else None
                 height = (260 if len(plots) < 3 else 220) if index == 0 else 140
                 drawn.append(plot.draw(points, each, height, data=name, interactive=interactive, zoom=zoom))
-            title = {"title": {"text": column.title, "fontWeight": "bold", "offset": 4}} if column.title else {}
+            title = {"title": {"text": heading, "fontWeight": "bold", "offset": 4}} if heading else {}
             resolve = {"resolve": {"scale": {"x": "shared"}}} if interactive and roomy else {}
             arranged.append({**title, "vconcat": drawn, "spacing": 10, **resolve})
         body = {"concat": arranged, "columns": beside, "spacing": {"row": 26, "column": style.GAP}}
         return style.specification({**body, "datasets": datasets})
+
+    def _side_by_side(self) -> list[tuple[str | None, list[Plot]]]:
+        return [(column.title, plots) for column, plots in zip(self._columns, self._plots, strict=True)]
+
+    def _joined(self) -> list[tuple[str | None, list[Plot]]]:
+        """Join the plots of all cells: each line has the title of its cell, and a colour of its protocol."""
+        titles = [column.title or column.cell for column in self._columns]
+        senders = [
+            replace(column.shown.settings.flows[0], name=title, start_s=0.0)
+            for title, column in zip(titles, self._columns, strict=True)
+        ]
+        named = self._named(senders)
+        joined = []
+        for row in zip(*self._plots, strict=True):
+            lines = [
+                replace(line, label=title, colour=named[title].colour)
+                for title, plots in zip(titles, row, strict=True)
+                for line in plots.lines
+            ]
+            joined.append(replace(row[0], lines=lines, top=max(plots.top for plots in row)))
+        return [(None, joined)]
 
     @cached_property
     def _plots(self) -> list[list[Plot]]:
@@ -127,7 +167,9 @@ class TimeSeries:
         for index, panel in enumerate(self._panels):
             lines = [self._lines(column, panel) for column in self._columns]
             levels = [panel.levels(column.shown) for column in self._columns]
-            for number, top in enumerate(_tops(lines, levels)):
+            heights = self._heights if index == 0 else []
+            printed = [(mark.text, mark.end) for mark in heights]
+            for number, top in enumerate(_tops(lines, [[*of_cell, *printed] for of_cell in levels])):
                 made[number].append(
                     Plot(
                         panel.axis,
@@ -136,6 +178,7 @@ class TimeSeries:
                         top,
                         levels[number],
                         marks[number],
+                        heights,
                         words=index == 0,
                         last=index == len(self._panels) - 1,
                     )
@@ -155,7 +198,8 @@ class TimeSeries:
                 # of several lines of one colour, such as the queues of both paths, the first is drawn through
                 before = sum(line.colour == role.colour for line in lines)
                 stroke = 1 if name == panels.SUM else min(before, len(plot.STROKES) - 1)
-                lines.append(Line(role.label, role.colour, ranges, stroke))
+                each = occurring(series, t0, t1, STROKES) if panel.each else []
+                lines.append(Line(role.label, role.colour, ranges, stroke, each))
         return lines
 
 
