@@ -209,7 +209,7 @@ def _parser(called: str) -> argparse.ArgumentParser:
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
 
-    observe = commands.add_parser("observe", help="what captures tell of each sender, as numbers and pictures")
+    observe = commands.add_parser("observe", help="what captures reveal about each sender, as numbers and pictures")
     captures = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
     observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=captures)
     observe.add_argument("-i", dest="interface", metavar="INTERFACE", help="capture there, by dumpcap, until Ctrl-C")

@@ -21,7 +21,7 @@ OBSERVE: Final = "observe"
 """The only command that does without a checkout; the analysis carries it out."""
 # each command: its module, which has `configure` for the parser and `main` for the options, and a line of help
 COMMANDS: Final = {
-    OBSERVE: ("", "what captures tell of each sender; needs no run, and no images"),
+    OBSERVE: ("", "what captures reveal about each sender; needs neither runs nor images"),
     "run": ("testbed.run", "carry out runs of a scenario"),
     "plan": ("testbed.plan", "list the cells of scenarios as JSON lines"),
     "shell": ("testbed.shell", "Mininet's command line in a scenario's network, in real time"),
@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "check": ("testbed.check.command", "whether an implementation keeps its contract"),
     "doctor": ("engine.doctor", "what this host lacks and how to get it"),
     "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),
-    "verify": ("testbed.archive.verify_command", "carry out what an archive or hand-in holds again and compare bytes"),
+    "verify": ("testbed.archive.verify_command", "repeat what an archive or hand-in holds, and compare bytes"),
     "kunit": ("engine.kunit", "tests of the LEDBAT module's arithmetic, in the debug kernel"),
     "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
@@ -46,7 +46,7 @@ RUNS_IMPLEMENTATIONS: Final = ("run", "plan", "shell", "compare", "interop", "co
 _ELSEWHERE: Final[dict[str, Any]] = {
     "type": Path,
     "metavar": "FOLDER",
-    "help": "an implementation outside of this checkout, called as its folder is; may be repeated",
+    "help": "an implementation outside this checkout, named after its folder; may be repeated",
 }
 
 

@@ -15,16 +15,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     files = "an archive of `testbed archive`, or hand-ins of `testbed exec --hand-in`: of several, a table"
     parser.add_argument("crate", type=Path, nargs="+", help=files)
     parser.add_argument(
-        "--script", type=Path, metavar="LAB.py", help="what was handed out; compare all hand-ins with it"
+        "--script", type=Path, metavar="LAB.py", help="the script that students got; compare all hand-ins with it"
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins there")
-    sampled = "run only so many hand-ins again, drawn at random; all are still compared with each other"
+    sampled = "run only this many hand-ins again, drawn at random; all are still compared with each other"
     parser.add_argument("--sample", type=int, metavar="NUMBER", help=sampled)
     chosen = parser.add_mutually_exclusive_group()
     named = "STUDY/EXPERIMENT/CELL/seed-N, or the beginning of it: all those runs; may be repeated"
     chosen.add_argument("--run", action="append", default=[], help=named)
     chosen.add_argument("--all", action="store_true", help="default: the first run of each experiment")
-    signed = "refuse an archive that none of these has signed; lines as ssh-keygen(1) has them"
+    signed = "refuse an archive that none of these has signed; lines as in ssh-keygen(1)"
     parser.add_argument("--signer", type=Path, metavar="ALLOWED_SIGNERS", help=signed)
 
 

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", nargs="?", help="the control; default: the one of --implementation")
     parser.add_argument("--criterion", action="append", default=[], help="one of them; may be repeated; default: all")
-    parser.add_argument("--baseline", default=STANDARD, help="what it is compared with; default: %(default)s")
+    parser.add_argument("--baseline", default=STANDARD, help="what to compare it with; default: %(default)s")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
     parser.add_argument("--into", type=Path, default=Path("results/evaluate"), help="default: %(default)s")
     parser.set_defaults(kept="finished runs are kept")

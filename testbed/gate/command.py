@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("budgets", type=Path, nargs="?", default=DEFAULT, help="default: the project's own")
     parser.add_argument("--client", help="the implementation; default: the one that the budgets name")
     parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
-    parser.add_argument("--history", type=Path, metavar="FILE", help="append a line of JSON with what was measured")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
     parser.set_defaults(kept="finished runs are kept")
 
 
