@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from analysis import host
+from analysis import host, readings
 from analysis.claims import registry, shortened
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
@@ -91,14 +91,17 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     ask.ask_ahead(_questions(experiment, declared, ask))
     asserted = [_assert(assertion, experiment, ask) for assertion in experiment.asserts]
     cut = shortened.Lengths(ask.runs, [experiment, *others.values()])
+    by_reading = readings.questions(experiment, ask.runs)
     judged = []
     for claim in experiment.claims:
         shown, there = claim, ask
         if claim.same_as:
             where = others[claim.same_as.partition("/")[0]]
             shown, there = _original(claim, where), Question(ask.runs, where.runs_of, where.words)
-        entry = _judge(shown, experiment, there, tests, rows)
-        judged.append(_tell_missing(entry | _cut_short(shown, there, cut), failed))
+        entry = _judge(shown, experiment, there, tests, rows) | _cut_short(shown, there, cut)
+        if shown is claim and "not_testable" not in entry:
+            entry["by_reading"] = readings.judged(shown, experiment, by_reading)
+        judged.append(_tell_missing(entry, failed))
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")

@@ -91,6 +91,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
                 "held": claim["held"],
                 "check": check(claim, words),
             }
+            | _by_reading(claim)
             for claim in experiment.data["claims"]
         },
         "figure": ranges(experiment.data["figure"]),
@@ -100,6 +101,12 @@ def kept_of(experiment: Result) -> dict[str, Any]:
             if extra["measured"] and extra["measured"]["mean"] is not None
         },
     }
+
+
+def _by_reading(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdicts by other readings, if there are any."""
+    kept = {other["title"]: other["verdict"] for other in claim.get("by_reading", [])}
+    return {"by_reading": kept} if kept else {}
 
 
 def _rounded(by_seed: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,11 @@ def _planned(study: Study, experiment: Experiment, known: dict[str, Experiment])
         "reads": [str(file) for file in (*(seen.file for seen in looked_at.values()), study.file)],
         "scenario": str(experiment.scenario) if experiment.scenario else None,
         "runs_of": experiment.runs_of,
-        "needs": sorted({known[name].runs_of for name in needs} | {seen.runs_of for seen in looked_at.values()}),
+        "needs": sorted(
+            {known[name].runs_of for name in needs}
+            | {seen.runs_of for seen in looked_at.values()}
+            | {reading.runs_of for seen in looked_at.values() for reading in seen.readings}
+        ),
         "kunit": any(claim.kunit for seen in looked_at.values() for claim in seen.claims),
     }
 
@@ -87,6 +91,10 @@ def _problems(study: Study, experiments: list[Experiment], known: dict[str, Expe
             for name in syntax.experiments(text):
                 if name not in known:
                     yield document.problem((), f'run("{name}")', choices(list(known), name))
+        for index, reading in enumerate(experiment.readings):
+            if reading.runs_of not in simulated:
+                path = ("readings", index, "runs_of")
+                yield document.problem(path, f"found {reading.runs_of!r}", choices(simulated, reading.runs_of))
         for index, claim in enumerate(experiment.claims):
             if claim.same_as:
                 other_claim = known.get(claim.same_as.partition("/")[0])

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Iterable, Mapping
 from statistics import fmean
-from typing import Any, Final
+from typing import Any
 
 from analysis.claims import expressions
+from analysis.claims.syntax import SINGLE
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NeverHappenedError, NotMeasuredError, Series
-
-SINGLE: Final = "single"  # the cell of a scenario without a matrix
 
 
 class Question:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import by_cell, expressions
+from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from scenarios import CLAIMS, STUDY, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
@@ -65,6 +66,24 @@ class Extra:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Another reading of the paper's text that ran: where its cells are. `cells` maps a part of a cell's name."""
+
+    title: str
+    runs_of: str
+    cells: dict[str, str]
+
+    def cell(self, judged: str | None) -> str | None:
+        """Return the cell that stands for the one that is judged; None where the reading has none."""
+        name = judged or SINGLE
+        parts = [part for part in self.cells if part in name]
+        if not parts:
+            return None
+        part = max(parts, key=len)
+        return name.replace(part, self.cells[part])
+
+
+@dataclass(frozen=True)
 class Assertion:
     """A setting of the paper that the runs must have."""
 
@@ -88,6 +107,7 @@ class Experiment:
     asserts: tuple[Assertion, ...]
     claims: tuple[Claim, ...]
     also_measured: tuple[Extra, ...]
+    readings: tuple[Reading, ...]
     figure: dict[str, Any]
     data: dict[str, Any]  # the file without its claims
     document: Document
@@ -146,6 +166,10 @@ def load(file: Path) -> Experiment:
             Extra(extra["metric"], extra["unit"], extra["measure"], extra.get("cell"))
             for extra in data.get("also_measured", [])
         ),
+        readings=tuple(
+            Reading(other["title"], other.get("runs_of", data.get("runs_of", data["experiment"])), other["cells"])
+            for other in data.get("readings", [])
+        ),
         figure=data["figure"],
         data={name: value for name, value in data.items() if name != "claims"},
         document=document,
@@ -203,6 +227,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     data = document.data
     yield from _bad_expressions(document)
     yield from by_cell.problems(document)
+    yield from _idle_readings(document)
     first: dict[str, int] = {}
     for index, entry in enumerate(data["claims"]):
         path: FieldPath = ("claims", index)
@@ -219,6 +244,16 @@ def _problems(document: Document) -> Iterator[Problem]:
         if isinstance(cause, str) and not _has_cause(data["claims"], first.get(cause)):
             allowed = choices([claim["id"] for claim in data["claims"] if isinstance(claim.get("cause"), dict)], cause)
             yield document.problem(("claims", index, "cause"), f"found {cause!r}", f"a cause, or the id of {allowed}")
+
+
+def _idle_readings(document: Document) -> Iterator[Problem]:
+    """Find parts of cells in readings that no claim's cell has."""
+    cells = [claim.get("cell", SINGLE) for claim in document.data["claims"]]
+    for index, reading in enumerate(document.data.get("readings", [])):
+        for part in reading["cells"]:
+            if not any(part in cell for cell in cells):
+                allowed = "a part of the cell of a claim in this file"
+                yield document.problem(("readings", index, "cells", part), f"found {part!r}", allowed)
 
 
 def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> Iterator[Problem]:

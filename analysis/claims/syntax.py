@@ -7,6 +7,7 @@ from typing import Final
 from scenarios.errors import suggestion
 
 LONGEST: Final = 1000  # characters of an expression
+SINGLE: Final = "single"  # the cell of a scenario without a matrix
 ELSEWHERE: Final = ("run", "cell", "mean_over_seeds")  # words for other runs
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, Final
 
+from analysis.claims.syntax import SINGLE
 from analysis.run import Run
 from analysis.series import Instants, Series
 from analysis.words import properties, words
@@ -29,7 +30,7 @@ class Vocabulary:
         self.definitions = definitions
         self.defined: dict[str, Any] = {}  # definitions that have been evaluated, with their values
         self.functions: dict[str, Callable[..., Any]] = {
-            "run": lambda name, cell="single": find(name, cell),
+            "run": lambda name, cell=SINGLE: find(name, cell),
             "cell": lambda name: find(experiment, name),
         }
         if own:

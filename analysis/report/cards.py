@@ -51,6 +51,7 @@ class Card:
     strip: Markup
     cause: Cause | None
     beside: list[dict[str, Any]]
+    by_reading: list[dict[str, str]]  # verdict and number by each other reading of the text
     evidence: Evidence
 
 
@@ -79,6 +80,10 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, told),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
+        by_reading=[
+            {"title": other["title"], "state": state_of({**claim, **other}), "text": said({**claim, **other})}
+            for other in claim.get("by_reading", [])
+        ],
         evidence=source.of(claim),
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from analysis.claims.syntax import SINGLE
 from analysis.files import whole
 from analysis.report.formats import printed_digits
 from analysis.report.results import Result
@@ -21,7 +22,6 @@ from analysis.settings import NS
 from scenarios import sums
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
-SINGLE: Final = "single"
 FULL: Final = "full"
 _TABLE: Final = "metrics.csv"
 _INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))

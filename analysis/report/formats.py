@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -148,6 +149,14 @@ def said(claim: Mapping[str, Any]) -> str:
     return count(claim.get("held")) or measured_value(claim)
 
 
+def reading_outcomes(claims: Iterable[Mapping[str, Any]], title: str) -> str:
+    """Count the verdicts that another reading of the text gives, such as `3 reproduced, 1 undecided`."""
+    verdicts = (
+        other["verdict"] for claim in claims for other in claim.get("by_reading", []) if other["title"] == title
+    )
+    return ", ".join(f"{number} {verdict}" for verdict, number in sorted(Counter(verdicts).items()))
+
+
 def with_code(text: str) -> Markup:
     """Set what stands between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 (escaped before)
@@ -230,6 +239,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
         with_unit,
         paper_value,
         measured_value,
+        reading_outcomes,
         sentence,
         duration,
         rate,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.claims.syntax import ELSEWHERE
+from analysis.claims.syntax import ELSEWHERE, SINGLE
 from analysis.verdicts.rules import Outcome
 
 Cell = tuple[str, str]  # (experiment that simulates it, cell)
@@ -102,30 +102,30 @@ def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable
     asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
     words = result["experiment"].get("words") or {}
     for name in ("measure", "holds"):
-        asked |= set(_named(claim.get(name) or "None", own, words))
+        asked |= set(runs_named(claim.get(name) or "None", own, words))
     asked = asked or {(own, None)}
     return {cell for cell in have for wish in asked if wish[0] == cell[0] and wish[1] in (None, cell[1])}
 
 
-def _named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
+def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
     """Yield (experiment, cell) for each use of a run; None for a cell whose name is computed."""
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.Name) and node.id in words:
             earlier = {name: text for name, text in words.items() if name != node.id}
-            yield from _named(words[node.id], own, earlier)
+            yield from runs_named(words[node.id], own, earlier)
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
             continue
         given = [_text(argument) for argument in node.args]
         match node.func.id:
             case "run":
-                yield given[0], given[1] if len(given) > 1 else "single"
+                yield given[0], given[1] if len(given) > 1 else SINGLE
             case "cell":
                 yield own, given[0]
             case _:
                 if len(given) > 1:
                     yield own, given[1]
                 if given[0] is not None:
-                    yield from _named(given[0], own, words)
+                    yield from runs_named(given[0], own, words)
 
 
 def _text(argument: ast.expr) -> str | None:

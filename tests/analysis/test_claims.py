@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from analysis import readings
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.plan import plan
@@ -169,6 +170,39 @@ def test_bad_claims_are_named(tmp_path: Path, fields: dict[str, object], message
     assert str(path) in str(caught.value)
 
 
+SHARE = {**CLAIM, "paper": "0.20", "unit": "1", "measure": "share('ledbat', 1, 5)"}
+READING = {"title": "another flow", "why": "The text allows it."}
+
+
+def test_other_readings_get_verdicts_beside_the_one_that_counts(tmp_path: Path, runs: Runs) -> None:
+    path = claims(
+        tmp_path,
+        SHARE,
+        {**SHARE, "id": "e02", "measure": "share('ledbat', 1, 5) / cell('single').share('tcp', 1, 5)"},
+        {**SHARE, "id": "e03", "cell": "elsewhere"},
+        experiment="made-by-hand",
+        readings=[
+            {**READING, "runs_of": "another", "cells": {"single": "case=a"}},
+            {**READING, "title": "never run", "cells": {"single": "case=b"}},
+        ],
+    )
+    experiment = registry.load(path)
+    asked = readings.questions(experiment, runs)
+    [judged] = readings.judged(experiment.claims[0], experiment, asked)
+    assert (judged["title"], judged["cell"], judged["verdict"]) == ("another flow", "case=a", "reproduced")
+    assert judged["measured"]["by_seed"] == {1: pytest.approx(0.2)}
+    # what names a further cell would compare two readings, and no reading has the cell of the last one
+    assert [readings.judged(claim, experiment, asked) for claim in experiment.claims[1:]] == [[], []]
+
+
+def test_a_reading_of_no_claim_is_refused(tmp_path: Path) -> None:
+    path = claims(tmp_path, {**CLAIM, "measure": "1"}, readings=[{**READING, "cells": {"case=a": "case=b"}}])
+    with pytest.raises(
+        BadInputError, match=r"readings\[0\]\.cells\.case=a: found 'case=a'; allowed: a part of the cell"
+    ):
+        registry.load(path)
+
+
 def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.claims.yaml"
     path.write_text("experiment: a\nclaims: [\n")
@@ -214,6 +248,10 @@ def test_the_plan_says_whose_runs_an_experiment_looks_at(tmp_path: Path) -> None
         ({"finding": "g"}, "claims[0].finding: found 'g'; allowed: f"),
         ({"words": {"other": "run('xx').jain()"}}, 'run("xx"); allowed: x (did you mean x?)'),
         ({"runs_of": "x"}, "runs_of: there is a scenario beside it"),
+        (
+            {"readings": [{**READING, "runs_of": "z", "cells": {"single": "a"}}]},
+            "readings[0].runs_of: found 'z'; allowed: x",
+        ),
     ],
 )
 def test_what_only_shows_in_the_whole_study_is_named(tmp_path: Path, fields: dict[str, object], message: str) -> None:
