@@ -266,5 +266,5 @@ def _event_problems(document: Document, filled: dict[str, Any], network: Network
             missing = [direction for direction, places in network.delays.items() if not places]
             allowed = " or ".join(network.delays.keys() - missing)
             for field, direction in itertools.product(sorted(changed & set(fields)), missing):
-                if direction in event[field]:
+                if isinstance(event[field], dict) and direction in event[field]:
                     yield document.problem((*path, field, direction), "no direction of its paths", allowed)

@@ -6,6 +6,7 @@ Nothing here imports Mininet, so hosts without it can check scenarios.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from topologies.links.base import Bottleneck
 
 Plain = dict[str, Any]
 """JSON data."""
+REDRAW = "redraw"
+"""Field of an event from which on the paths, and the guest's kernel, draw other numbers."""
 
 
 class TopologyError(ValueError):
@@ -173,7 +176,8 @@ class Network:
         if self.routes:
             return {**changes, "route": ("path",)}
         without = {"duplicate", "mtu"} if any(queue.departures for queue in self.queues.values()) else set()
-        return {**changes, "path": tuple(what for what in (*CHANGEABLE_OF_PATHS, "mtu") if what not in without)}
+        of_paths = (*CHANGEABLE_OF_PATHS, "mtu", REDRAW)
+        return {**changes, "path": tuple(what for what in of_paths if what not in without)}
 
     def changes(self, event: Mapping[str, Any]) -> list[Plain]:
         """Return the changes that an event (in base units) makes, for `topologies.network.BatchMininet.apply`."""
@@ -196,7 +200,10 @@ class Network:
             for pair, place in enumerate(places, 1):
                 if pair not in event.get("pairs", (pair,)):
                     continue
-                if values:
+                if REDRAW in event:
+                    seed = zlib.crc32(f"{place.interface}/{event[REDRAW]}".encode())
+                    yield _change(place, values) | {"seed": seed}
+                elif values:
                     yield _change(place, values)
                 if mtu_bytes := event.get("mtu", {}).get(f"{direction}_bytes"):
                     yield {**asdict(place), "to": self._beyond(place), "mtu_bytes": mtu_bytes}

@@ -184,10 +184,11 @@ class BatchIntf(Intf):  # type: ignore[misc]
                 request = struct.pack("16sP16x", self.name.encode(), value.buffer_info()[0])
                 fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
-    def reshape(self, egress: Shaping, traced: bool) -> None:
+    def reshape(self, egress: Shaping, traced: bool, seed: int | None) -> None:
         """Change the shaping in place, now; waiting packets keep waiting.
 
-        What is `traced` changes so often that no process is started where a rate alone is new.
+        What is `traced` changes so often that no process is started where a rate alone is new. With a `seed`, netem
+        draws from it from now on; else it goes on with its own.
         """
         if traced and isinstance(egress, Bottleneck) and egress.queue_words() == self.egress.queue_words():
             tc.set_rate(self.node.namespace, self.name, egress.htb_rate_bps, egress.bucket_bytes)
@@ -195,7 +196,8 @@ class BatchIntf(Intf):  # type: ignore[misc]
             return
         batch = Batch()
         for line in egress.change(self.name):
-            batch.tc(self.node.namespace, self.node.name, line)
+            drawn = f" seed {seed}" if seed is not None and " netem " in line else ""
+            batch.tc(self.node.namespace, self.node.name, line + drawn)
         batch.run()
         self.egress = egress
 
@@ -381,6 +383,7 @@ class BatchMininet(Mininet):  # type: ignore[misc]
                 node.set_mtu(change["to"], change["interface"], change["mtu_bytes"])
             else:
                 interface = node.nameToIntf[change["interface"]]
-                interface.reshape(changed(interface.egress, change["set"]), change.get("traced", False))
+                egress = changed(interface.egress, change["set"])
+                interface.reshape(egress, change.get("traced", False), change.get("seed"))
                 reshaped.append(interface)
         return reshaped

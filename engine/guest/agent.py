@@ -3,6 +3,7 @@
 It builds the network, probes it, starts captures and endpoints, lets the scenario pass, drains, counts and audits.
 """
 
+import fcntl
 import json
 import subprocess
 import traceback
@@ -14,6 +15,7 @@ from topologies.timeline import routed_ns
 
 RESULTS = "/results"
 HEARTBEATS = 100
+_RESEED = 0x5207  # RNDRESEEDCRNG of linux/random.h
 _MOST_RESTS = 64
 
 
@@ -161,6 +163,7 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
             if not running.wait_until(run["origin_ns"] + at_ns):
                 break
             if kind == "event":
+                _redraw(what.get("redraw", 0))
                 idle_ports.turn(what["changes"])
                 reshaped = net.apply(what["changes"])
                 latest_ns = max(latest_ns, now_ns() - run["origin_ns"] - at_ns)
@@ -181,6 +184,14 @@ def _scenario(net: Any, run: dict[str, Any], running: flows.Flows) -> int:
                 heartbeat.flush()
     idle_ports.check()
     return latest_ns
+
+
+def _redraw(times: int) -> None:
+    """Give the kernel's generator a new key, so many times: each count is followed by other numbers."""
+    if times:
+        with open("/dev/urandom") as generator:
+            for _ in range(times):
+                fcntl.ioctl(generator, _RESEED)
 
 
 if __name__ == "__main__":
