@@ -15,6 +15,8 @@ from analysis.settings import NS
 from analysis.words import word
 
 ENDINGS: Final = ("died", "gave up", "refused", "hung", "incomplete")
+CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
+_OF_CORRUPTION: Final = "wrong byte"
 _TCP, _UTP = "tcp", "utp"
 _SYN_OF_TCP: Final = 2
 _SYN_OF_UTP: Final = 4
@@ -32,6 +34,10 @@ class Outcome:
 
     def __str__(self) -> str:
         return f"{self.ending} at {self.at_s:.3f} s: {self.says}"
+
+    def is_of(self, how: str) -> bool:
+        """Whether it ended so; an empty text stands for any end."""
+        return how in ("", self.ending) or (how == CORRUPTED and _OF_CORRUPTION in self.says)
 
 
 class OutcomeWords(RunFolder):
@@ -51,11 +57,13 @@ class OutcomeWords(RunFolder):
     def ended(self, flow: str, how: str = "") -> float:
         """Instant, s, at which an endpoint of a flow with `may_fail` ended as it should not; `never` if none did.
 
-        With `how` only an end of that kind counts: "died", "gave up", "refused", "hung" or "incomplete".
+        With `how` only an end of that kind counts: "died", "gave up", "refused", "hung", "incomplete", or "corrupted"
+        where a receiver found a wrong byte.
         """
-        if how and how not in ENDINGS:
-            raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {', '.join(ENDINGS)}")
-        return min((outcome.at_s for outcome in self.outcomes(flow) if how in ("", outcome.ending)), default=math.inf)
+        if how and how not in (*ENDINGS, CORRUPTED):
+            allowed = ", ".join((*ENDINGS, CORRUPTED))
+            raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {allowed}")
+        return min((outcome.at_s for outcome in self.outcomes(flow) if outcome.is_of(how)), default=math.inf)
 
     @word
     def connections(self, flow: str) -> Instants:

@@ -34,6 +34,8 @@ COMMANDS: Final = {
     "gate": ("testbed.gate.command", "whether an implementation stays within budgets, for CI"),
     "gate versions": ("testbed.gate.versions", "a gate's numbers over an implementation's versions, as pictures"),
     "gate bisect": ("testbed.gate.bisect", "the version with which a number changed"),
+    "hunt": ("testbed.hunt.command", "the scenarios in which an implementation breaks a property, made small"),
+    "rewind": ("testbed.rewind.command", "a run again up to an instant, and other futures from there"),
     "check": ("testbed.check.command", "whether an implementation keeps its contract"),
     "doctor": ("engine.doctor", "what this host lacks and how to get it"),
     "archive": ("testbed.archive.command", "everything measured as an RO-Crate, without captures"),
@@ -42,7 +44,9 @@ COMMANDS: Final = {
     "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
 
-RUNS_IMPLEMENTATIONS: Final = ("run", "plan", "shell", "compare", "interop", "conformance", "evaluate", "gate", "check")
+RUNS_IMPLEMENTATIONS: Final = (
+    *("run", "plan", "shell", "compare", "interop", "conformance", "evaluate", "gate", "hunt", "rewind", "check"),
+)
 _ELSEWHERE: Final[dict[str, Any]] = {
     "type": Path,
     "metavar": "FOLDER",

@@ -1,7 +1,8 @@
 """A file of budgets, checked before anything runs."""
 
 import ast
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +15,12 @@ from scenarios.errors import Problem, ScenarioError
 from testbed.compare.differences import LEVEL, smallest_p
 from testbed.compare.metrics import METRICS, PHASES
 
-OPERATORS: Final[dict[type[ast.cmpop], tuple[str, Callable[[float, float], bool]]]] = {
-    ast.Lt: ("<", lambda measured, bound: measured < bound),
-    ast.LtE: ("<=", lambda measured, bound: measured <= bound),
-    ast.Gt: (">", lambda measured, bound: measured > bound),
-    ast.GtE: (">=", lambda measured, bound: measured >= bound),
+OPERATORS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
@@ -129,13 +131,21 @@ def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
         ValueError: it is no expression, or has unknown words; the message says what was found.
     """
     _check_words(expression)
-    sign, holds = OPERATORS[ast.LtE]
-    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, sign, expression, holds)])
+    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, "<=", expression, HOLDS["<="])])
 
 
 def _budget(entry: dict[str, Any]) -> Budget:
-    text = entry["holds"]
-    _check_words(text)
+    measured, sign, bound = compared(entry["holds"])
+    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, HOLDS[sign])
+
+
+def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
+    """Split a comparison into what is measured, the sign and the bound; both sides may use the words `defined`.
+
+    Raises:
+        ValueError: it is no comparison, or has unknown words; the message says what was found.
+    """
+    _check_words(text, defined)
     whole = ast.parse(text.strip(), mode="eval").body
     if not isinstance(whole, ast.Compare):
         raise ValueError(f"found {text!r}, which compares nothing")
@@ -143,15 +153,13 @@ def _budget(entry: dict[str, Any]) -> Budget:
         raise ValueError(f"found {text!r}, which compares twice")
     if type(whole.ops[0]) not in OPERATORS:
         raise ValueError(f"found {text!r}, which is about equality or membership")
-    sign, holds = OPERATORS[type(whole.ops[0])]
-    measured, bound = ast.unparse(whole.left), ast.unparse(whole.comparators[0])
-    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, holds)
+    return ast.unparse(whole.left), OPERATORS[type(whole.ops[0])], ast.unparse(whole.comparators[0])
 
 
-def _check_words(expression: str) -> None:
+def _check_words(expression: str, defined: Collection[str] = ()) -> None:
     if not expression.strip():
         raise ValueError("found nothing")
-    if wrong := expressions.problem(expression, NUMBERS.keys()):
+    if wrong := expressions.problem(expression, {*NUMBERS, *defined}):
         raise ValueError(wrong)
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:

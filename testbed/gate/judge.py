@@ -143,7 +143,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     worst: tuple[float, float, Run] | None = None
     for run in of_cell:
         try:
-            measured, bound = (_number(expression, run) for expression in (budget.measured, budget.bound))
+            measured, bound = (number_of(expression, run) for expression in (budget.measured, budget.bound))
         except NotMeasuredError as error:
             return outcome(UNKNOWN, None, None, str(error), run)
         if worst is None or (_excess(measured, bound) > _excess(*worst[:2])) == budget.most:
@@ -179,7 +179,11 @@ def _shown(value: float, unit: str) -> str:
     return "never" if math.isinf(value) else f"{value:.6g} {unit}".strip()
 
 
-def _number(expression: str, run: Run) -> float:
+def number_of(expression: str, run: Run) -> float:
+    """Value of an expression in the words of budgets; infinity for what never happened.
+
+    Raises NotMeasuredError for what the run does not tell, BadInputError for what is no number.
+    """
     return number(expression, run, {phase: _metrics(phase, run) for phase in PHASES})
 
 

@@ -1,0 +1,121 @@
+"""Carries out `testbed hunt`: searches scenarios in which an implementation breaks a property, and shrinks them."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from analysis.watchdog import LIMIT_S, ended_after
+from engine.errors import EngineError
+from scenarios.errors import choices
+from scenarios.units import UnitError, parse
+from testbed import arguments, own_study
+from testbed.hunt import arena, evidence, measure, oracles, pages, search
+from testbed.hunt.evidence import Evidence
+from testbed.hunt.hunt import Hunt
+from testbed.hunt.oracles import Oracle
+
+STANDARD: Final = "tcp-cubic"
+"""What shows whether the path is at fault; for itself, `SECOND`."""
+SECOND: Final = "tcp-reno"
+RUNS: Final = "runs"
+_TELL_EVERY_S: Final = 5.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("implementation", nargs="?", help="default: the one of --implementation")
+    own = "a comparison that should hold, in the words of budgets, instead of the properties that are kept here"
+    parser.add_argument("--property", metavar="EXPRESSION", help=own)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one of the properties; repeatable")
+    parser.add_argument("--arena", type=Path, default=arena.DEFAULT, metavar="FILE", help="default: what homes have")
+    parser.add_argument("--baseline", help=f"what shows whether the path is at fault; default: {STANDARD}")
+    budget = f"how long it searches: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
+    parser.add_argument("--budget", default="10min", help=budget)
+    parser.add_argument("--seed", type=int, default=1, help="of the search; default: %(default)s")
+    parser.add_argument("--search", choices=search.SEARCHES, default=search.SEARCHES[0], help="default: %(default)s")
+    parser.add_argument("--into", type=Path, default=Path("results/hunt"), help="default: %(default)s")
+    parser.set_defaults(kept="what was measured is kept; the same command goes on")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Search; return 0 when no property was broken, 1 when one was.
+
+    Everything is kept in the folder --into/<the implementation>; no run that it knows is carried out again.
+
+    Raises:
+        BadInputError, EngineError, ScenarioError: something is wrong with the order, before anything runs.
+    """
+    client = arguments.only(options.implementation, options.elsewhere)
+    baseline = options.baseline or (SECOND if client == STANDARD else STANDARD)
+    known = arguments.senders([client, baseline])
+    if client == baseline:
+        raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
+    asked = _oracles(options.property, options.only, str(known[client].get("family", "")))
+    place = arena.read(options.arena, client)
+    folder = own_study.folder_of(options.into, client)
+    made_of = measure.made_of({client, baseline, *place.implementations})
+    is_within = _budget(options.budget)
+    folder.mkdir(parents=True, exist_ok=True)
+    expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
+    runs = measure.Runs(folder, expressions, made_of)
+    hunt = Hunt(place, asked, client, baseline, runs, options.seed, options.search, lambda: is_within(runs))
+    runs.told = _Progress(hunt, options.budget)
+    kept: list[Evidence] = []
+    for found in hunt.batches():
+        for finding in found:
+            kept.append(evidence.keep(finding, len(kept) + 1, hunt.question(finding.oracle), folder))
+            print(f"found: {client} {finding.oracle.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
+            pages.write(folder, hunt, kept)
+    with ended_after(LIMIT_S, "testbed hunt: the page"):
+        page = pages.write(folder, hunt, kept)
+    print(pages.summary(hunt, kept, page))
+    return int(bool(kept))
+
+
+def _oracles(own: str | None, only: list[str], family: str) -> list[Oracle]:
+    if own is not None and only:
+        raise EngineError("--only: found beside --property; allowed: one of them")
+    if own is not None:
+        return [oracles.of_property(own)]
+    known = {oracle.name: oracle for oracle in oracles.load_all(family)}
+    for name in only:
+        if name not in known:
+            raise EngineError(f"--only: found {name!r}; allowed: {choices(list(known), name)}")
+    return [oracle for name, oracle in known.items() if not only or name in only]
+
+
+def _budget(text: str) -> Callable[[measure.Runs], bool]:
+    """Return what tells whether the search is still within its budget."""
+    if (number := text.removesuffix(RUNS)) != text and number.strip().isdecimal():
+        return lambda runs: len(runs.asked_for) < int(number)
+    try:
+        minutes = text.removesuffix("h")
+        limit_s = float(minutes) * 3600 if minutes != text else parse(text, "time") / 1e9
+    except (UnitError, ValueError):
+        allowed = f"a time such as 2h, 30min, 90s, or a number of runs such as 500{RUNS}"
+        raise EngineError(f"--budget: found {text!r}; allowed: {allowed}") from None
+    until_s = time.monotonic() + limit_s
+    return lambda _: time.monotonic() < until_s
+
+
+class _Progress:
+    """Prints a line at times while a batch runs."""
+
+    def __init__(self, hunt: Hunt, budget: str) -> None:
+        self._hunt, self._budget = hunt, budget
+        self._started_s = self._told_s = time.monotonic()
+
+    def __call__(self, done: int, due: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._told_s < _TELL_EVERY_S:
+            return
+        self._told_s = now_s
+        print(
+            f"{len(self._hunt.trials)} scenarios, {len(self._hunt.findings)} findings; runs {done}/{due} of this step; "
+            f"{now_s - self._started_s:.0f} s, budget {self._budget}",
+            file=sys.stderr,
+            flush=True,
+        )

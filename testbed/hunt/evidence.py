@@ -1,0 +1,178 @@
+"""What is kept of a finding: its scenario, a run with captures, a picture, packets, and texts to pass on."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from analysis.claims.question import Question as Figures
+from analysis.documents import Fields
+from analysis.figures import roles, svg
+from analysis.figures.kinds.time_series import TimeSeries
+from analysis.files import write_text
+from analysis.run import Run
+from analysis.runs import Runs as RunsOfFolder
+from testbed.compare.judge import PANELS, WIDTHS
+from testbed.gate.judge import number_of
+from testbed.hunt.hunt import SEED, Finding, parts
+from testbed.hunt.measure import Runs
+from testbed.hunt.oracles import Number
+from testbed.hunt.packets import TAP, Packet, around
+from testbed.hunt.question import Question
+from testbed.hunt.scenario import EXPERIMENT, Data, text
+
+SCENARIO: Final = "scenario.yaml"
+AUTHORS: Final = "authors.md"
+_CAPTURES: Final = ("bottleneck-in", "bottleneck-out", TAP, "receiver")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A finding as pages show it. Paths are relative to the hunt's folder; numbers are those of the first seed."""
+
+    id: str
+    oracle: str
+    says: str
+    otherwise: str
+    because: str
+    holds: str
+    scenario: str
+    first: str
+    parts: list[str]
+    measured: Number
+    bound: Number
+    ended: list[str]
+    survival: str
+    is_fragile: bool
+    runs: int
+    command: str
+    rewind: str
+    run: str
+    picture: str
+    instant_s: float
+    packets: list[Packet]
+    budget: str
+    authors: str
+
+
+def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evidence:
+    """Carry out a finding's run with captures, and write all that is kept of it; `number` counts from 1.
+
+    Raises:
+        EngineError: the run failed.
+    """
+    own = folder / "findings" / f"{number}-{finding.oracle.name}"
+    scenario = titled(finding, question.client)
+    write_text(own / SCENARIO, text(scenario))
+    captured = scenario | {"captures": list(_CAPTURES), "keep_captures": True}
+    run = Run(question.runs.keep(captured, SEED, own / "runs"))
+    _draw(run, own)
+    measured, bound = _numbers(finding, question)
+    instant_s = number_of(finding.oracle.instant, run)
+    instant_s = instant_s if math.isfinite(instant_s) else run.duration / 2
+    place = own.relative_to(folder)
+    evidence = Evidence(
+        id=own.name,
+        oracle=finding.oracle.name,
+        says=finding.oracle.says,
+        otherwise=finding.oracle.otherwise,
+        because=finding.oracle.because,
+        holds=finding.oracle.holds,
+        scenario=text(scenario),
+        first=text(finding.first),
+        parts=sorted(parts(finding.scenario)),
+        measured=_finite(measured),
+        bound=_finite(bound),
+        ended=[str(outcome) for outcome in run.outcomes(run.settings.flows[0].name)],
+        survival=str(finding.survival),
+        is_fragile=finding.survival.is_fragile,
+        runs=finding.runs,
+        command=f"testbed run {own / SCENARIO} --seed {SEED}",
+        rewind=f"testbed rewind {run.folder} --at {max(0.0, instant_s - 1):.1f}s",
+        run=str(run.folder.relative_to(folder)),
+        picture=str(place / "figure"),
+        instant_s=instant_s,
+        packets=around(run, instant_s),
+        budget=_budget(finding, bound),
+        authors=str(place / AUTHORS),
+    )
+    write_text(own / AUTHORS, for_authors(evidence, question.client, _versions(run)))
+    return evidence
+
+
+def titled(finding: Finding, client: str) -> Data:
+    """Return a finding's scenario with a title that says what happens."""
+    return finding.scenario | {"title": f"{client} {finding.oracle.otherwise}"}
+
+
+def _finite(value: Number) -> Number:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _draw(run: Run, folder: Path) -> None:
+    ask = Figures(RunsOfFolder(folder / "runs"), EXPERIMENT, {})
+    figure = TimeSeries(
+        Fields(folder, {"panels": PANELS, "cells": [{"cell": run.settings.cell}]}), ask, [], roles.by_flow
+    )
+    for suffix, width in WIDTHS.items():
+        write_text(
+            folder / f"figure{suffix}.svg", svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
+        )
+
+
+def _numbers(finding: Finding, question: Question) -> tuple[Number, Number]:
+    """Return what was measured with the first seed, and its bound."""
+    runs: Runs = question.runs
+    own = runs.of(finding.scenario, SEED).numbers
+    other = finding.oracle.other(finding.scenario, question.baseline)
+    beside = runs.of(other, SEED).numbers.get(finding.oracle.measured) if other else None
+    return own[finding.oracle.measured], finding.oracle.bound_of(own, beside)
+
+
+def _budget(finding: Finding, bound: Number) -> str:
+    """Return the line of a gate's file; where two scenarios are compared, the bound is what the other one gave."""
+    holds = finding.oracle.holds
+    if finding.oracle.beside:
+        holds = f"{finding.oracle.measured} {finding.oracle.sign} {bound:.6g}"
+    entry = {"name": finding.oracle.says.rstrip("."), "scenario": SCENARIO, "holds": holds}
+    return yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=1 << 20).strip()[1:-1]
+
+
+def _versions(run: Run) -> dict[str, str]:
+    return run.summary.maybe("versions", dict) or {}
+
+
+def for_authors(evidence: Evidence, client: str, versions: dict[str, str]) -> str:
+    """Write what the client's authors need: what happens, how to see it, and what was not looked at."""
+    version = f" (version {versions[client]})" if versions.get(client) else ""
+    needs = f" It needs {_listed(evidence.parts)}: without any of these, the property holds." if evidence.parts else ""
+    ended = "".join(f"\nThe client {sentence}.\n" for sentence in evidence.ended)
+    packets = "\n".join(map(str, evidence.packets))
+    return f"""# {client} {evidence.otherwise}
+
+What should hold: {evidence.says} {evidence.because}
+
+With the scenario below, {client}{version} breaks that.{needs} {evidence.survival[0].upper()}{evidence.survival[1:]}.
+{ended}
+```yaml
+{evidence.scenario}```
+
+Measured with seed {SEED}: `{evidence.holds}` does not hold. The run repeats byte for byte:
+`testbed run {SCENARIO} --seed {SEED}`.
+
+At the sender, around {evidence.instant_s:.3f} s (`->` is sent by it):
+
+```
+{packets}
+```
+
+The cause was not looked for: no code of the client was changed.
+"""
+
+
+def _listed(words: Iterable[str]) -> str:
+    *most, last = [f"`{word}`" for word in words]
+    return f"{', '.join(most)} and {last}" if most else last

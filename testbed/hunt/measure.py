@@ -1,0 +1,169 @@
+"""What expressions are in runs of scenarios. No run is carried out twice: a file keeps the numbers of each."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from analysis.errors import BadInputError
+from analysis.run import Run
+from analysis.series import NotMeasuredError
+from engine import images, provenance
+from engine.errors import EngineError
+from engine.run import execute, run_folder
+from scenarios import implementations
+from scenarios.errors import ScenarioError
+from scenarios.resolve import expand
+from testbed.gate.judge import number_of
+from testbed.hunt.oracles import Number
+from testbed.hunt.scenario import Data, name, text
+from testbed.parallel import as_they_end
+
+FILE: Final = "numbers.jsonl"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's numbers by their expressions; none, and why, where it failed."""
+
+    numbers: dict[str, Number]
+    failed: str = ""
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run to be carried out and measured."""
+
+    scenario: Path
+    seed: int
+    into: Path
+    expressions: tuple[str, ...]
+
+
+Key = tuple[str, int]
+"""A scenario's name, and a seed."""
+
+
+@dataclass
+class Runs:
+    """Runs below a folder. `made_of` stands for images and code: numbers of other ones do not count."""
+
+    folder: Path
+    expressions: tuple[str, ...]
+    made_of: str
+    told: Callable[[int, int], None] = lambda _done, _all: None
+    asked_for: set[Key] = field(default_factory=set)
+    _known: dict[Key, Measured] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read what earlier calls measured; a last line that was cut off is left out."""
+        if not self._file.exists():
+            return
+        for line in self._file.read_text().splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                measured = Measured(entry["numbers"], cpu_s=entry["cpu_s"])
+                if entry["made_of"] == self.made_of and self._has_all(measured):
+                    self._known[entry["scenario"], entry["seed"]] = measured
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / FILE
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of the runs asked for, whenever they were carried out."""
+        return sum(self._known[key].cpu_s for key in self.asked_for if key in self._known)
+
+    def failures(self) -> list[str]:
+        """Say why runs failed, each reason once."""
+        return sorted({self._known[key].failed for key in self.asked_for if self._known[key].failed})
+
+    def _has_all(self, measured: Measured) -> bool:
+        return all(expression in measured.numbers for expression in self.expressions)
+
+    def of(self, scenario: Data, seed: int) -> Measured:
+        """Return the numbers of a run that has been asked for."""
+        return self._known[name(scenario), seed]
+
+    def ask(self, wanted: Sequence[tuple[Data, int]]) -> None:
+        """Carry out those of some runs whose numbers are not known, each on a CPU of its own.
+
+        What is no valid scenario counts as failed.
+        """
+        keys: dict[Key, Data] = {(name(scenario), seed): scenario for scenario, seed in wanted}
+        self.asked_for |= keys.keys()
+        due = {key: self._order(scenario, key) for key, scenario in keys.items() if key not in self._known}
+        if not due:
+            return
+        with self._file.open("a") as file:
+            for done, (key, result) in enumerate(as_they_end(measured, due), 1):
+                self._known[key] = result
+                if not result.failed:  # the next call tries the others again
+                    entry = {"scenario": key[0], "seed": key[1], "made_of": self.made_of, "cpu_s": result.cpu_s}
+                    file.write(json.dumps(entry | {"numbers": result.numbers}) + "\n")
+                    file.flush()
+                self.told(done, len(due))
+
+    def keep(self, scenario: Data, seed: int, into: Path) -> Path:
+        """Carry out a run into a folder, where it stays; return the run's own folder.
+
+        Raises:
+            EngineError, ScenarioError: it failed.
+        """
+        order = self._order(scenario, (name(scenario), seed))
+        [cell] = expand(order.scenario, "full")
+        execute(cell, seed, into)
+        return _with_columns(run_folder(into, cell, seed))
+
+    def _order(self, scenario: Data, key: Key) -> Order:
+        file = self.folder / "scenarios" / f"{key[0]}.yaml"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text(scenario))
+        return Order(file, key[1], self.folder / "runs" / f"{key[0]}-{key[1]}", self.expressions)
+
+
+def measured(order: Order) -> Measured:
+    """Carry out a run and measure it; its folder is removed."""
+    try:
+        [cell] = expand(order.scenario, "full")
+        summary = execute(cell, order.seed, order.into)
+        run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
+        numbers = {expression: _number(expression, run) for expression in order.expressions}
+        return Measured(numbers, cpu_s=summary["cpu_s"])
+    except (EngineError, ScenarioError, BadInputError) as error:
+        return Measured({}, str(error).replace(f"{order.into}/", ""))
+    finally:
+        shutil.rmtree(order.into, ignore_errors=True)
+
+
+def _with_columns(folder: Path) -> Path:
+    from analysis.capture.columns import write_columns  # loads Polars
+
+    write_columns(folder)
+    return folder
+
+
+def _number(expression: str, run: Run) -> Number:
+    try:
+        return number_of(expression, run)
+    except (NotMeasuredError, BadInputError):
+        return None
+
+
+def made_of(names: Iterable[str]) -> str:
+    """Return the SHA-256 (hex) of what runs with these implementations are made of besides their scenarios.
+
+    Raises:
+        EngineError: something of it has not been built.
+    """
+    known = implementations.known()
+    programs = {name: images.program(name).provenance for name in sorted(names) if known[name]["kind"] == "program"}
+    parts = {"code": provenance.code("virtual"), **images.load().provenance, "programs": programs}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

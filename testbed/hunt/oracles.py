@@ -1,0 +1,175 @@
+"""The properties that a hunt tries to break: a folder of files, and the one that a command line gives."""
+
+import copy
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import simpleeval
+
+from analysis.claims import expressions
+from analysis.errors import BadInputError
+from scenarios import load as yaml_file
+from scenarios import schema
+from scenarios.errors import ScenarioError
+from scenarios.units import QUANTITIES
+from testbed.gate import budgets
+from testbed.gate.budgets import HOLDS
+from testbed.hunt.arena import written
+from testbed.hunt.scenario import Data, of_client
+
+FOLDER: Final = Path(__file__).with_name("oracles")
+SCHEMA: Final = Path(__file__).with_name("schema.yaml")
+OTHER: Final = "other"
+ALONE, BESIDE = "alone", "beside"
+OWN: Final = "property"
+"""The name of the property of a command line."""
+WORDS: Final = "a comparison in the words of docs/reference/claims.md and docs/howto/gate.md, with one of < <= > >="
+MIDDLE: Final = "duration / 2"
+_BROKEN, _WORST, _KEPT = 1.0, 2.0, 0.999
+_QUANTITIES: Final = {"rate": "rate", "buffer": "packets"}
+
+Number = float | None
+"""What an expression is in a run; None where the run does not tell."""
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A property: `measured` and `bound` are expressions. `beside` describes the run that `other` stands for."""
+
+    name: str
+    says: str
+    otherwise: str
+    holds: str
+    measured: str
+    sign: str
+    bound: str
+    beside: dict[str, Any] | None
+    instant: str
+    flows: str | None
+    families: list[str] | None
+    of_path: bool
+    because: str
+
+    @property
+    def expressions(self) -> list[str]:
+        """What has to be measured in each run of the client."""
+        return [self.measured, self.instant, *([] if self.beside else [self.bound])]
+
+    @property
+    def is_against_baseline(self) -> bool:
+        """Whether `other` is the baseline's run, which says all about the path."""
+        return bool(self.beside and "client" in self.beside)
+
+    def speaks_of(self, data: Data) -> bool:
+        """Whether a scenario is one of those that it is about."""
+        return self.flows is None or (self.flows == ALONE) == (len(data["flows"]) == 1)
+
+    def other(self, data: Data, baseline: str) -> Data | None:
+        """Return the scenario of the run beside; None if there is none."""
+        if self.beside is None:
+            return None
+        changed = copy.deepcopy(data) | copy.deepcopy(self.beside.get("set", {}))
+        for field, factor in self.beside.get("scale", {}).items():
+            on_it = [event for event in changed.get("events", ()) if event["on"] == "bottleneck"]
+            for place in (changed["bottleneck"], *on_it):
+                if field in place:
+                    quantity = QUANTITIES[_QUANTITIES[field]]
+                    place[field] = written(quantity.parse(place[field]) * factor, quantity)
+        return of_client(changed, baseline) if "client" in self.beside else changed
+
+    def badness(self, measured: Number, bound: Number) -> float:
+        """Say how near a run is to breaking it: more than 1 where it does, at most 2; 0 where nothing is known."""
+        if measured is None or bound is None:
+            return 0.0
+        is_most = self.sign.startswith("<")
+        low, high = (measured, bound) if is_most else (bound, measured)
+        if HOLDS[self.sign](measured, bound):
+            return min(_KEPT, _ratio(low, high))
+        return max(math.nextafter(_BROKEN, _WORST), min(_WORST, _ratio(low, high)))
+
+    def bound_of(self, numbers: dict[str, Number], other: Number) -> Number:
+        """Return the bound for what was measured in a run and, by `measured`, in the run beside."""
+        if self.beside is None:
+            return numbers[self.bound]
+        if other is None:
+            return None
+        return float(simpleeval.simple_eval(self.bound, names={OTHER: other}))
+
+
+def _ratio(low: float, high: float) -> float:
+    """Return low / high for what should be in that order, above 1 where it is not; numbers need not be positive."""
+    if math.isinf(high):
+        return 0.0
+    if math.isinf(low):
+        return _WORST
+    if low <= 0 < high:
+        return 1 / (1 + math.log10(1 + high))
+    return low / high if high > 0 else _WORST
+
+
+def load_all(family: str) -> list[Oracle]:
+    """Read all oracles that ask something of implementations of a family. Raises BadInputError as `load` does."""
+    everything = map(load, sorted(FOLDER.glob("*.yaml")))
+    return [oracle for oracle in everything if oracle.families is None or family in oracle.families]
+
+
+def load(path: Path) -> Oracle:
+    """Read and check an oracle. Raises BadInputError that names line and field of everything that is wrong."""
+    try:
+        rules = yaml_file.read(SCHEMA).data
+        document = yaml_file.read(path)
+        if wrong := schema.problems(document, rules):
+            raise ScenarioError(wrong)
+        data = schema.with_defaults(document.data, rules)
+        instant = data.get("instant", MIDDLE)
+        if told := expressions.problem(instant, ()):
+            raise ScenarioError([document.problem(("instant",), told, "an expression in the words of claims")])
+        try:
+            return _oracle(path.stem, data, instant)
+        except ValueError as error:
+            raise ScenarioError([document.problem(("holds",), str(error), WORDS)]) from None
+    except ScenarioError as error:
+        raise BadInputError(str(error)) from None
+
+
+def of_property(text: str) -> Oracle:
+    """Make an oracle of a property in words of budgets.
+
+    Raises:
+        BadInputError: it is none; the message says what was found.
+    """
+    says = {
+        "says": f"{text}.",
+        "otherwise": f"breaks {text}",
+        "holds": text,
+        "of_path": False,
+        "because": "The command line asks for it.",
+    }
+    try:
+        return _oracle(OWN, says, MIDDLE)
+    except ValueError as error:
+        raise BadInputError(f"--property: {error}; allowed: {WORDS}") from None
+
+
+def _oracle(name: str, data: dict[str, Any], instant: str) -> Oracle:
+    beside = data.get("other")
+    measured, sign, bound = budgets.compared(data["holds"], (OTHER,) if beside else ())
+    names = {node.id for node in budgets.names_of(bound)}
+    if beside and names != {OTHER}:
+        raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
+    if OTHER in {node.id for node in budgets.names_of(measured)}:
+        raise ValueError(f"found {OTHER!r} on the left side")
+    texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "because")}
+    return Oracle(
+        name,
+        measured=measured,
+        sign=sign,
+        bound=bound,
+        beside=beside,
+        instant=instant,
+        flows=data.get("flows"),
+        families=data.get("families"),
+        **texts,
+    )

@@ -1,0 +1,52 @@
+"""The packets of a client around an instant, as its sender sees them."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from analysis.run import Run
+from analysis.settings import NS
+from testbed.compare.panel import CLIENT
+
+AROUND: Final = 8
+"""Packets before the instant, and as many behind it."""
+TAP: Final = "sender"
+_UTP: Final = ("DATA", "FIN", "STATE", "RESET", "SYN")
+_TCP: Final = {0x02: "SYN", 0x01: "FIN", 0x04: "RST"}
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet: the instant (s), whether it is the sender's, its kind, its numbers, and its bytes of data."""
+
+    time_s: float
+    is_sent: bool
+    kind: str
+    seq: int
+    ack: int
+    payload_bytes: int
+
+    def __str__(self) -> str:
+        way = "->" if self.is_sent else "<-"
+        return f"{self.time_s:10.6f} {way} {self.kind:5}  seq {self.seq}  ack {self.ack}  {self.payload_bytes} bytes"
+
+
+def around(run: Run, instant_s: float) -> list[Packet]:
+    """List the client's packets at its sender around an instant."""
+    rows = run.packets(100).with_row_index("packet")
+    known = run.table("utp").select("packet", "utp_type")
+    of_client = (pl.col("tap") == TAP) & (pl.col("flow") == CLIENT)
+    seen = rows.filter(of_client).join(known, on="packet", how="left").sort("time_ns", "packet").collect()
+    first = int((seen["time_ns"] < instant_s * NS).sum())
+    return [_packet(row) for row in seen.slice(max(0, first - AROUND), 2 * AROUND).iter_rows(named=True)]
+
+
+def _packet(row: dict[str, Any]) -> Packet:
+    if row["utp_type"] is not None:
+        kind = _UTP[row["utp_type"]] if row["utp_type"] < len(_UTP) else f"type {row['utp_type']}"
+    else:
+        kind = next(
+            (word for flag, word in _TCP.items() if row["flags"] & flag), "DATA" if row["payload_bytes"] else "ACK"
+        )
+    return Packet(row["time_ns"] / NS, row["forward"], kind, row["seq"], row["ack"], row["payload_bytes"])

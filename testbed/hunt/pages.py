@@ -1,0 +1,64 @@
+"""What a hunt writes: a page, the same as data, and a summary to print."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.files import write_made, write_text
+from analysis.report import TEMPLATES, pages, render, write_shared
+from testbed.hunt.evidence import Evidence
+from testbed.hunt.hunt import Hunt
+
+FORMAT: Final = 1
+FILE: Final = "hunt.json"
+OWN: Final = Path(__file__).parent
+
+
+def write(folder: Path, hunt: Hunt, kept: Sequence[Evidence]) -> Path:
+    """Write hunt.json, gate.yaml and index.html into a hunt's folder; return the page."""
+    document = {
+        "format": FORMAT,
+        "client": hunt.client,
+        "baseline": hunt.baseline,
+        "arena": hunt.arena.document.file.name,
+        "seed": hunt.seed,
+        "search": hunt.search,
+        "scenarios": len(hunt.trials),
+        "search_runs": hunt.search_runs,
+        "all_runs": len(hunt.runs.asked_for),
+        "failed": hunt.runs.failures(),
+        "refuted": len(hunt.refuted),
+        "properties": [
+            {"name": oracle.name, "says": oracle.says, "because": oracle.because} for oracle in hunt.oracles
+        ],
+        "findings": [asdict(evidence) for evidence in kept],
+    }
+    write_made(folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    if kept:
+        write_text(folder / "gate.yaml", _budgets(kept, hunt.client))
+    write_shared(folder)
+    values: dict[str, Any] = document | {"kept": kept}
+    render(pages(OWN, TEMPLATES), "hunt.html", folder / "index.html", values)
+    return folder / "index.html"
+
+
+def _budgets(kept: Sequence[Evidence], client: str) -> str:
+    """Write a gate's file of all findings: it stays broken until they are mended."""
+    lines = [f"client: {client}", "budgets:"]
+    for evidence in kept:
+        lines.append(f"  - {evidence.budget.replace('scenario.yaml', f'findings/{evidence.id}/scenario.yaml', 1)}")
+    return "\n".join(lines) + "\n"
+
+
+def summary(hunt: Hunt, kept: Sequence[Evidence], page: Path) -> str:
+    """Say what was found."""
+    lines = [
+        f"{hunt.client}: {len(hunt.trials)} scenarios, {hunt.search_runs} runs to search and "
+        f"{len(hunt.runs.asked_for) - hunt.search_runs} to confirm and shrink, {hunt.runs.cpu_s:.0f} s of CPU time"
+    ]
+    lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in kept]
+    if not kept:
+        lines.append("  no property was broken")
+    return "\n".join([*lines, f"Page: {page}"])

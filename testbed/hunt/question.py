@@ -1,0 +1,66 @@
+"""Whether scenarios break a property: not by one seed, and not by a fault of the path."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from testbed.hunt.measure import Runs
+from testbed.hunt.oracles import Oracle
+from testbed.hunt.scenario import Data, of_client
+
+SEEDS: Final = (1, 2, 3, 4)
+ENOUGH: Final = 3
+"""Seeds, the first among them, with which a scenario has to break the property."""
+CLEARLY: Final = 0.7
+"""The baseline keeps the property clearly where its badness is at most this."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question whether the client breaks a property that the baseline keeps."""
+
+    oracle: Oracle
+    client: str
+    baseline: str
+    runs: Runs
+
+    def badness(self, scenario: Data, seed: int) -> float:
+        """Return how near a client's run, which has been asked for, is to breaking the property."""
+        own, other = self.runs.of(scenario, seed), self._other(scenario)
+        beside = self.runs.of(other, seed).numbers.get(self.oracle.measured) if other else None
+        if own.failed:
+            return 0.0
+        return self.oracle.badness(own.numbers[self.oracle.measured], self.oracle.bound_of(own.numbers, beside))
+
+    def needed(self, scenario: Data, seeds: Iterable[int]) -> list[tuple[Data, int]]:
+        """List the runs of which `badness` is made."""
+        other = self._other(scenario)
+        return [(one, seed) for seed in seeds for one in (scenario, other) if one]
+
+    def breaking(self, scenarios: Sequence[Data]) -> list[bool]:
+        """Tell which scenarios break the property. Those that the first seed clears need no more runs."""
+        broken = self._broken(scenarios, SEEDS[:1], 1)
+        suspects = [scenario for scenario, is_broken in zip(scenarios, broken, strict=True) if is_broken]
+        for_sure = self._broken(suspects, SEEDS, ENOUGH)
+        suspects = [scenario for scenario, is_broken in zip(suspects, for_sure, strict=True) if is_broken]
+        if self.oracle.of_path:
+            suspects = [one for one, keeps in zip(suspects, self._kept_by_baseline(suspects), strict=True) if keeps]
+        return [scenario in suspects for scenario in scenarios]
+
+    def _broken(self, scenarios: Sequence[Data], seeds: Sequence[int], enough: int) -> list[bool]:
+        self.runs.ask([run for scenario in scenarios for run in self.needed(scenario, seeds)])
+        return [sum(self.badness(scenario, seed) > 1 for seed in seeds) >= enough for scenario in scenarios]
+
+    def _kept_by_baseline(self, scenarios: Sequence[Data]) -> list[bool]:
+        beside = [of_client(scenario, self.baseline) for scenario in scenarios]
+        self.runs.ask([run for scenario in beside for run in self.needed(scenario, SEEDS)])
+        return [self._is_kept(scenario) for scenario in beside]
+
+    def _is_kept(self, scenario: Data) -> bool:
+        """Whether the baseline's runs all took place, and most keep the property clearly."""
+        if any(self.runs.of(*run).failed for run in self.needed(scenario, SEEDS)):
+            return False
+        return sum(self.badness(scenario, seed) <= CLEARLY for seed in SEEDS) >= ENOUGH
+
+    def _other(self, scenario: Data) -> Data | None:
+        return self.oracle.other(scenario, self.baseline)

@@ -1,0 +1,73 @@
+"""Chooses the points of an arena that are tried next: by Optuna, from what earlier ones gave, or at random."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from testbed.hunt.arena import Arena, Knob, Point
+
+if TYPE_CHECKING:
+    import optuna
+
+SEARCHES: Final = ("tpe", "random")
+BATCH: Final = 16
+"""Points that are chosen together, whatever the number of CPUs: the same seed then gives the same points."""
+_FIRST: Final = 24  # points at random before the first that is chosen by what came before
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A point, and how near it was to breaking what is looked for (0 to 2, more than 1: broken)."""
+
+    point: Point
+    badness: float
+
+
+def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[Point]:
+    """Choose the next points; the same for the same arguments."""
+    import optuna  # loads much
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    number = len(tried) // BATCH
+    own_seed = seed * 1_000_003 + number
+    with warnings.catch_warnings():  # some of the sampler's options are called experimental
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler: optuna.samplers.BaseSampler = (
+            optuna.samplers.RandomSampler(seed=own_seed)
+            if search == "random"
+            else optuna.samplers.TPESampler(seed=own_seed, n_startup_trials=_FIRST, constant_liar=True)
+        )
+    study = optuna.create_study(sampler=sampler, direction="maximize")
+    for past in tried:
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=dict(past.point),
+                distributions={knob.name: _places(knob) for knob in arena.knobs if knob.name in past.point},
+                value=past.badness,
+            )
+        )
+    return [_point(arena, study.ask()) for _ in range(BATCH)]
+
+
+def _places(knob: Knob) -> "optuna.distributions.BaseDistribution":
+    import optuna
+
+    if knob.ordered:
+        return optuna.distributions.IntDistribution(0, len(knob.values) - 1)
+    return optuna.distributions.CategoricalDistribution(range(len(knob.values)))
+
+
+def _point(arena: Arena, trial: "optuna.trial.Trial") -> Point:
+    """Turn the knobs that have something to turn, those that decide it first."""
+    point: dict[str, int] = {}
+    for knob in sorted(arena.knobs, key=lambda knob: len(list(arena.above(knob)))):
+        if all(above.values[point[above.name]] for above in arena.above(knob) if above.name in point):
+            point[knob.name] = _turned(trial, knob)
+    return point
+
+
+def _turned(trial: "optuna.trial.Trial", knob: Knob) -> int:
+    if knob.ordered:
+        return int(trial.suggest_int(knob.name, 0, len(knob.values) - 1))
+    return int(trial.suggest_categorical(knob.name, range(len(knob.values))))

@@ -1,0 +1,218 @@
+"""Carries out `testbed rewind`: a run again up to an instant, and other futures from there."""
+
+import argparse
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analysis.files import write_text
+from engine.errors import EngineError
+from scenarios import load, schema
+from scenarios.errors import ScenarioError, choices
+from scenarios.units import UnitError, parse
+from testbed import own_study
+from testbed.gate.budgets import HOLDS
+from testbed.hunt import oracles
+from testbed.hunt.oracles import Number, Oracle
+from testbed.parallel import as_they_end
+from testbed.rewind import again, decided, futures
+from testbed.rewind.again import Past
+from testbed.rewind.futures import NS, PAST, Events, Future, Outcome
+
+FORMAT: Final = 1
+FILE: Final = "rewind.json"
+NONE: Final = "none"
+DEFAULT_FUTURES: Final = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("run", type=Path, help="a run's folder (seed-N)")
+    instant = parser.add_mutually_exclusive_group(required=True)
+    instant.add_argument("--at", metavar="TIME", help="the instant from which on things are otherwise, such as 37.2s")
+    until = "a comparison that should hold, in the words of budgets: find the instant after which most futures break it"
+    instant.add_argument("--when", metavar="EXPRESSION", help=until)
+    parser.add_argument("--property", metavar="EXPRESSION", help="with --at: such a comparison, judged in each future")
+    drawn = (
+        "futures that differ in what is drawn from the instant on; 0: one, that draws as before; default: %(default)s"
+    )
+    parser.add_argument("--futures", type=int, default=DEFAULT_FUTURES, metavar="N", help=drawn)
+    changed = f"instead of the events from the instant on: `{NONE}`, or a YAML file with a list `events`"
+    parser.add_argument("--events", metavar="FILE", help=changed)
+    parser.add_argument("--capture", action="append", default=[], metavar="TAP", help="captured as well; repeatable")
+    parser.add_argument("--into", type=Path, default=Path("results/rewind"), help="default: %(default)s")
+    parser.set_defaults(kept="finished futures are kept")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for: other events from an instant on, how many futures, and what is judged in them."""
+
+    past: Past
+    folder: Path
+    count: int
+    events: Events | None
+    called: str
+    captures: tuple[str, ...]
+    judged: Oracle | None
+
+    def futures(self, at_ns: int) -> list[Outcome]:
+        """Carry out the futures from an instant on."""
+        numbers = range(1, self.count + 1) if self.count else [0]
+        jobs = {number: self._future(at_ns, number) for number in numbers}
+        done = dict(as_they_end(futures.carry_out, jobs))
+        return [done[number] for number in numbers]
+
+    def again(self) -> Outcome:
+        """Carry out the run itself again; refuse one with other bytes."""
+        [outcome] = dict(
+            as_they_end(futures.carry_out, {0: self._future(self.past.cell.settings["duration_ns"], 0)})
+        ).values()
+        futures.check_past(outcome, self.past)
+        return outcome
+
+    def fails(self, outcome: Outcome) -> bool:
+        """Whether a future breaks the property; what it does not tell counts as broken."""
+        measured, bound = self.numbers(outcome)
+        assert self.judged is not None  # noqa: S101 (only asked then)
+        return measured is None or bound is None or not HOLDS[self.judged.sign](measured, bound)
+
+    def numbers(self, outcome: Outcome) -> tuple[Number, Number]:
+        """Return what a future gave, and its bound."""
+        assert self.judged is not None  # noqa: S101 (only asked then)
+        return outcome.numbers[self.judged.measured], outcome.numbers[self.judged.bound]
+
+    def _future(self, at_ns: int, redraw: int) -> Future:
+        is_past = at_ns >= self.past.cell.settings["duration_ns"]
+        changed = "" if self.events is None else f",events={self.called}"
+        named = PAST if is_past else f"at={at_ns / NS:.9g}s,redraw={redraw}{changed}"
+        events = None if is_past or self.events is None else [one for one in self.events if one["at_ns"] >= at_ns]
+        expressions = (self.judged.measured, self.judged.bound) if self.judged else ()
+        return Future(self.past, at_ns, redraw, events, named, self.captures, self.folder, expressions)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print what became of each future; return 0, or 1 when the property broke in one of them.
+
+    With --when: print the instant; return 0.
+
+    Raises:
+        BadInputError, EngineError, ScenarioError: something is wrong with the order, or a run failed.
+    """
+    order = _order(options)
+    end_ns = order.past.cell.settings["duration_ns"]
+    at_ns = None if options.at is None else _instant(options.at, end_ns)
+    own = order.again()
+    print(f"{order.past.folder}: carried out again, with the same bytes", flush=True)
+    if at_ns is None:
+        return _when(order, own, end_ns)
+    outcomes = order.futures(at_ns)
+    for outcome in outcomes:
+        print(_told(order, outcome))
+    _write(order, {"at_s": at_ns / NS, "futures": [_data(order, outcome) for outcome in outcomes]})
+    return int(order.judged is not None and any(map(order.fails, outcomes)))
+
+
+def _when(order: Order, own: Outcome, end_ns: int) -> int:
+    """Find the point of no return."""
+    if not order.fails(own):
+        raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: one that the run breaks")
+    asked: dict[int, float] = {}
+
+    def share_failed(at_ns: int) -> float:
+        outcomes = order.futures(at_ns)
+        asked[at_ns] = sum(map(order.fails, outcomes)) / len(outcomes)
+        print(f"from {at_ns / NS:.3f} s: {100 * asked[at_ns]:.0f} % of {len(outcomes)} futures fail", flush=True)
+        return asked[at_ns]
+
+    instant = decided.search(end_ns, share_failed)
+    if instant.open_ns is None:
+        print("Half of the futures or more fail from the beginning: no instant of the run decides.")
+    else:
+        print(f"The point of no return lies between {instant.open_ns / NS:.3f} s and {instant.lost_ns / NS:.3f} s.")
+    shares = [{"at_s": at_ns / NS, "failed": share} for at_ns, share in sorted(asked.items())]
+    open_s = None if instant.open_ns is None else instant.open_ns / NS
+    _write(order, {"open_s": open_s, "lost_s": instant.lost_ns / NS, "asked": shares})
+    return 0
+
+
+def _order(options: argparse.Namespace) -> Order:
+    if options.when is not None and options.property is not None:
+        raise EngineError("--property: found beside --when, which is one; allowed: with --at")
+    if options.futures < 0:
+        raise EngineError(f"--futures: found {options.futures}; allowed: a whole number, at least 0")
+    past = again.read(options.run)
+    wanted = options.when or options.property
+    for tap in options.capture:
+        if tap not in past.taps:
+            raise EngineError(f"--capture: found {tap!r}; allowed: {choices(past.taps, tap)}")
+    events, called = _events(options.events, past)
+    name = f"{past.cell.experiment}-{past.cell.name}-seed-{past.seed}"
+    return Order(
+        past,
+        own_study.folder_of(options.into, name),
+        options.futures,
+        events,
+        called,
+        tuple(options.capture),
+        None if wanted is None else oracles.of_property(wanted),
+    )
+
+
+def _instant(text: str, end_ns: int) -> int:
+    try:
+        at_ns = parse(text, "time")
+    except UnitError as error:
+        raise EngineError(f"--at: {error}; allowed: a time such as 37.2s") from None
+    if at_ns >= end_ns:
+        raise EngineError(f"--at: found {text!r}, not before the end; allowed: an instant before {end_ns / NS:g}s")
+    return at_ns
+
+
+def _events(file: str | None, past: Past) -> tuple[Events | None, str]:
+    """Return the events that a file has, in base units, and a name for them.
+
+    Raises:
+        ScenarioError: the file is wrong; the message names line and field.
+    """
+    if file is None:
+        return None, ""
+    if file == NONE:
+        return [], NONE
+    document = load.read(Path(file))
+    whole = schema.load_schema("scenario")
+    rules = {"type": "object", "additionalProperties": False, "required": ["events"]}
+    rules["properties"] = {"events": whole["properties"]["events"]}
+    if wrong := schema.problems(document, rules):
+        raise ScenarioError(wrong)
+    events: Events = schema.in_base_units(document.data, rules)["events"]
+    wrong = [
+        document.problem(("events", index, "on"), f"found {event['on']!r}", choices(past.targets, event["on"]))
+        for index, event in enumerate(events)
+        if event["on"] not in past.targets
+    ]
+    if wrong:
+        raise ScenarioError(wrong)
+    return events, hashlib.sha256(json.dumps(events).encode()).hexdigest()[:8]
+
+
+def _told(order: Order, outcome: Outcome) -> str:
+    says = f"{outcome.folder}: {outcome.same_pkts} packets before the instant are the same"
+    if order.judged is None:
+        return says
+    measured, bound = order.numbers(outcome)
+    verdict = "breaks" if order.fails(outcome) else "keeps"
+    return f"{says}; it {verdict} {order.judged.holds} ({measured} {order.judged.sign} {bound})"
+
+
+def _data(order: Order, outcome: Outcome) -> dict[str, object]:
+    numbers = {name: None if value in (None, float("inf")) else value for name, value in outcome.numbers.items()}
+    failed = order.fails(outcome) if order.judged else None
+    return {"folder": str(outcome.folder), "same_pkts": outcome.same_pkts, "numbers": numbers, "failed": failed}
+
+
+def _write(order: Order, found: dict[str, object]) -> None:
+    document = {"format": FORMAT, "run": str(order.past.folder), "futures_asked": order.count, **found}
+    write_text(order.folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")

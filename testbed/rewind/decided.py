@@ -1,0 +1,34 @@
+"""The point of no return: the latest instant from which fewer than half of a run's futures fail."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+NS: Final = 1_000_000_000
+WITHIN_NS: Final = NS // 10
+"""How near the instant is known in the end."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Fewer than half of the futures from `open_ns` fail, half or more of those from `lost_ns`.
+
+    `open_ns` is None where that is so from the beginning.
+    """
+
+    open_ns: int | None
+    lost_ns: int
+
+
+def search(end_ns: int, share_failed: Callable[[int], float]) -> Decided:
+    """Narrow the instant down by halves; at the end of the run, which fails, nothing is open."""
+    if share_failed(0) >= 1 / 2:
+        return Decided(None, 0)
+    open_ns, lost_ns = 0, end_ns
+    while lost_ns - open_ns > WITHIN_NS:
+        middle_ns = (open_ns + lost_ns) // 2
+        if share_failed(middle_ns) >= 1 / 2:
+            lost_ns = middle_ns
+        else:
+            open_ns = middle_ns
+    return Decided(open_ns, lost_ns)

@@ -1,0 +1,140 @@
+"""Futures of a run: what it would have been if something had been otherwise from an instant on."""
+
+import copy
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.run import Run
+from analysis.series import NotMeasuredError
+from engine.errors import EngineError
+from engine.finished import is_finished
+from engine.run import execute, run_folder
+from scenarios.resolve import Cell
+from testbed.gate.judge import number_of
+from testbed.hunt.oracles import Number
+from testbed.rewind.again import Past
+
+STUDY: Final = "rewind"
+PAST: Final = "past"
+NS: Final = 1_000_000_000
+_FILE_HEAD, _RECORD = 24, struct.Struct("<IIII")  # of pcap, nanoseconds, as the guest writes it
+
+Events = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Future:
+    """One of a run's futures: from `at_ns` on it draws otherwise (`redraw`, 0: as before) and has other `events`.
+
+    `events` are resolved as in run.json; None keeps those of the run. `captures` are taps beside those of the run.
+    """
+
+    past: Past
+    at_ns: int
+    redraw: int
+    events: Events | None
+    named: str
+    captures: tuple[str, ...]
+    into: Path
+    expressions: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where its run ends up."""
+        return run_folder(self.into, self.cell, self.past.seed)
+
+    @property
+    def cell(self) -> Cell:
+        """Its cell: that of the run, with what is otherwise."""
+        settings = copy.deepcopy(self.past.cell.settings)
+        before = [event for event in settings["events"] if event["at_ns"] < self.at_ns]
+        after = [event for event in settings["events"] if event["at_ns"] >= self.at_ns]
+        drawn = [{"at_ns": self.at_ns, "on": "path", "redraw": self.redraw}] if self.redraw else []
+        settings["events"] = [*before, *drawn, *(after if self.events is None else self.events)]
+        settings["captures"] = list(dict.fromkeys([*settings["captures"], *self.captures]))
+        settings["keep_captures"] = True
+        return replace(self.past.cell, study=STUDY, name=self.named, settings=settings)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a future gave: its folder, numbers by their expressions, and how many packets of the prefix are the same."""
+
+    folder: Path
+    numbers: dict[str, Number]
+    same_pkts: int
+
+
+def carry_out(future: Future) -> Outcome:
+    """Carry out a future, unless it is there already, and measure it; its packets before the instant must be the run's.
+
+    Raises:
+        EngineError: the run failed, or its past is another.
+    """
+    from analysis.capture.columns import write_columns  # loads Polars
+
+    if not is_finished(future.cell, future.past.seed, future.into, "virtual"):
+        execute(future.cell, future.past.seed, future.into)
+        write_columns(future.folder)
+    run = Run(future.folder)
+    past = future.into / STUDY / future.past.cell.experiment / PAST / future.folder.name
+    same_pkts = 0
+    if past != future.folder:
+        same_pkts = compared(past, future.folder, future.at_ns, future.past.cell.settings["captures"])
+    return Outcome(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
+
+
+def check_past(outcome: Outcome, past: Past) -> None:
+    """Compare the run that was carried out again with what the first one recorded.
+
+    Raises:
+        EngineError: a file of captures or traces has other bytes.
+    """
+    digests = json.loads((outcome.folder / "summary.json").read_text())["digests"]
+    different = [name for name, digest in past.digests.items() if digests.get(name) != digest]
+    if different:
+        made = "images or code have changed since"
+        raise EngineError(f"{past.folder}: carried out again, it differs in {', '.join(different)}: {made}")
+
+
+def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
+    """Return how many captured packets two runs have before an instant, which must be the same, byte by byte.
+
+    Raises:
+        EngineError: they are not.
+    """
+    origin_ns = json.loads((future / "run.json").read_text())["origin_ns"]
+    count = 0
+    files = [file for tap in taps for file in sorted((past / "pcap").glob(f"{tap}*.pcap"))]
+    for file in files:
+        ours = before(file, origin_ns + at_ns)
+        if ours != before(future / "pcap" / file.name, origin_ns + at_ns):
+            raise EngineError(f"{future}: {file.name} differs before {at_ns / NS:g} s: its past is another")
+        count += len(ours)
+    return count
+
+
+def before(capture: Path, until_ns: int) -> list[bytes]:
+    """List the records of a capture (pcap of this host's byte order, in ns) before an instant, with their headers."""
+    content = capture.read_bytes()
+    records = []
+    place = _FILE_HEAD
+    while place < len(content):
+        seconds, nanoseconds, length, _ = _RECORD.unpack_from(content, place)
+        if seconds * NS + nanoseconds >= until_ns:
+            break
+        end = place + _RECORD.size + length
+        records.append(content[place:end])
+        place = end
+    return records
+
+
+def _number(expression: str, run: Run) -> Number:
+    try:
+        return number_of(expression, run)
+    except NotMeasuredError:
+        return None

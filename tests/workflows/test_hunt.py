@@ -1,0 +1,330 @@
+"""`testbed hunt`: arenas, properties, search and shrinking on numbers of a formula, and one real hunt."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.errors import BadInputError
+from scenarios.errors import ScenarioError
+from scenarios.load import read
+from scenarios.resolve import expand
+from scenarios.units import QUANTITIES, parse
+from testbed.cli import main
+from testbed.gate import budgets
+from testbed.hunt import arena, evidence, measure, oracles, search, shrink, survival
+from testbed.hunt.hunt import Hunt, parts
+from testbed.hunt.measure import Measured, Runs
+from testbed.hunt.oracles import Oracle
+from testbed.hunt.question import Question
+from testbed.hunt.scenario import Data, name, text
+from testbed.hunt.survival import Survival
+from tests.workflows.test_documentation import rows
+
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hunt.md").read_text()
+SMALL = """\
+experiment: small
+title: A short race
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 1mbit..2mbit, buffer: 50p..60p, queue: fifo | bfifo}
+delay: {forward: 5ms, backward: 5ms}
+flows:
+  - {name: client, implementation: "${client}", from: s1, to: d1}
+  - {maybe: true, name: beside, implementation: tcp-cubic | tcp-reno, from: s2, to: d2, start: 0s..1s}
+events:
+  - {maybe: true, at: 0s..1s, on: path, loss: {forward: 0.1%..2%}}
+duration: 2s
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return file
+
+
+def test_the_page_lists_the_properties() -> None:
+    lines = ["| property | what should hold | of |", "|---|---|---|"]
+    for file in sorted(oracles.FOLDER.glob("*.yaml")):
+        oracle = oracles.load(file)
+        of = " ".join([*(oracle.families or ["all"]), *([f"({oracle.flows})"] if oracle.flows else [])])
+        lines.append(f"| `{oracle.name}` | {oracle.says} `{oracle.holds}` | {of} |")
+    assert "<!-- properties -->\n" + "\n".join(lines) + "\n<!-- end of properties -->" in PAGE
+
+
+def test_the_page_lists_the_fields() -> None:
+    schema = read(oracles.SCHEMA).data
+    fields = "\n".join(["| field | value | default | meaning |", "|---|---|---|---|", *rows(schema, schema)])
+    assert f"<!-- fields of oracle -->\n{fields}\n<!-- end of fields of oracle -->" in PAGE
+
+
+@pytest.mark.parametrize("file", sorted(arena.FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
+def test_each_point_of_an_arena_is_a_scenario(file: Path, tmp_path: Path) -> None:
+    place = arena.read(file, "libutp")
+    for number, point in enumerate(search.batch(place, [], 1, "random")):
+        written = tmp_path / f"{number}.yaml"
+        written.write_text(text(place.scenario(point, "libutp")))
+        assert len(expand(written, "full")) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "rate: 1mbit..2mbit",
+            "rate: 2mbit..1mbit",
+            ":4: bottleneck.rate: found '2mbit..1mbit'; allowed: a range whose",
+        ),
+        ("rate: 1mbit..2mbit", "rate: 1mbit..2ms", ":4: bottleneck.rate: found '1mbit..2ms'; allowed: two ends"),
+        ("buffer: 50p..60p", "buffer: 50p..60p, bufer: 1p", ":4: bottleneck.bufer: unknown field"),
+        ("queue: fifo | bfifo", "queue: fifo | fivo", ":4: bottleneck.queue: found 'fivo'; allowed: fifo"),
+        ("queue: fifo | bfifo", "queue: 1..2", ":4: bottleneck.queue: found '1..2'; allowed: a range where a quantity"),
+        (
+            "tcp-cubic | tcp-reno",
+            "tcp-cubic | tcp-ren",
+            ":8: flows[1].implementation: unknown implementation 'tcp-ren'",
+        ),
+        ("at: 0s..1s", "at: 0s..3s", ":10: events[0].at: found '3s', not before the end"),
+        ("maybe: true, at", "maybe: 3, at", ":10: events[0].maybe: found 3; allowed: true, or no such field"),
+        ("duration: 2s", "duration: 2s\nseeds: {full: 2}", ":12: seeds: has no place in an arena"),
+        ("name: client", "name: me", ":6: flows: no flow 'client'; allowed: one"),
+    ],
+)
+def test_what_is_wrong_with_an_arena(old: str, new: str, message: str, small: Path) -> None:
+    small.write_text(SMALL.replace(old, new, 1))
+    with pytest.raises(ScenarioError) as error:
+        arena.read(small, "tcp-cubic")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"holds": "queue_msec.mean() < 3"}, "holds: unknown word 'queue_msec'"),
+        ({"holds": "queue_ms.mean()"}, "holds: found 'queue_ms.mean()', which compares nothing"),
+        ({"other": {"scale": {"rate": 2}}}, "holds: found the bound '3', which is not made of 'other'"),
+        ({"other": {}}, "other: "),
+        ({"flows": "alike"}, "flows: found 'alike'; allowed: alone, beside"),
+        ({"instant": "queue"}, "instant: unknown word 'queue'"),
+    ],
+)
+def test_what_is_wrong_with_a_property(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "short.yaml"
+    good = {"says": "It is short.", "otherwise": "is long", "holds": "queue_ms.mean() < 3", "because": "So."}
+    file.write_text(yaml.safe_dump(good))
+    assert oracles.load(file).measured == "queue_ms.mean()"
+    file.write_text(yaml.safe_dump(good | change))
+    with pytest.raises(BadInputError) as error:
+        oracles.load(file)
+    assert "short.yaml:" in str(error.value)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tcp-cubicc"], "unknown implementation 'tcp-cubicc'; allowed: "),
+        (["tcp-bbr", "--only", "deaths"], "--only: found 'deaths'; allowed: "),
+        (["tcp-bbr", "--budget", "2"], "--budget: found '2'; allowed: a time such as 2h"),
+        (["tcp-bbr", "--property", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
+        (["tcp-bbr", "--property", "duration > 1", "--only", "death"], "--only: found beside --property"),
+        (["tcp-bbr", "--baseline", "tcp-bbr"], "--baseline: found 'tcp-bbr', the implementation under test"),
+        ([], "found no name; allowed: one, or one --implementation FOLDER"),
+    ],
+)
+def test_what_is_wrong_with_an_order(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hunt", *words, "--into", str(tmp_path / "results")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("holds", "measured", "bound", "badness"),
+    [
+        ("duration < 3", 1.5, 3.0, 0.5),
+        ("duration < 3", 3.0, 3.0, math.nextafter(1, 2)),
+        ("duration < 3", 4.5, 3.0, 1.5),
+        ("duration < 3", math.inf, 3.0, 2.0),
+        ("duration >= 3", math.inf, 3.0, 0.0),
+        ("duration >= 3", 1.0, 3.0, 2.0),
+        ("duration > 0", 0.0, 0.0, 2.0),
+        ("duration > 0", 9.0, 0.0, 0.5),
+        ("duration > 0", None, 0.0, 0.0),
+    ],
+)
+def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, badness: float) -> None:
+    assert oracles.of_property(holds).badness(measured, bound) == pytest.approx(badness)
+
+
+def test_what_a_run_is_compared_with() -> None:
+    own: Data = {
+        "bottleneck": {"rate": "1.5mbit", "buffer": "9p"},
+        "events": [{"at": "1s", "on": "bottleneck", "rate": "500kbit"}, {"at": "1s", "on": "path", "mtu": {}}],
+        "flows": [{"name": "client"}],
+    }
+    known = {oracle.name: oracle for oracle in oracles.load_all("LEDBAT")}
+    faster = known["capacity"].other(own, "tcp-cubic")
+    assert faster == own | {
+        "bottleneck": {"rate": "3mbit", "buffer": "9p"},
+        "events": [own["events"][0] | {"rate": "1mbit"}, own["events"][1]],
+    }
+    assert known["harm"].other(own, "tcp-cubic") == own | {"matrix": {"client": ["tcp-cubic"]}}
+    assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": [{"host": "d1", "offset": "1800s"}]}
+    assert known["death"].other(own, "tcp-cubic") is None
+    assert not known["harm"].speaks_of(own)
+    assert "standing-queue" not in {oracle.name for oracle in oracles.load_all("CUBIC")}
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "shown"),
+    [
+        (1_500_000, "rate", "1.5mbit"),
+        (1000, "share", "0.1%"),
+        (0, "time", "0s"),
+        (2_500_000, "time", "2.5ms"),
+        (40, "packets", "40p"),
+    ],
+)
+def test_numbers_as_people_write_them(number: int, unit: str, shown: str) -> None:
+    assert arena.written(number, QUANTITIES[unit]) == shown
+    assert parse(shown, unit) == number
+
+
+class Formula(Runs):
+    """Runs whose numbers a formula gives."""
+
+    def __init__(self, folder: Path, asked: Sequence[Oracle], formula: Callable[[Data, str], float]) -> None:
+        super().__init__(folder, tuple(text for oracle in asked for text in oracle.expressions), "")
+        self._formula = formula
+
+    def ask(self, wanted: Sequence[tuple[Data, int]]) -> None:
+        for scenario, seed in wanted:
+            key = name(scenario), seed
+            self.asked_for.add(key)
+            self._known[key] = Measured({text: self._formula(scenario, text) for text in self.expressions})
+
+
+def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
+    """A client that dies where 1 % is lost and another flow is there; the baseline does not."""
+    if expression == "duration":
+        return 2.0
+    losses = [parse(event["loss"]["forward"], "share") for event in scenario.get("events", ()) if "loss" in event]
+    dies = scenario["matrix"]["client"] == ["libutp"] and sum(losses) >= 10_000 and len(scenario["flows"]) > 1
+    return 1.0 if dies else math.inf
+
+
+def hunted(small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another) -> Hunt:
+    asked = [oracle for oracle in oracles.load_all("LEDBAT") if oracle.name == "death"]
+    runs = Formula(small.parent, asked, formula)
+    place = arena.read(small, "libutp")
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, "tpe", lambda: len(hunt.trials) < 48)
+    list(hunt.batches())
+    return hunt
+
+
+def test_a_hunt_finds_shrinks_and_repeats(small: Path) -> None:
+    hunt = hunted(small, 1)
+    [finding] = hunt.findings
+    assert parts(finding.scenario) == {"loss forward", "flow beside"}
+    shown = text(finding.scenario)
+    assert "events: [{at: 0s, on: path, loss: {forward: " in shown
+    assert "from: s2, to: d2}" in shown  # no start
+    assert "queue:" not in shown
+    assert len(shown.splitlines()) <= 11
+    assert (finding.survival.seeds, finding.survival.of_seeds) == (20, 20)
+    assert finding.survival.of_changed >= 12  # two for each number
+    again = hunted(small, 1)
+    assert [trial.point for trial in again.trials] == [trial.point for trial in hunt.trials]
+    assert again.findings == hunt.findings
+    assert [trial.point for trial in hunted(small, 2).trials] != [trial.point for trial in hunt.trials]
+
+
+def test_a_path_at_fault_is_no_finding(small: Path) -> None:
+    def everyone_dies(scenario: Data, expression: str) -> float:
+        return 2.0 if expression == "duration" else 1.0
+
+    hunt = hunted(small, 1, everyone_dies)
+    assert not hunt.findings
+    assert hunt.refuted
+
+
+def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None:
+    hunt = hunted(small, 1)
+    [finding] = hunt.findings
+    question = Question(finding.oracle, "libutp", "tcp-cubic", hunt.runs)
+    assert not any(question.breaking(list(shrink.changes(finding.scenario))))
+
+
+def test_changes_are_merged_whatever_their_order() -> None:
+    before: Data = {"a": 1, "b": {"c": 2, "d": 3}, "events": [{"at": "1s"}, {"at": "2s"}, {"at": "3s"}]}
+    one = before | {"b": {"c": 2}}
+    two = before | {"events": [{"at": "1s"}, {"at": "3s"}]}
+    both = shrink._merged(before, two, shrink._merged(before, one, before))
+    assert both == {"a": 1, "b": {"c": 2}, "events": [{"at": "1s"}, {"at": "3s"}]}
+    assert both == shrink._merged(before, one, shrink._merged(before, two, before))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "changed", "is_fragile"), [(20, 10, False), (16, 8, False), (15, 10, True), (20, 7, True)]
+)
+def test_what_is_fragile(seeds: int, changed: int, is_fragile: bool) -> None:
+    left = Survival(seeds, 20, changed, 10)
+    assert left.is_fragile == is_fragile
+    assert str(left).startswith("fragile: ") == is_fragile
+
+
+def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
+    entry = {"scenario": "s", "seed": 1, "made_of": "these", "cpu_s": 1.0, "numbers": {"duration": 2.0}}
+    (tmp_path / measure.FILE).write_text(json.dumps(entry) + "\n" + json.dumps(entry)[:20])
+    assert Runs(tmp_path, ("duration",), "these").cpu_s == 0.0
+    known = [
+        Runs(tmp_path, wanted, made)._known
+        for wanted, made in ((("duration",), "these"), (("duration",), "those"), (("jain()",), "these"))
+    ]
+    assert [list(numbers) for numbers in known] == [[("s", 1)], [], []]
+
+
+@pytest.mark.usefixtures("alone_in_checkout")
+def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUBIC fills a buffer of 50 packets, which at 2 Mbit/s are 300 ms. The second call runs nothing."""
+    monkeypatch.setattr(search, "BATCH", 2)
+    monkeypatch.setattr(survival, "SEEDS", range(1, 4))
+    monkeypatch.setattr(survival.survival, "__defaults__", (range(1, 4),))
+    order = ["hunt", "tcp-cubic", "--property", "queue_ms.max() < 200", "--arena", str(small)]
+    order += ["--budget", "2runs", "--into", str(small.parent / "results")]
+    assert main(order) == 1
+    folder = small.parent / "results" / "tcp-cubic"
+    printed = capsys.readouterr().out
+    assert f"Page: {folder / 'index.html'}" in printed
+    first = {
+        file: file.read_bytes() for file in folder.rglob("*") if file.suffix in (".json", ".html", ".jsonl", ".md")
+    }
+    document = json.loads((folder / "hunt.json").read_text())
+    [found] = document["findings"]
+    own = folder / "findings" / found["id"]
+    assert found["parts"] == []
+    assert found["measured"] > 200
+    assert found["packets"]
+    assert (own / "figure.svg").exists()
+    [cell] = expand(own / evidence.SCENARIO, "full")
+    assert cell.settings["flows"][0]["implementation"] == "tcp-cubic"
+    [budget] = budgets.load(folder / "gate.yaml").budgets
+    assert budget.scenario == f"findings/{found['id']}/scenario.yaml"
+    assert main(order) == 1
+    assert capsys.readouterr().out == printed
+    assert {file: file.read_bytes() for file in first if "/runs/" not in str(file)} == {
+        file: content for file, content in first.items() if "/runs/" not in str(file)
+    }
+
+
+def test_the_page_shows_the_arena() -> None:
+    assert f"```yaml\n{arena.DEFAULT.read_text()}```" in PAGE

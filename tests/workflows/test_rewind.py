@@ -1,0 +1,133 @@
+"""`testbed rewind`: what is wrong with an order, the search for the instant, and futures of one real run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import EngineError
+from scenarios import sums
+from testbed.cli import main
+from testbed.rewind import again, decided, futures
+
+NS = decided.NS
+SCENARIO = """\
+experiment: turned
+title: Losses, a longer path, and then nothing passes
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 1mbit, buffer: 30p}
+delay: {forward: 10ms, backward: 10ms}
+flows: [{name: client, implementation: tcp-cubic, from: s1, to: d1, start: 100ms}]
+start_jitter: 50ms
+events:
+  - {at: 300ms, on: path, loss: {forward: 10%}}
+  - {at: 500ms, on: path, suspension: {forward: 100ms}}
+  - {at: 2s, on: path, loss: {forward: 100%}}
+duration: 3500ms
+"""
+PROPERTY = 'throughput("client", 2.5, 3.5) > 50000'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rewind")
+    (folder / "turned.yaml").write_text(SCENARIO)
+    assert main(["run", str(folder / "turned.yaml"), "--seed", "3", "--columns", "--into", str(folder / "runs")]) == 0
+    [found] = folder.glob("runs/*/turned/single/seed-3")
+    return found
+
+
+def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order = ["rewind", str(run), "--at", "1s", "--futures", "2", "--property", PROPERTY, "--into", str(tmp_path)]
+    assert main([*order, "--capture", "sender"]) == 1
+    printed = capsys.readouterr().out
+    assert f"{run}: carried out again, with the same bytes" in printed
+    [document] = [json.loads(file.read_text()) for file in tmp_path.glob("*/rewind.json")]
+    assert [future["failed"] for future in document["futures"]] == [True, True]
+    assert all(future["same_pkts"] > 20 for future in document["futures"])
+    captures = [Path(future["folder"], "pcap") for future in document["futures"]]
+    assert all((folder / "sender.pcap").exists() for folder in captures)
+    first, second = ((folder / "bottleneck-out.pcap").read_bytes() for folder in captures)
+    assert first != second
+    assert main([*order, "--events", "none"]) == 0
+    assert "keeps" in capsys.readouterr().out
+
+
+def test_the_instant_of_a_planted_trigger(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order = ["rewind", str(run), "--when", PROPERTY, "--events", "none", "--futures", "0", "--into", str(tmp_path)]
+    assert main(order) == 0
+    [low, high] = map(
+        float, re.findall(r"point of no return lies between ([\d.]+) s and ([\d.]+) s", capsys.readouterr().out)[0]
+    )
+    assert low <= 2.0 <= high <= low + 0.1
+
+
+def test_a_run_that_means_something_else_is_refused(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "seed-3")
+    description = json.loads((copy / "run.json").read_text())
+    description["bottleneck"]["rate_bps"] = 2_000_000
+    (copy / "run.json").write_text(json.dumps(description))
+    known = sums.read(copy)
+    sums.write(copy, known | {"run.json": sums.digest(copy / "run.json")})
+    with pytest.raises(EngineError, match=r"means something else in this version: .*network"):
+        again.read(copy)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--at", "4s"], "--at: found '4s', not before the end; allowed: an instant before 3.5s"),
+        (["--at", "3"], "--at: found '3', a number without a unit; allowed: a time such as 37.2s"),
+        (["--at", "1s", "--capture", "sendr"], "--capture: found 'sendr'; allowed: "),
+        (["--at", "1s", "--futures", "-1"], "--futures: found -1; allowed: a whole number, at least 0"),
+        (["--when", PROPERTY, "--property", PROPERTY], "--property: found beside --when"),
+        (["--when", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
+        (["--at", "1s", "--events", "EVENTS"], "events.yaml:1: events[0].on: found 'bottlenek'; allowed: "),
+    ],
+)
+def test_what_is_wrong_with_an_order(
+    words: list[str], message: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / "events.yaml"
+    events.write_text("events: [{at: 2s, on: bottlenek, rate: 1mbit}]\n")
+    given = [str(events) if word == "EVENTS" else word for word in words]
+    assert main(["rewind", str(run), *given, "--into", str(tmp_path / "results")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rewind", str(tmp_path), "--at", "1s"]) == 2
+    assert "allowed: a run's folder (seed-N)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("decided_s", [0.05, 7.3, 19.99])
+def test_the_search_comes_within_a_tenth_of_a_second(decided_s: float) -> None:
+    asked: list[int] = []
+
+    def share(at_ns: int) -> float:
+        asked.append(at_ns)
+        return 0.6 if at_ns >= decided_s * NS else 0.4
+
+    found = decided.search(20 * NS, share)
+    assert found.open_ns is not None
+    assert found.open_ns < decided_s * NS <= found.lost_ns <= found.open_ns + decided.WITHIN_NS
+    assert len(asked) <= 9
+
+
+def test_what_fails_from_the_beginning() -> None:
+    always: Callable[[int], float] = lambda _: 1.0  # noqa: E731
+    assert decided.search(20 * NS, always) == decided.Decided(None, 0)
+
+
+def test_a_capture_is_read_up_to_an_instant(tmp_path: Path) -> None:
+    file = tmp_path / "one.pcap"
+    records = [futures._RECORD.pack(5, nanoseconds, 2, 2) + b"ab" for nanoseconds in (0, 500, 999)]
+    file.write_bytes(bytes(24) + b"".join(records))
+    assert futures.before(file, 5 * NS + 999) == records[:2]
+    assert futures.before(file, 6 * NS) == records
