@@ -77,7 +77,7 @@ fuzz: env  ## ten million captures through the dissectors, an hour of damaged in
 long-runs: host images  ## ten thousand short runs in a row, and what they leave behind
 	$(BIN)/python -m tests.trust.long_runs 10000
 
-mutants: host debug-images  ## whether the module's KUnit cases notice mistakes; some minutes
+mutants: host debug-images  ## whether the module's KUnit cases notice mistakes
 	$(BIN)/python -m tests.tcp_ledbat.mutants
 
 identity: host images  ## every implementation and experiment twice: are the bytes the same?

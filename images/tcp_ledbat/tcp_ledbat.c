@@ -670,8 +670,6 @@ static void ledbat_bound_slow_start(struct sock *sk, u32 queuing_us)
 		ca->round_end = tp->snd_nxt;
 	} else if (ledbat_round_over(tp, ca)) {
 		ca->halved = 0;
-		/* stay close behind: sequence numbers wrap */
-		ca->round_end = tp->snd_una - 1;
 	}
 }
 
@@ -743,8 +741,7 @@ static void ledbatpp_enter(struct ledbat *ca, enum ledbatpp_phase phase,
 static void ledbatpp_begin_round(const struct tcp_sock *tp, struct ledbat *ca)
 {
 	ca->round_end = tp->snd_nxt;
-	if (ca->phase == LEDBATPP_SLOW || ca->phase == LEDBATPP_CLIMBING)
-		ca->round_start_us = tp->tcp_mstamp;
+	ca->round_start_us = tp->tcp_mstamp;
 }
 
 static void ledbatpp_slow_down(struct sock *sk)
@@ -779,7 +776,6 @@ static void ledbatpp_end_limited_slow_start(struct sock *sk, u32 acked)
 	    tp->chrono_type <= TCP_CHRONO_BUSY) {
 		ca->limited = 0;
 	} else if (++ca->limited == LEDBATPP_LIMITED_ROUNDS) {
-		ca->limited = 0;
 		ledbat_set_threshold(sk, tcp_snd_cwnd(tp));
 	}
 }
@@ -798,7 +794,7 @@ static void ledbatpp_end_round(struct sock *sk, u32 acked)
 	case LEDBATPP_SLOW:
 		ledbatpp_add_time(tp, ca);
 		if (!--ca->rounds) {
-			ledbatpp_enter(ca, LEDBATPP_CLIMBING, 0);
+			ca->phase = LEDBATPP_CLIMBING;
 			ledbat_set_threshold(sk, ca->goal);
 		}
 		break;
@@ -823,7 +819,7 @@ static void ledbatpp_end_climb(const struct tcp_sock *tp, struct ledbat *ca)
 	ledbatpp_add_time(tp, ca);
 	pause_us = (u64)LEDBATPP_PAUSE * max(ca->slow_us, least_us);
 	ca->next_slow_ms = div_u64(tp->tcp_mstamp + pause_us, USEC_PER_MSEC);
-	ledbatpp_enter(ca, LEDBATPP_RUNNING, 0);
+	ca->phase = LEDBATPP_RUNNING;
 }
 
 /* Delay bounds each slow start. Return whether one goes on. */

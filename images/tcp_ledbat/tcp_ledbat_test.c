@@ -376,22 +376,31 @@ static void receiver_that_slept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue_after_sleep(test, 60, 55), 40000U);
 }
 
-/* After 11 minutes without an ACK the path has become longer. */
-static void longer_path_after_silence(struct kunit *test)
+/* How many slots are used when the first ACK comes on a longer path. */
+static u32 slots_after_silence(struct kunit *test, u64 minutes)
 {
 	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 used;
 
 	sample(sk, 1, 0);
-	tp->tcp_mstamp += 11 * 60 * USEC_PER_SEC;
-	tp->rx_opt.rcv_tsecr += 11 * 60 * USEC_PER_SEC;
+	tp->tcp_mstamp += minutes * 60 * USEC_PER_SEC;
+	tp->rx_opt.rcv_tsecr += (u32)minutes * 60 * USEC_PER_SEC;
 	minmax_reset(&tp->rtt_min, tcp_jiffies32, RTT_US + 40000);
 	sample(sk, 1, 40000);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
 	KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)), 0U);
-	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->used, 1U);
-	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 0U);
+	used = ca_of(sk)->used;
 	release(sk);
+	return used;
+}
+
+static void longer_path_after_silence(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, slots_after_silence(test, 10), 10U);
+	KUNIT_EXPECT_EQ(test, slots_after_silence(test, 11), 1U);
+	/* minutes are known modulo 16 */
+	KUNIT_EXPECT_EQ(test, slots_after_silence(test, 20), 1U);
 }
 
 static void credit_of_a_larger_window(struct kunit *test)
@@ -536,6 +545,35 @@ static void history_of_base_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_base(ca), 120000U);
 	KUNIT_EXPECT_EQ(test, (u32)ca->used, 1U);
 	KUNIT_EXPECT_EQ(test, (u32)ca->recent, 1U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->slot, 0U);
+	/* no delay is below zero: the base may forget a sample before */
+	ca->slots = 1;
+	ca->filter = 2;
+	tp->srtt_us = 60U * USEC_PER_SEC << 3;
+	taken(sk, 1, 50000);
+	tp->tcp_mstamp += 50 * USEC_PER_SEC;
+	taken(sk, 1, 60000);
+	KUNIT_EXPECT_EQ(test, ledbat_base(ca), 60000U);
+	KUNIT_EXPECT_EQ(test, ledbat_current(ca), 50000U);
+	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
+	release(sk);
+}
+
+/* The stack has none for a retransmission. */
+static void without_round_trips(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_PLUS_PLUS, 10);
+
+	taken(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->used, 0U);
+	taken(sk, 1, 1);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->used, 1U);
+	release(sk);
+	sk = old_socket(test, LEDBAT_RFC6817, 10);
+	taken(sk, 1, 1);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->rtt_us, 1U);
+	taken(sk, 1, 0);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->rtt_us, 1U);
 	release(sk);
 }
 
@@ -639,6 +677,7 @@ static void delays_beyond_numbers(struct kunit *test)
 	tp->tcp_mstamp += USEC_PER_SEC;
 	tp->rx_opt.rcv_tsval = tp->rx_opt.rcv_tsecr + BASE_US + S32_MAX - 9;
 	ca_of(sk)->rtt_us = 0;
+	ca_of(sk)->min_rtt_us = 0;
 	taken(sk, 1, -1);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), (u32)S32_MAX);
 	ops_of(sk)->cong_avoid(sk, 0, 100000);
@@ -702,6 +741,8 @@ static void longer_path(struct kunit *test, u32 slots)
 		sample(sk, 1, 40000);
 		KUNIT_EXPECT_EQ(test, queuing_us_of(sk),
 				minute < 5 + slots ? 40000U : 0U);
+		KUNIT_EXPECT_EQ(test, ledbat_round_trip_growth(ca_of(sk)),
+				minute < 5 + slots ? 40000U : 0U);
 	}
 	release(sk);
 }
@@ -745,6 +786,10 @@ static void clocks_that_differ(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, one_way_after(test, 1000000, 1));
 	KUNIT_EXPECT_FALSE(test, one_way_after(test, 1000000, 3));
 	KUNIT_EXPECT_FALSE(test, one_way_after(test, 4000000, 3));
+	KUNIT_EXPECT_FALSE(test, ledbat_clocks_agree(50, 100));
+	KUNIT_EXPECT_TRUE(test, ledbat_clocks_agree(51, 100));
+	KUNIT_EXPECT_TRUE(test, ledbat_clocks_agree(199, 100));
+	KUNIT_EXPECT_FALSE(test, ledbat_clocks_agree(200, 100));
 }
 
 /* Trust comes by checks and goes by checks, one each two seconds. */
@@ -775,6 +820,8 @@ static void trust_in_clocks(struct kunit *test)
 	acks_for(sk, 500, BASE_US, RTT_US, true);
 	acks_for(sk, 2000, BASE_US, RTT_US + 9000, false);
 	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 0U);
+	KUNIT_EXPECT_EQ(test, (u32)ca->recent, 4U);
+	ledbat_judge_clock(tcp_sk(sk), ca_of(sk), false);
 	KUNIT_EXPECT_EQ(test, (u32)ca->recent, 4U);
 	acks_for(sk, 5000, BASE_US, RTT_US, true);
 	KUNIT_EXPECT_EQ(test, (u32)ca->trust, 2U);
@@ -841,11 +888,20 @@ static void stamps_that_cease(struct kunit *test)
 	taken(sk, 1, RTT_US + 40000);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->one_way, 0U);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 40000U);
+	taken(sk, 1, RTT_US + 40000);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->recent, 3U);
 	/* and again an hour later, when stamps have wrapped */
 	tcp_sk(sk)->tcp_mstamp += 3600ULL * USEC_PER_SEC;
 	taken(sk, 1, RTT_US);
 	KUNIT_EXPECT_EQ(test, queuing_us_of(sk), 0U);
 	tcp_sk(sk)->rx_opt.saw_tstamp = 1;
+	/* the first one judges nothing */
+	tcp_sk(sk)->rx_opt.rcv_tsval = ca_of(sk)->remote_stamp +
+		(u16)(ledbat_check_time(tcp_sk(sk)) - ca_of(sk)->checked) *
+		LEDBAT_CHECK_UNIT_US;
+	taken(sk, 1, RTT_US);
+	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 0U);
+	ca_of(sk)->checking = 0;
 	acks_for(sk, 3000, BASE_US, RTT_US, true);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->trust, 1U);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->one_way, 0U);
@@ -951,6 +1007,10 @@ static void change_over_in_recovery(struct kunit *test)
 	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, 50U);
 	release(sk);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 50U);
+	tp->snd_cwnd = 5;
+	ops_of(sk)->init(sk);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 5U);
+	release(sk);
 }
 
 /* Write a setting as sysctl(8) does. */
@@ -1030,7 +1090,7 @@ static void info(struct kunit *test)
 	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
 	union tcp_cc_info answer = {};
 	const struct ledbat_info *words = (const void *)&answer;
-	int attr = 0;
+	int attr = 0, i;
 
 	KUNIT_EXPECT_EQ(test, ops_of(sk)->get_info(sk, ~0, &attr, &answer),
 			sizeof(*words));
@@ -1059,6 +1119,24 @@ static void info(struct kunit *test)
 	ops_of(sk)->get_info(sk, ~0, &attr, &answer);
 	KUNIT_EXPECT_EQ(test, words->base_delay_us, (u32)RTT_US);
 	KUNIT_EXPECT_EQ(test, words->target_us_and_source, 60000U | 1 << 24);
+	/* all that it may have, and nothing after it has forgotten */
+	ca_of(sk)->used = LEDBAT_MAX_SLOTS;
+	ca_of(sk)->recent = LEDBAT_MAX_FILTER;
+	for (i = 0; i < LEDBAT_MAX_SLOTS; i++)
+		ca_of(sk)->minimum[i] = RTT_US;
+	ops_of(sk)->get_info(sk, ~0, &attr, &answer);
+	KUNIT_EXPECT_EQ(test, words->base_delay_us, (u32)RTT_US);
+	/* more than it has is another control's */
+	ca_of(sk)->recent = LEDBAT_MAX_FILTER + 1;
+	ops_of(sk)->get_info(sk, ~0, &attr, &answer);
+	KUNIT_EXPECT_EQ(test, words->base_delay_us, 0U);
+	ca_of(sk)->recent = 1;
+	ca_of(sk)->used = LEDBAT_MAX_SLOTS + 1;
+	ops_of(sk)->get_info(sk, ~0, &attr, &answer);
+	KUNIT_EXPECT_EQ(test, words->base_delay_us, 0U);
+	ledbat_forget(ca_of(sk));
+	ops_of(sk)->get_info(sk, ~0, &attr, &answer);
+	KUNIT_EXPECT_EQ(test, words->base_delay_us, 0U);
 	release(sk);
 }
 
@@ -1193,6 +1271,20 @@ static void credit(struct kunit *test)
 	tp->snd_cwnd_clamp = 12;
 	ledbat_add_credit(sk, 1000LL * 100000);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 12U);
+	/* at the floor nothing is given for a packet that does not go */
+	tp->snd_cwnd = 2;
+	ca->credit_us = 0;
+	ledbat_add_credit(sk, -5);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	KUNIT_EXPECT_EQ(test, ca->credit_us, 0LL);
+	tp->snd_cwnd = 1;
+	ledbat_add_credit(sk, 5);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	KUNIT_EXPECT_EQ(test, ca->credit_us, 5LL);
+	/* without a step the threshold stays */
+	tp->snd_ssthresh = 100;
+	ledbat_add_credit(sk, 0);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 100U);
 	release(sk);
 }
 
@@ -1317,9 +1409,11 @@ static void rfc6817_slow_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
 	/* it needs a window that is used */
 	tp->is_cwnd_limited = 0;
+	tp->max_packets_out = 0;
 	sample(sk, 1, 0);
 	ops_of(sk)->cong_avoid(sk, 0, 1);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 40U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 0LL);
 	tp->is_cwnd_limited = 1;
 	tp->tcp_mstamp += 200 * USEC_PER_MSEC;
 	/* beyond 3/4 of TARGET: what one round trip ago was the window */
@@ -1327,6 +1421,7 @@ static void rfc6817_slow_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 20U);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 20U);
 	KUNIT_EXPECT_FALSE(test, tcp_in_slow_start(tp));
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->round_end, tp->snd_nxt);
 	/* which is over then */
 	tp->snd_nxt = tp->snd_una + 40 * MSS;
 	ca_of(sk)->round_end = tp->snd_nxt;
@@ -1341,8 +1436,9 @@ static void rfc6817_slow_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ops_of(sk)->ssthresh(sk), 10U);
 	/* nor does that round trip come back when numbers wrap */
 	ops_of(sk)->cong_avoid(sk, 0, 1);
-	KUNIT_EXPECT_EQ(test, ca_of(sk)->round_end, tp->snd_una - 1);
 	KUNIT_EXPECT_EQ(test, (u32)ca_of(sk)->halved, 0U);
+	tp->snd_una = ca_of(sk)->round_end - 1;
+	KUNIT_EXPECT_EQ(test, ops_of(sk)->ssthresh(sk), 10U);
 	release(sk);
 }
 
@@ -1359,6 +1455,10 @@ static void without_slow_start(struct kunit *test)
 	tp->snd_ssthresh = 100;
 	ack(sk, 1, 90000);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 10U);
+	/* one that has been reached stays */
+	tp->snd_ssthresh = 5;
+	ack(sk, 1, 90000);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 5U);
 	release(sk);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, (u32)TCP_INFINITE_SSTHRESH);
 }
@@ -1406,6 +1506,11 @@ static void idleness(struct kunit *test)
 	ops_of(sk)->cwnd_event(sk, CA_EVENT_CWND_RESTART);
 	ops_of(sk)->cwnd_event(sk, CA_EVENT_TX_START);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
+	/* other events are none of these */
+	tp->snd_cwnd = 30;
+	ops_of(sk)->cwnd_event(sk, CA_EVENT_CWND_RESTART);
+	ops_of(sk)->cwnd_event(sk, CA_EVENT_COMPLETE_CWR);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 30U);
 	/* a window of one stays */
 	tp->snd_cwnd = 1;
 	ops_of(sk)->cwnd_event(sk, CA_EVENT_CWND_RESTART);
@@ -1562,6 +1667,16 @@ static void pp_decrease(struct kunit *test)
 	ledbatpp_decrease(sk, 600000, 3);
 	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
 	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 0LL);
+	/* the floor is reached with a fraction, which counts, */
+	tp->snd_cwnd = 4;
+	ca_of(sk)->credit_us = 4 * 20000;
+	ledbatpp_decrease(sk, 600000, 3);
+	KUNIT_EXPECT_EQ(test, exact_window(sk), 130000U);
+	/* and a fraction is below a packet */
+	tp->snd_cwnd = 5;
+	ca_of(sk)->credit_us = 100 * 60000;
+	ledbatpp_decrease(sk, 600000, 3);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 2U);
 	tp->snd_cwnd = 100;
 	tp->snd_cwnd_clamp = 40;
 	ledbatpp_decrease(sk, 72000, 3);
@@ -1803,6 +1918,10 @@ static void settings(struct kunit *test)
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "999"),
 			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "1000"),
+			0);
+	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "target_us", "100000"),
+			0);
 	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "min_window", "3"),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, ledbat_set_default(ledbat, "gain_ppm", "1000001"),
@@ -1819,7 +1938,8 @@ static void settings(struct kunit *test)
 			0);
 	KUNIT_EXPECT_EQ(test, pp->value[LEDBAT_TARGET_US], 20000U);
 	KUNIT_EXPECT_EQ(test, pp->value[LEDBAT_PACING], 1U);
-	KUNIT_EXPECT_GT(test, ledbat_get_defaults(buffer, &of_pp), 0);
+	KUNIT_EXPECT_EQ(test, ledbat_get_defaults(buffer, &of_pp),
+			(int)strlen(buffer));
 	KUNIT_EXPECT_STREQ(test, buffer,
 			   "target_us=20000,base_history=10,current_filter=4,min_window=2,pacing=1\n");
 	KUNIT_EXPECT_EQ(test, ledbat_set_defaults("target_us=x", &of_pp),
@@ -1860,6 +1980,7 @@ static void instances(struct kunit *test)
 				    &ledbatpp_ops);
 	}
 	KUNIT_EXPECT_EQ(test, ledbat_total, LEDBAT_ALGORITHMS + 2U);
+	memset(&added[0].ops, 0, sizeof(added[0].ops));
 	ledbat_fill_ops(&added[0]);
 	KUNIT_EXPECT_STREQ(test, added[0].ops.name, "mirror");
 	KUNIT_EXPECT_PTR_EQ(test, added[0].ops.cong_avoid,
@@ -2015,6 +2136,7 @@ static struct kunit_case ledbat_cases[] = {
 	CASE("delay-of-one-way", delay_of_one_way),
 	CASE("delay-of-round-trips", delay_of_round_trips),
 	CASE("history-of-base-delay", history_of_base_delay),
+	CASE("without-round-trips", without_round_trips),
 	CASE("current-delay", current_delay),
 	CASE("old-samples-do-not-count", old_samples_do_not_count),
 	CASE("stamps-of-milliseconds", stamps_of_milliseconds),

@@ -1,17 +1,17 @@
 """Whether the KUnit cases notice a mistake: `python -m tests.tcp_ledbat.mutants`, or `make mutants`.
 
 Each mutant is the module with one of the mistakes that mutations.py makes. One build holds them all: of each function
-there is a copy for each of its mutants, and a parameter of the test module says whose is called. A guest with the debug
-kernel loads the tests once and runs them for one mutant after the other.
+there is a copy for each of its mutants, and a variable says whose is called. The module's object file for User-Mode
+Linux is that of a program, so mutants.c runs the cases in processes of this host, one for each mutant: no kernel boots.
 
-A mutant is killed if a case fails or if the guest, which passed all cases without a change before, ends or hangs in its
-turn. A guest that does not pass them kills nothing, and ends this program. The exit status is 0 if at least 95 % are
-killed. Survivors are in survivors.yaml, with the reasons for which no case can tell them from the module.
+A mutant is killed if a case fails or its process ends by a signal, which it also does if it takes too long. The cases
+have to pass without a change before. The exit status is 0 if at least 95 % are killed. Survivors are in survivors.yaml,
+with the reasons for which no case can tell them from the module.
 """
 
-import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,9 +19,6 @@ from typing import Final
 
 import yaml
 
-from engine import handover, images, kunit, launch, progress, watch
-from engine.cpu_claims import free_cpu
-from engine.errors import EngineError
 from images import index, module
 from images.build_root import BuildRoot
 from images.cache import Store, default_root
@@ -34,10 +31,10 @@ from tests.tcp_ledbat.mutations import Mutation
 SOURCES: Final = module.HERE / "tcp_ledbat"
 FILES: Final = ("tcp_ledbat.c", "settings.h")
 TEST: Final = "tcp_ledbat_test"
-PROGRAM: Final = "load_mutants"
+PROGRAM: Final = Path(__file__).with_name("mutants.c")
+BEHIND: Final = Path(__file__).with_name("mutants.h")
 SURVIVORS: Final = Path(__file__).with_name("survivors.yaml")
 ENOUGH: Final = 0.95
-HANGS_S: Final = 15  # a mutant takes a second
 UNCHANGED: Final = -1
 # what runs once, when the module is loaded or a namespace made: no change in a loaded module reaches it
 LEFT_OUT: Final = frozenset(
@@ -46,22 +43,12 @@ LEFT_OUT: Final = frozenset(
 )
 # what a kernel's own tree compiles instead of settings.h
 _IN_TREE: Final = re.compile(r"^#else\n(.*?)^#endif\n", re.M | re.S)
-MUTANT: Final = f"static int mutant = {UNCHANGED};\n"
-# whoever writes to the parameter runs the cases once more
-PARAMETER: Final = """
-static int mutant_set(const char *text, const struct kernel_param *kp)
-{
-	int error = kstrtoint(text, 10, &mutant);
-
-	return error ?: kunit_run_tests(&ledbat_suite);
-}
-
-static const struct kernel_param_ops mutant_ops = { .set = mutant_set };
-module_param_cb(mutant, &mutant_ops, NULL, 0200);
-"""
+MUTANT: Final = f"int mutant = {UNCHANGED};\n"
+# the sanitizer's calls are the kernel's
+PLAIN: Final = "KASAN_SANITIZE := n\nccflags-y += -w\n"
 
 Outcome = str
-"""The names of the cases that failed, "the guest ended", or "" where nothing noticed the mistake."""
+"""The case that failed first, or a signal; "" where nothing noticed the mistake."""
 
 
 def mutants() -> list[Mutation]:
@@ -82,9 +69,9 @@ def write(folder: Path, wanted: dict[int, Mutation]) -> None:
         numbered = {number: mutant for number, mutant in wanted.items() if mutant.file == name}
         (folder / name).write_text(_with_mutants((folder / name).read_text(), numbered))
     test = folder / f"{TEST}.c"
-    test.write_text(MUTANT + test.read_text() + PARAMETER)
+    test.write_text(MUTANT + test.read_text() + BEHIND.read_text())
     kbuild = (folder / "Kbuild").read_text().replace("obj-m := tcp_ledbat.o\n", "obj-m :=\n")
-    (folder / "Kbuild").write_text(f"{kbuild}ccflags-y += -w\n")
+    (folder / "Kbuild").write_text(kbuild + PLAIN)
 
 
 def _with_mutants(text: str, numbered: dict[int, Mutation]) -> str:
@@ -131,47 +118,15 @@ def compiled(folder: Path, wanted: dict[int, Mutation]) -> dict[int, Mutation]:
             return wanted
 
 
-def results(folder: Path, wanted: list[int]) -> dict[int, Outcome]:
-    """What noticed each mutant.
-
-    Raises:
-        EngineError: a guest did not pass all cases without a change.
-    """
-    found: dict[int, Outcome] = {}
-    while left := [number for number in wanted if number not in found]:
-        said = _guest(folder, left)
-        if not said.get("unchanged"):
-            raise EngineError("the cases do not pass without a change")
-        found |= {int(number): outcome for number, outcome in said["outcomes"].items()}
-        begun = said["begun"]
-        if begun in left and begun not in found:
-            found[begun] = "the guest ended"
-        print(f"{len(found)} of {len(wanted)} mutants tried", file=sys.stderr, flush=True)
-    return found
-
-
-def _guest(folder: Path, wanted: list[int]) -> dict[str, object]:
-    """Load the tests in a guest and run them for some mutants; what it left, as far as it came."""
-    with tempfile.TemporaryDirectory() as scratch, handover.scratch("mutants") as out, free_cpu() as cpu:
-        code = Path(scratch) / "code"
-        for package in ("engine", "topologies"):
-            shutil.copytree(images.PROJECT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(folder / f"{TEST}.ko", out)
-        (out / "wanted.json").write_text(json.dumps(wanted))
-        shutil.copy(Path(__file__).with_name(f"{PROGRAM}.py"), code / "engine" / "guest")
-        (out / "logs").mkdir()
-        project, images.PROJECT = images.PROJECT, code
-        boot = images.load(index.DEBUG)
-        arguments = [*launch.boot_arguments(boot, 1, f"engine.guest.{PROGRAM}"), *kunit.SWITCHED_ON]
-        command = launch.command(boot, out, cpu, arguments, kunit.LIMITS)
-        images.PROJECT = project
-        try:
-            # with the kernel, a guest that waits for others on this host is not taken for one that hangs
-            watch.run(command, out, kunit.LIMITS, kernel=boot.kernel)
-        except EngineError as error:
-            print(error, file=sys.stderr)
-        left = out / "logs" / "mutants.json"
-        return dict(json.loads(left.read_text())) if left.exists() else {}
+def outcomes(folder: Path, wanted: list[int]) -> dict[int, Outcome]:
+    """What noticed each mutant, by number; also UNCHANGED."""
+    program = folder / "mutants"
+    subprocess.run(
+        ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-no-pie", "-o", program, PROGRAM, folder / f"{TEST}.o"],
+        check=True,
+    )
+    said = subprocess.check_output([program, *map(str, [UNCHANGED, *wanted])], text=True)
+    return {int(number): outcome for number, _, outcome in (line.partition(" ") for line in said.splitlines())}
 
 
 def reasons() -> dict[tuple[str, str, str], str]:
@@ -182,19 +137,21 @@ def reasons() -> dict[tuple[str, str, str], str]:
 
 def main() -> int:
     """Print the table; 0 if enough are killed."""
-    progress.STANDSTILL_S = HANGS_S  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "mutants"
         tried = compiled(folder, dict(enumerate(mutants())))
-        found = results(folder, list(tried))
+        noticed = outcomes(folder, list(tried))
+    if case := noticed.pop(UNCHANGED):
+        print(f"without a change: {case}", file=sys.stderr)
+        return 1
     explained = reasons()
     for number, mutant in tried.items():
         about = f"{mutant.file}:{mutant.line}: {mutant.function}: {mutant.old!r} -> {mutant.new!r}"
         why = explained.get((mutant.function, mutant.old, mutant.new), "no reason is known")
-        print(f"{about}: {found[number] or f'ALIVE: {why}'}")
-    killed = sum(bool(outcome) for outcome in found.values())
-    ended = sum(outcome == "the guest ended" for outcome in found.values())
-    print(f"{killed} of {len(tried)} mutants killed, {ended} of them by ending the guest")
+        print(f"{about}: {noticed[number] or f'ALIVE: {why}'}")
+    killed = sum(map(bool, noticed.values()))
+    signals = sum(outcome.startswith("signal") for outcome in noticed.values())
+    print(f"{killed} of {len(tried)} mutants killed, {signals} of them by signals")
     return 0 if killed >= ENOUGH * len(tried) else 1
 
 

@@ -8,8 +8,8 @@ from typing import Final
 FUNCTION: Final = re.compile(
     r"^(?P<head>\w[^;{}#=]*?\b(?P<name>\w+)\((?P<parameters>[^{}]*?)\))\n\{\n(?P<body>.*?)^\}\n", re.M | re.S
 )
-# comments, strings and lines for the preprocessor are no code
-_NO_CODE: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|^#[^\n]*', re.M | re.S)
+# comments, strings, lines for the preprocessor and what only the compiler sees are no code
+_NO_CODE: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|^#[^\n]*|BUILD_BUG_ON[^;]*;', re.M | re.S)
 _TOKENS: Final = (
     (r"(?<=[\w)\]] )\+(?= )", "-"),
     (r"(?<=[\w)\]] )-(?= )", "+"),
@@ -92,5 +92,5 @@ def _places(body: str) -> Iterator[tuple[int, int, str]]:
             yield match.start("text"), match.end("text"), "true"
         yield match.start("text"), match.end("text"), "false"
     for match in _RETURN.finditer(code):
-        if match["text"] != "0":
+        if match["text"] not in ("0", "false", "NULL"):
             yield match.start("text"), match.end("text"), "0"
