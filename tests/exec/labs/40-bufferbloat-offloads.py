@@ -19,14 +19,14 @@ SETTINGS = {
 
 
 class HomeTopo(Topo):
-    def build(self, delay):
+    def build(self):
         h1, h2, s0 = self.addHost("h1"), self.addHost("h2"), self.addSwitch("s0", cls=OVSBridge)
-        self.addLink(h1, s0, bw=1000, delay=delay)
-        self.addLink(s0, h2, bw=1.5, delay=delay, max_queue_size=100)
+        self.addLink(h1, s0, bw=1000, delay="5ms")
+        self.addLink(s0, h2, bw=1.5, delay="5ms", max_queue_size=100)
 
 
-def measure(delay, name, setting):
-    net = Mininet(topo=HomeTopo(delay), link=TCLink, controller=None)
+def measure(name, setting):
+    net = Mininet(topo=HomeTopo(), link=TCLink, controller=None)
     net.start()
     h1, h2, s0 = net.get("h1", "h2", "s0")
     for node in (h1, h2, s0):
@@ -45,13 +45,12 @@ def measure(delay, name, setting):
         window += [int(found) for found in re.findall(r" cwnd:(\d+)", h1.cmd("ss -tni dst %s" % h2.IP()))][:1]
     time.sleep(3)
     rtts = [float(ms) for ms in re.findall(r"time=([\d.]+)", h1.cmd("cat ping.txt"))]
-    print("%s, %s: ping mean %.0f, largest %.0f ms; queue mean %.0f, largest %d packets; window mean %.0f, largest %d" % (
-        delay, name, sum(rtts) / len(rtts), max(rtts), sum(queue) / len(queue), max(queue),
+    print("%s: ping mean %.0f, largest %.0f ms; queue mean %.0f, largest %d packets; window mean %.0f, largest %d" % (
+        name, sum(rtts) / len(rtts), max(rtts), sum(queue) / len(queue), max(queue),
         sum(window) / len(window), max(window)))
     net.stop()
 
 
 if __name__ == "__main__":
-    for delay in ("5ms", "0ms"):
-        for name, setting in SETTINGS.items():
-            measure(delay, name, setting)
+    for name, setting in SETTINGS.items():
+        measure(name, setting)
