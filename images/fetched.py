@@ -24,7 +24,7 @@ from images.tars import Budget
 
 _MANIFESTS = {"Cargo.lock": "Cargo.toml", "go.sum": "go.mod"}
 _VENDORED = {"Cargo.lock": "cargo", "go.sum": "go"}
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _CONFIGURES = shutil.ignore_patterns(".*", "rust-toolchain*", "go.work*")
 """Files by which cargo, rustup and go would run a program of the folder, or take sources from elsewhere."""
 _ONLY_FROM_PROXY = {"GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOVCS": "*:off"}

@@ -53,7 +53,7 @@ func send(total int64) {
 		check(err)
 	}
 	// the receiver answers when it has everything
-	_, err = connection.Read(make([]byte, 1))
+	_, err = io.ReadFull(connection, make([]byte, 1))
 	check(err)
 	check(connection.Close())
 }
@@ -71,10 +71,11 @@ func receive(total int64, received *atomic.Int64) {
 	buffer := make([]byte, chunk)
 	for received.Load() < total {
 		read, err := connection.Read(buffer)
-		if err == io.EOF {
+		if err != io.EOF { // the last bytes may come with it
+			check(err)
+		} else if read == 0 {
 			return
 		}
-		check(err)
 		start := received.Load()
 		if string(buffer[:read]) != string(expected(start, int64(read))) {
 			fail(1, "wrong bytes after offset %d", start)

@@ -17,6 +17,11 @@ fn config(bind_addr: SocketAddr) -> UtpConfig {
     UtpConfig { bind_addr, ..UtpConfig::default() }
 }
 
+/// Takes a parameter; the library has none.
+pub fn set(_name: &str, _value: &serde_json::Value) -> bool {
+    false
+}
+
 pub async fn connect(from: SocketAddr, to: SocketAddr) -> Result<Ends, Box<dyn Error>> {
     let (socket, _) = UtpSocket::bind(config(from)).await?;
     let stream = socket.connect(to).await?;

@@ -13,6 +13,11 @@ const LINGER: Duration = Duration::from_millis(500);
 
 type Ends = (Arc<UtpSocketUdp>, UtpStream);
 
+/// Takes a parameter; the library has none.
+pub fn set(_name: &str, _value: &serde_json::Value) -> bool {
+    false
+}
+
 pub async fn connect(from: SocketAddr, to: SocketAddr) -> Result<Ends, Box<dyn Error>> {
     let socket = UtpSocketUdp::new_udp(from).await?;
     let stream = socket.connect(to).await?;

@@ -92,8 +92,10 @@ fn main() {
         return;
     }
     let params: serde_json::Value = serde_json::from_str(&told("PARAMS")).unwrap_or_default();
-    if let Some(name) = params.as_object().and_then(|map| map.keys().next()) {
-        fail(&format!("unknown parameter {name}"), 127);
+    for (name, value) in params.as_object().into_iter().flatten() {
+        if !library::set(name, value) {
+            fail(&format!("unknown parameter {name}={value}"), 127);
+        }
     }
     let runtime = or_fail(tokio::runtime::Builder::new_current_thread().enable_all().build());
     exit(runtime.block_on(run()))
