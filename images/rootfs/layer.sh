@@ -13,6 +13,8 @@ mount -t proc proc "$root"/proc
 mount --rbind /dev "$root"/dev
 printf '#!/bin/sh\nexit 101\n' >"$root"/usr/sbin/policy-rc.d # no services
 chmod 755 "$root"/usr/sbin/policy-rc.d
+# scripts of packages make links to pages there, and the base has none
+mkdir -p "$root"/usr/share/man/man1
 
 export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin SOURCE_DATE_EPOCH="$epoch"
 chroot "$root" sh -euc 'dpkg --unpack /packages/*.deb && dpkg --configure --pending' </dev/null
