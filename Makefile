@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help host env wheel images debug-images lab-images reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
+.PHONY: help host env wheel images debug-images lab-images release reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -22,8 +22,11 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-wheel: env  ## the observer for any environment of Python 3.11 or newer, into dist/: no guest, no root
-	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+wheel: env  ## the testbed and the observer for any environment of Python 3.11 or newer, into dist/
+	$(BIN)/python -m testbed.release
+
+release: env  ## the same, with a pack of each of CLIENTS, a container's recipe, and their sums, signed with KEY if given
+	$(BIN)/python -m testbed.release $(CLIENTS) $(if $(KEY),--sign $(KEY))
 
 images: env  ## guest kernel, root file system, tools and module (into cache/)
 	$(BIN)/python -m images

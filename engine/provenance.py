@@ -1,28 +1,17 @@
 """Records what made a run besides its scenario."""
 
 import platform
-import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from engine import sources
-from engine.images import PROJECT, Images, Program
+from engine.images import Images, Program
+from images.commit import commit
 
 MOST_PARTS = 100
 """That a stranger's provenance may have."""
 _LONGEST = 1000  # characters of a part that are shown
-
-
-@cache
-def commit() -> str:
-    """Return the checkout's commit, with ``-dirty`` if files differ from it; ``unknown`` without a checkout or git."""
-    if shutil.which("git") is None:
-        return "unknown"
-    words = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    described = subprocess.run(words, capture_output=True, text=True, check=False)
-    return described.stdout.strip() or "unknown"
 
 
 @cache

@@ -14,7 +14,6 @@ import lzma
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from images import index, tars
-from images.cache import MANIFEST, Store, file_digest, first_difference, project_root, remove
+from images.cache import MANIFEST, Store, file_digest, first_difference, remove
+from images.commit import commit
 from images.errors import ImageError
 from images.run import Say
 
@@ -58,7 +58,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
     )
     say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (2 minutes)")
     about = json.dumps(
-        {"commit": _commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
+        {"commit": commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
     ).encode()
     draft = file.with_name(f".{file.name}.new")
     try:
@@ -100,15 +100,6 @@ def unpack(store: Store, say: Say, file: Path) -> Contents:
     finally:
         remove(place)
     return about
-
-
-def _commit() -> str:
-    """Return the checkout's commit, or an empty string if there is none."""
-    command = ["git", "-C", str(project_root()), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except FileNotFoundError:
-        return ""
 
 
 def _plain(root: Path, member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -44,6 +44,8 @@ COMMANDS: Final = {
     "bench": ("engine.bench", "speed of guests and of the capture reader"),
 }
 
+EXTRAS: Final = {"vl_convert": "pictures", "fissix": "pipeline", "rocrate": "pipeline"}
+"""Modules that some commands need beyond what the wheel requires, and the extra of the wheel that brings each."""
 RUNS_IMPLEMENTATIONS: Final = (
     *("run", "plan", "shell", "compare", "interop", "conformance", "evaluate", "gate", "hunt", "rewind", "check"),
 )
@@ -67,8 +69,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == [OBSERVE]:
         return analyse(words, "testbed")
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
-        print(f"runs need a checkout of the project; what is installed here can {OBSERVE}", file=sys.stderr)
+        print(f"runs need ledbat-testbed or a checkout; what is installed here can {OBSERVE}", file=sys.stderr)
         return 2
+    try:
+        return _carried_out(words)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        need = f"pip install 'ledbat-testbed[{EXTRAS[error.name]}]'"
+        print(f"testbed {words[0]} needs {error.name}, which is not installed: {need}", file=sys.stderr)
+        return 2
+
+
+def _carried_out(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed", description="Runs of LEDBAT scenarios in virtual time.")
     parser.set_defaults(kept="nothing is kept", passes_on=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -19,6 +19,7 @@ from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.images import Images
 from engine.sandbox import Limits
+from images.commit import commit
 from topologies.timeline import SECOND_NS
 
 _BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile
@@ -44,7 +45,7 @@ class Guest:
     def provenance(self) -> dict[str, Any]:
         """The host's kernel, the loaded modules under test, and the images used."""
         return {
-            "commit": provenance.commit(),
+            "commit": commit(),
             "code": provenance.code("native"),
             "kernel": {"release": platform.release(), "version": platform.version()},
             "modules": {name: _srcversion(name) for name in self.modules},

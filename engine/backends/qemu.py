@@ -25,6 +25,7 @@ from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import Program
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
+from images.commit import commit
 from scenarios.plan.lead import BUILD_NS
 from topologies.timeline import BOOT_NS
 
@@ -51,7 +52,7 @@ class Guest:
         """The kernel's package, one digest of everything in the initial RAM disk, and the emulator."""
         version = subprocess.check_output([EMULATOR, "--version"], text=True).splitlines()[0]
         return {
-            "commit": provenance.commit(),
+            "commit": commit(),
             "code": provenance.code("qemu"),
             "kernel": {name: self.stock["kernel"][name] for name in ("release", "version")},
             "images": {"digest": self.stock["initrd"]["digest"]},

@@ -21,13 +21,13 @@ from rocrate.rocrate import ROCrate
 
 from engine.errors import EngineError
 from engine.images import PROJECT
-from engine.provenance import commit
 from images.cache import file_digest
+from images.commit import commit
 from scenarios import scenario_files
 from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
 from testbed.archive import due
-from testbed.archive.crate import KUNIT, OF_RUN, RUNS
+from testbed.archive.crate import KUNIT, METADATA, OF_RUN, RUNS
 from testbed.archive.sign import sign
 
 _TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
@@ -61,7 +61,7 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
             folder = Path(place, out.name)
             crate.write(folder)
             if key is not None:
-                sign(folder, key)
+                sign(folder / METADATA, key)
             _give_name(folder, out)
     except OSError as error:
         raise EngineError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None

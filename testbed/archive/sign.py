@@ -1,6 +1,6 @@
-"""Signs archives and checks signatures, by OpenSSH's ssh-keygen.
+"""Signs archives and releases and checks signatures, by OpenSSH's ssh-keygen.
 
-What is signed are the metadata, which hold the sum of every other file.
+What is signed is one file, which holds the sum of every other one: the metadata of an archive.
 """
 
 import shutil
@@ -14,18 +14,18 @@ NAMESPACE = "ledbat-testbed"
 _PROGRAM = "ssh-keygen"
 
 
-def sign(folder: Path, key: Path) -> None:
-    """Sign an unpacked archive with a private key, or with a public one whose private key an agent has.
+def sign(file: Path, key: Path) -> None:
+    """Sign a file with a private key, or with a public one whose private key an agent has; the signature ends in .sig.
 
     Raises:
         EngineError: the key is missing or no key, or ssh-keygen is missing.
     """
     if not key.is_file():
         raise EngineError(f"--sign {key}: found no such file; allowed: a key that ssh-keygen reads")
-    done = _keygen("sign", ["-f", str(key.absolute())], folder / METADATA)
+    done = _keygen("sign", ["-f", str(key.absolute())], file)
     if done.returncode:
         raise EngineError(f"--sign {key}: {_PROGRAM} refused it: {_last_line(done.stderr)}")
-    (folder / SIGNATURE).write_bytes(done.stdout)
+    file.with_name(f"{file.name}.sig").write_bytes(done.stdout)
 
 
 def signer(folder: Path, allowed: Path) -> str:

@@ -1,4 +1,4 @@
-"""The observer by itself: a wheel, an environment with nothing but what it asks for, and a capture."""
+"""The observer's wheel, in an environment with nothing but what it asks for, and a capture."""
 
 import json
 import subprocess
@@ -8,13 +8,10 @@ from pathlib import Path
 from tests.analysis.synthetic import NS, ORIGIN_NS, pcapng
 from tests.analysis.utp_model import Model
 
-ROOT = Path(__file__).parents[2]
-
 
 def test_the_wheel_observes_captures_and_nothing_else(tmp_path: Path) -> None:
-    build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(ROOT)]
-    subprocess.run([sys.executable, "-m", *build], check=True)
-    [wheel] = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "testbed.release", "--into", tmp_path], check=True)
+    [wheel] = tmp_path.glob("ledbat_observer-*.whl")
     assert "-cp311-abi3-" in wheel.name
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
     bin_folder = tmp_path / "empty" / "bin"
@@ -30,5 +27,5 @@ def test_the_wheel_observes_captures_and_nothing_else(tmp_path: Path) -> None:
     refused = subprocess.run([bin_folder / "testbed", "plan", "a.yaml"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "runs need a checkout of the project; what is installed here can observe\n",
+        "runs need ledbat-testbed or a checkout; what is installed here can observe\n",
     )

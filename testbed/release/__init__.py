@@ -1,0 +1,1 @@
+"""What a project publishes of a version: wheels, packs, a container's recipe, and their sums."""

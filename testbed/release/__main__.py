@@ -1,0 +1,54 @@
+"""`python -m testbed.release`: what a project publishes of a version, into one folder.
+
+Wheels, a pack for each client, a Dockerfile, and the sums of all, signed if a key is given.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from engine.errors import EngineError
+from images.cache import file_digest, project_root
+from testbed.archive import sign
+from testbed.release import wheels
+
+SUMS: Final = "SHA256SUMS"
+_DOCKERFILE: Final = Path("images/docker/gate.Dockerfile")
+
+
+def main() -> int:
+    """Return 0, or 1 after one sentence about what failed."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.release", description=__doc__)
+    parser.add_argument("client", nargs="*", help="implementations that get a pack; without any, only wheels are built")
+    parser.add_argument("--into", type=Path, default=Path("dist"), help="default: %(default)s")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this key of ssh-keygen")
+    options = parser.parse_args()
+    into: Path = options.into
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        files = wheels.build(into)
+        files += [_packed(client, into) for client in options.client]
+        files.append(Path(shutil.copy(project_root() / _DOCKERFILE, into)))
+        (into / SUMS).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
+        if options.sign:
+            sign.sign(into / SUMS, options.sign)
+    except (EngineError, OSError, subprocess.CalledProcessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for file in files:
+        print(f"{file}: {file.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def _packed(client: str, into: Path) -> Path:
+    """Pack what boots and one client, after building what is missing."""
+    file = into / f"{client}.tar.xz"
+    subprocess.run([sys.executable, "-P", "-m", "images", "pack", str(file), client], check=True)
+    return file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
