@@ -188,6 +188,9 @@ class TimeSeries:
     def _lines(self, column: Column, panel: Panel) -> list[Line]:
         t0, t1 = self._interval
         of_flows = self._named(column.shown.settings.flows)
+        if column.title not in (None, column.cell) and len(of_flows) == 1:
+            # alpha1, alpha2 and libutp are all LEDBAT
+            of_flows = {name: replace(role, label=column.title or "") for name, role in of_flows.items()}
         shown = panel.lines(column.shown)
         lines: list[Line] = []
         for name, series in shown.items():
