@@ -73,7 +73,7 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     (tmp_path / "budgets.yaml").write_text(shown[1])
     [compared] = budgets.load(tmp_path / "budgets.yaml").budgets
     assert compared == budgets.Comparison("as good as 2.0.9", "against-tcp", None, "libtorrent@2.0.9")
-    assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", "name", "gate"]
+    assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", True, "gate"]  # `on` is true
 
 
 @pytest.mark.parametrize(
