@@ -64,11 +64,10 @@ def main(options: argparse.Namespace) -> int:
     hunt = Hunt(place, asked, client, baseline, runs, options.seed, options.search, lambda: is_within(runs))
     runs.told = _Progress(hunt, options.budget)
     kept: list[Evidence] = []
-    for found in hunt.batches():
-        for finding in found:
-            kept.append(evidence.keep(finding, len(kept) + 1, hunt.question(finding.oracle), folder))
-            print(f"found: {client} {finding.oracle.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
-            pages.write(folder, hunt, kept)
+    for finding in hunt.new_findings():
+        kept.append(evidence.keep(finding, len(kept) + 1, hunt.question(finding.oracle), folder))
+        print(f"found: {client} {finding.oracle.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
+        pages.write(folder, hunt, kept)
     with ended_after(LIMIT_S, "testbed hunt: the page"):
         page = pages.write(folder, hunt, kept)
     print(pages.summary(hunt, kept, page))

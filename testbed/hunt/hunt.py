@@ -66,8 +66,8 @@ class Hunt:
         """Return what asks whether a scenario breaks a property."""
         return Question(oracle, self.client, self.baseline, self.runs)
 
-    def batches(self) -> Iterator[list[Finding]]:
-        """Yield the findings of each batch."""
+    def new_findings(self) -> Iterator[Finding]:
+        """Yield each finding as soon as it is as small as it gets, so that an interruption loses none."""
         for number in itertools.count():
             if not self.goes_on():
                 return
@@ -77,7 +77,7 @@ class Hunt:
             batch = [Trial(point, self.arena.scenario(point, self.client), {}) for point in points]
             self._measure(batch)
             self.trials += batch
-            yield list(self._findings(batch))
+            yield from self._findings(batch)
 
     def _worth(self, trial: Trial, focus: Oracle) -> float:
         """Say how near a trial is to a new finding of the property that a batch aims at."""

@@ -227,7 +227,7 @@ def hunted(small: Path, seed: int, formula: Callable[[Data, str], float] = dies_
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, "tpe", lambda: len(hunt.trials) < 48)
-    list(hunt.batches())
+    list(hunt.new_findings())
     return hunt
 
 
