@@ -74,7 +74,8 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     """
     if folder is None or not folder.is_dir():
         return Evidence()
-    files = [file for name in ("run.json", "summary.json", "logs") if (file := folder / name).exists()]
+    said = [file for file in sorted(folder.glob("logs/*")) if file.is_file() and file.stat().st_size]
+    files = [*(file for name in ("run.json", "summary.json") if (file := folder / name).exists()), *said]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(
