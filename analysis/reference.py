@@ -24,13 +24,9 @@ MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 def record(results: Path, out: Path) -> None:
     """Write the reference set of everything measured under `results` into a folder, one file per experiment.
 
-    Files of experiments that the studies no longer have are removed.
+    What was not measured keeps its file.
     """
-    experiments = collect(results)
-    for file in out.glob("*.json"):
-        if file.stem not in {experiment.id for experiment in experiments}:
-            file.unlink()
-    for experiment in experiments:
+    for experiment in collect(results):
         if experiment.folder:
             write_text(out / f"{experiment.id}.json", as_table(kept_of(experiment)))
 

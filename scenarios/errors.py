@@ -55,7 +55,7 @@ def choices(allowed: Sequence[str], found: object = None) -> str:
     """List the allowed values, and suggest the nearest one if `found` looks like a slip."""
     listed = ", ".join(allowed[:_MOST_CHOICES]) if allowed else "nothing"
     if len(allowed) > _MOST_CHOICES:
-        return f"{listed} and {len(allowed) - _MOST_CHOICES} more"
+        listed += f" and {len(allowed) - _MOST_CHOICES} more"
     return listed + suggestion(str(found), allowed)
 
 

@@ -35,7 +35,7 @@ class Question:
     def needed(self, scenario: Data, seeds: Iterable[int]) -> list[tuple[Data, int]]:
         """List the runs of which `badness` is made."""
         other = self._other(scenario)
-        return [(one, seed) for seed in seeds for one in (scenario, other) if one]
+        return [(asked, seed) for seed in seeds for asked in (scenario, other) if asked]
 
     def breaking(self, scenarios: Sequence[Data]) -> list[bool]:
         """Tell which scenarios break the property. Those that the first seed clears need no more runs."""
@@ -44,7 +44,8 @@ class Question:
         for_sure = self._broken(suspects, SEEDS, ENOUGH)
         suspects = [scenario for scenario, is_broken in zip(suspects, for_sure, strict=True) if is_broken]
         if self.oracle.of_path:
-            suspects = [one for one, keeps in zip(suspects, self._kept_by_baseline(suspects), strict=True) if keeps]
+            kept = self._kept_by_baseline(suspects)
+            suspects = [scenario for scenario, is_kept in zip(suspects, kept, strict=True) if is_kept]
         return [scenario in suspects for scenario in scenarios]
 
     def _broken(self, scenarios: Sequence[Data], seeds: Sequence[int], enough: int) -> list[bool]:

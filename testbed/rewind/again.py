@@ -37,6 +37,8 @@ def read(folder: Path) -> Past:
     Raises:
         EngineError: it holds no finished run of the default backend, or one that means something else today.
     """
+    if not folder.is_dir():
+        raise EngineError(f"{folder}: no such folder; allowed: a run's folder (seed-N)")
     try:
         run = json.loads(sums.checked(folder, "run.json").read_text())
         summary = json.loads(sums.checked(folder, "summary.json").read_text())

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from scenarios import implementations, load, scenario_files
 from scenarios.cells import plan
-from scenarios.errors import ScenarioError
+from scenarios.errors import ScenarioError, choices
 from scenarios.resolve import expand, resolve
 from scenarios.schema import SCHEMAS
 from topologies import by_name
@@ -886,3 +886,7 @@ def test_a_guest_has_memory_for_its_clients(tmp_path: Path, client: str, size: s
     file.write_text(yaml.safe_dump(source | {"experiment": "study-swarm", "quick": {}}, sort_keys=False))
     [cell] = expand(file, "full")
     assert resolve(cell, 1)["sizes"]["memory_mib"] == memory_mib
+
+
+def test_a_slip_among_many_names_is_recognized() -> None:
+    assert choices([f"name-{number}" for number in range(101)], "nmae-7").endswith(" and 1 more (did you mean name-7?)")

@@ -104,6 +104,8 @@ def test_what_is_wrong_with_an_order(
 def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rewind", str(tmp_path), "--at", "1s"]) == 2
     assert "allowed: a run's folder (seed-N)" in capsys.readouterr().err
+    assert main(["rewind", str(tmp_path / "none"), "--at", "1s"]) == 2
+    assert f"{tmp_path / 'none'}: no such folder; allowed: a run's folder (seed-N)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("decided_s", [0.05, 7.3, 19.99])
