@@ -26,17 +26,29 @@ _TELL_EVERY_S: Final = 5.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="?", help="default: the one of --implementation")
-    own = "a comparison that should hold, in the words of budgets, instead of the properties that are kept here"
+    parser.add_argument("implementation", nargs="?", help="under test; default: that of --implementation")
+    own = "a comparison that should hold, in the words of budgets; replaces the built-in properties"
     parser.add_argument("--property", metavar="EXPRESSION", help=own)
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one of the properties; repeatable")
-    parser.add_argument("--arena", type=Path, default=arena.DEFAULT, metavar="FILE", help="default: what homes have")
-    parser.add_argument("--baseline", help=f"what shows whether the path is at fault; default: {STANDARD}")
-    budget = f"how long it searches: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="check this built-in property; repeatable"
+    )
+    parser.add_argument(
+        "--arena",
+        type=Path,
+        default=arena.DEFAULT,
+        metavar="FILE",
+        help="what it may draw; default: the links of homes",
+    )
+    parser.add_argument("--baseline", help=f"shows whether the path is at fault; default: {STANDARD}")
+    budget = f"length of the search: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
     parser.add_argument("--budget", default="10min", help=budget)
-    parser.add_argument("--seed", type=int, default=1, help="of the search; default: %(default)s")
-    parser.add_argument("--search", choices=search.SEARCHES, default=search.SEARCHES[0], help="default: %(default)s")
-    parser.add_argument("--into", type=Path, default=Path("results/hunt"), help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the search; default: %(default)s")
+    parser.add_argument(
+        "--search", choices=search.SEARCHES, default=search.SEARCHES[0], help="how it draws; default: %(default)s"
+    )
+    parser.add_argument(
+        "--into", type=Path, default=Path("results/hunt"), help="folder for results; default: %(default)s"
+    )
     parser.set_defaults(kept="what was measured is kept; the same command goes on")
 
 

@@ -31,18 +31,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("run", type=Path, help="a run's folder (seed-N)")
     instant = parser.add_mutually_exclusive_group(required=True)
-    instant.add_argument("--at", metavar="TIME", help="the instant from which on things are otherwise, such as 37.2s")
+    instant.add_argument("--at", metavar="TIME", help="the instant at which futures begin, such as 37.2s")
     until = "a comparison that should hold, in the words of budgets: find the instant after which most futures break it"
     instant.add_argument("--when", metavar="EXPRESSION", help=until)
-    parser.add_argument("--property", metavar="EXPRESSION", help="with --at: such a comparison, judged in each future")
-    drawn = (
-        "futures that differ in what is drawn from the instant on; 0: one, that draws as before; default: %(default)s"
+    parser.add_argument(
+        "--property", metavar="EXPRESSION", help="with --at: a comparison that should hold in each future"
     )
+    drawn = "futures with other draws from the instant on; 0: one future with the same draws; default: %(default)s"
     parser.add_argument("--futures", type=int, default=DEFAULT_FUTURES, metavar="N", help=drawn)
-    changed = f"instead of the events from the instant on: `{NONE}`, or a YAML file with a list `events`"
+    changed = f"replaces the events from the instant on: `{NONE}`, or a YAML file with a list `events`"
     parser.add_argument("--events", metavar="FILE", help=changed)
-    parser.add_argument("--capture", action="append", default=[], metavar="TAP", help="captured as well; repeatable")
-    parser.add_argument("--into", type=Path, default=Path("results/rewind"), help="default: %(default)s")
+    parser.add_argument(
+        "--capture", action="append", default=[], metavar="TAP", help="capture this tap as well; repeatable"
+    )
+    parser.add_argument(
+        "--into", type=Path, default=Path("results/rewind"), help="folder for results; default: %(default)s"
+    )
     parser.set_defaults(kept="finished futures are kept")
 
 
