@@ -12,7 +12,7 @@ from engine.backends.qemu import EMULATOR
 from engine.run import execute
 from images import index, locked
 from images.cache import Store, default_root
-from images.rootfs.build import SUITE, install_debian
+from images.rootfs.build import KEPT, SUITE, install_debian
 from scenarios.resolve import Cell
 
 # without this instruction: QEMU 7.2 damages the flags after it now and then, and the kernel crashes
@@ -35,7 +35,8 @@ def debian(packages: Sequence[str], into: Path, suite: str = SUITE) -> None:
         hook = 'chroot "$1" dpkg-query --show >"$1/packages.txt"'
         today = locked.resolve(store, suite, packages, complete=True)
         files = locked.fetch(store, print, today, "machine")
-        install_debian(folder, today, files, [hook], store.root / "logs" / "machine.log", "Installing a machine")
+        log, kept = store.root / "logs" / "machine.log", (*KEPT, "lintian/*")
+        install_debian(folder, today, files, [hook], log, "Installing a machine", kept)
 
     root = store.ensure("machines", "-".join((suite, *packages)).replace("/", ""), make) / "root"
     shutil.copytree(root, into, symlinks=True)

@@ -1,4 +1,4 @@
-"""The module's Debian package: built and installed on two releases of Debian, and used on three kernels in QEMU.
+"""The module's Debian package: built, checked, installed on two releases of Debian, and used on three kernels in QEMU.
 
 The kernels are those of the releases and of the newer one's backports. Each release takes a quarter of an hour, most of
 it for the packages of compiler and headers and for the emulator.
@@ -7,6 +7,7 @@ it for the packages of compiler and headers and for the emulator.
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ PACKAGES = (
     *("build-essential", "debhelper", "dh-dkms", "dkms", "openssl", "iproute2", "kmod", "procps", "python3"),
     *("linux-headers-cloud-amd64", "linux-image-cloud-amd64"),
 )
-FOR_BACKPORTS = ("gcc-14-for-host", "pahole")  # what the headers of the backports depend on
+FOR_NEWER = ("lintian", "gcc-14-for-host", "pahole")  # the headers of the backports depend on the last two
 BACKPORTS = f"{SUITE}-backports"
 FLAVOUR = "-cloud-amd64"
 BUILD = """\
@@ -33,8 +34,12 @@ if [ -d /newer ]; then
   dpkg --install /newer/*.deb
 fi
 cd /src/tcp_ledbat
-dpkg-buildpackage --build=binary --no-sign
-dpkg --install ../tcp-ledbat-dkms_*_all.deb
+dpkg-buildpackage --no-sign
+cd ..
+if command -v lintian; then
+  lintian --allow-root --display-info --pedantic --fail-on=none tcp-ledbat_*.changes >/out/complaints
+fi
+dpkg --install tcp-ledbat-dkms_*_all.deb
 dkms status >/out/status
 """
 INIT = """\
@@ -100,14 +105,22 @@ def _newest_kernel(into: Path) -> None:
         archive.download(archive.offers([*wanted, "linux-base"]), into)
 
 
-@pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
-@pytest.mark.parametrize(("suite", "kernels"), [("bookworm", ["6.1"]), (SUITE, ["6.12", "7"])])
-def test_the_package_is_installed_and_used(suite: str, kernels: list[str], tmp_path: Path) -> None:
-    root = tmp_path / "root"
+@dataclass(frozen=True)
+class Installed:
+    """A Debian in which the package was built and installed, and the series of its kernels."""
+
+    root: Path
+    kernels: list[str]
+
+
+@pytest.fixture(scope="module", params=[("bookworm", ["6.1"]), (SUITE, ["6.12", "7"])], ids=lambda each: each[0])
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    suite, kernels = request.param
+    root = tmp_path_factory.mktemp(suite) / "root"
     if len(kernels) == 1:
         machine.debian(PACKAGES, root, suite)
     else:
-        machine.debian((*PACKAGES, *FOR_BACKPORTS), root, suite)
+        machine.debian((*PACKAGES, *FOR_NEWER), root, suite)
         _newest_kernel(root / "newer")
     shutil.copytree(module.HERE / "tcp_ledbat", root / "src" / "tcp_ledbat")
     (root / "out").mkdir()
@@ -127,10 +140,22 @@ def test_the_package_is_installed_and_used(suite: str, kernels: list[str], tmp_p
         check=False,
     )
     assert built.returncode == 0, built.stdout[-3000:]
-    installed = (root / "out" / "status").read_text().splitlines()
-    assert len(installed) == len(kernels)
-    assert all(line.startswith(f"tcp_ledbat/{_version()}, ") and line.endswith(": installed") for line in installed)
+    return Installed(root, kernels)
 
+
+def test_the_package_is_clean_and_installed(installed: Installed) -> None:
+    out = installed.root / "out"
+    status = (out / "status").read_text().splitlines()
+    assert len(status) == len(installed.kernels)
+    assert all(line.startswith(f"tcp_ledbat/{_version()}, ") and line.endswith(": installed") for line in status)
+    complaints = out / "complaints"
+    assert complaints.exists() == (len(installed.kernels) > 1)
+    assert not complaints.exists() or complaints.read_text() == ""
+
+
+@pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
+def test_the_package_is_used(installed: Installed, tmp_path: Path) -> None:
+    root, kernels = installed.root, installed.kernels
     machine.write_program(root, "vehicle", INIT)
     (root / "commands").write_text(_commands())
     (root / "transfer").write_text(TRANSFER)
