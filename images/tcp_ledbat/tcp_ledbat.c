@@ -323,8 +323,8 @@ static u32 ledbat_unit_us(const struct tcp_sock *tp, const struct ledbat *ca)
 }
 
 /*
- * The shortest round trip lives as long as a base delay. Linux's own may be
- * younger, because it forgets after tcp_min_rtt_wlen, five minutes.
+ * The shortest round trip outlives the base delays of its minute. Linux's own
+ * may not, because it forgets after tcp_min_rtt_wlen, five minutes.
  */
 static void ledbat_take_round_trip(const struct tcp_sock *tp, struct ledbat *ca,
 				   u32 rtt_us)
@@ -333,7 +333,7 @@ static void ledbat_take_round_trip(const struct tcp_sock *tp, struct ledbat *ca,
 	const u8 age = (minute - ca->min_rtt_minute) % 16U;
 
 	ca->rtt_us = min(rtt_us, LEDBAT_MAX_RTT_US);
-	if (!ca->min_rtt_us || age >= ca->slots) {
+	if (!ca->min_rtt_us || age > ca->slots) {
 		ca->min_rtt_us = min(tcp_min_rtt(tp), LEDBAT_MAX_RTT_US);
 		ca->min_rtt_minute = minute;
 	}

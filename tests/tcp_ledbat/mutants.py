@@ -64,7 +64,7 @@ def mutants() -> list[Mutation]:
 
 def write(folder: Path, wanted: dict[int, Mutation]) -> None:
     """Write the module's tests with these mutants, by number."""
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("debian", "*.8", "*.md"), dirs_exist_ok=True)
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("debian", "*.7", "*.md"), dirs_exist_ok=True)
     for name in FILES:
         numbered = {number: mutant for number, mutant in wanted.items() if mutant.file == name}
         (folder / name).write_text(_with_mutants((folder / name).read_text(), numbered))
