@@ -62,12 +62,12 @@ def asked() -> Iterator[set[str]]:
     find = images.program.__wrapped__
 
     @functools.cache
-    def found(name: str) -> images.Program:
+    def if_asked(name: str) -> images.Program:
         assert name in names, f"nothing builds {name} for this test: take the fixture `program`"
         return find(name)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "program", found)
+        patch.setattr(images, "program", if_asked)
         yield names
 
 

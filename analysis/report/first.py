@@ -53,12 +53,14 @@ def papers(views: Sequence[StudyView]) -> str:
 
 def ranking(experiments: Iterable[Result]) -> Result | None:
     """Find the experiment whose figure says `overview: ranking`: it shows throughput against delay."""
-    return next((one for one in experiments if one.data["figure"].get("overview") == "ranking"), None)
+    return next(
+        (experiment for experiment in experiments if experiment.data["figure"].get("overview") == "ranking"), None
+    )
 
 
 def is_quick(experiments: Iterable[Result]) -> bool:
     """Say whether any runs are of size quick."""
-    return any(run["size"] == QUICK for one in experiments for run in one.data.get("runs", []))
+    return any(run["size"] == QUICK for experiment in experiments for run in experiment.data.get("runs", []))
 
 
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
@@ -72,9 +74,11 @@ def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, 
 
 
 def _from_several(views: Sequence[StudyView], is_of: Any) -> Iterable[tuple[StudyView, Finding]]:
-    found = [(view, [one for one in view.findings if is_of(one.full)]) for view in views]
-    turns = [(place, view, one) for view, some in found for place, one in enumerate(sorted(some, key=_telling))]
-    return [(view, one) for _, view, one in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
+    turns = []
+    for view in views:
+        fitting = sorted((finding for finding in view.findings if is_of(finding.full)), key=_telling)
+        turns += [(turn, view, finding) for turn, finding in enumerate(fitting)]
+    return [(view, finding) for _, view, finding in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
 
 
 def _telling(finding: Finding) -> int:
@@ -86,8 +90,8 @@ def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, i
     """Give for each study how many findings hold, how many do not, and how many are open, by the full run."""
     counted = []
     for view in views:
-        states = Counter(one.full for one in view.findings)
-        holds = sum(states[one] for one in HOLDS)
+        states = Counter(finding.full for finding in view.findings)
+        holds = sum(states[state] for state in HOLDS)
         counted.append((view, holds, states[Outcome.NOT_REPRODUCED], states[Outcome.UNDECIDED]))
     return counted
 
@@ -96,8 +100,8 @@ def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     """Compare the claims that are measured here with the full run."""
     entries = [
         entry
-        for one in experiments
-        for claim in one.claims
+        for experiment in experiments
+        for claim in experiment.claims
         if state_of(claim) != NOT_RUN and "same_as" not in claim and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
@@ -112,7 +116,9 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
         figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
             there = reference.figures.get(experiment.id, {}) if reference else {}
-            return _table(f"{experiment.id}.html", ranges(figure), there, [one["label"] for one in figure["values"]])
+            return _table(
+                f"{experiment.id}.html", ranges(figure), there, [value["label"] for value in figure["values"]]
+            )
     return None
 
 

@@ -47,8 +47,8 @@ def read(folder: Path) -> Past:
     except ValueError as error:
         raise EngineError(f"{folder}: {error}; allowed: a run's folder (seed-N)") from None
     if summary.get("status") != "ok" or run.get("backend") != "virtual":
-        found = f"status {summary.get('status')!r}, backend {run.get('backend')!r}"
-        raise EngineError(f"{folder}: found {found}; allowed: a finished run in virtual time")
+        state = f"status {summary.get('status')!r}, backend {run.get('backend')!r}"
+        raise EngineError(f"{folder}: found {state}; allowed: a finished run in virtual time")
     network = run["network"]
     targets = [*network["queues"], "route" if network["routes"] else "path"]
     past = Past(folder, _cell(folder, run), run["seed"], summary["digests"], list(network["taps"]), targets)

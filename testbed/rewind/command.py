@@ -92,7 +92,7 @@ class Order:
         is_past = at_ns >= self.past.cell.settings["duration_ns"]
         changed = "" if self.events is None else f",events={self.called}"
         named = PAST if is_past else f"at={at_ns / NS:.9g}s,redraw={redraw}{changed}"
-        events = None if is_past or self.events is None else [one for one in self.events if one["at_ns"] >= at_ns]
+        events = None if is_past or self.events is None else [event for event in self.events if event["at_ns"] >= at_ns]
         expressions = (self.judged.measured, self.judged.bound) if self.judged else ()
         return Future(self.past, at_ns, redraw, events, named, self.captures, self.folder, expressions)
 
@@ -217,6 +217,6 @@ def _data(order: Order, outcome: Outcome) -> dict[str, object]:
     return {"folder": str(outcome.folder), "same_pkts": outcome.same_pkts, "numbers": numbers, "failed": failed}
 
 
-def _write(order: Order, found: dict[str, object]) -> None:
-    document = {"format": FORMAT, "run": str(order.past.folder), "futures_asked": order.count, **found}
+def _write(order: Order, outcome: dict[str, object]) -> None:
+    document = {"format": FORMAT, "run": str(order.past.folder), "futures_asked": order.count, **outcome}
     write_text(order.folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")

@@ -98,7 +98,7 @@ def _result(
     judged: list[dict[str, Any]],
     size: str,
 ) -> dict[str, Any]:
-    seeds = sorted({int(seed) for one in kept["claims"].values() for seed in (one["by_seed"] or {"1": 0})})
+    seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})})
     lengths = shortened.Lengths(Runs(REFERENCE), [])
     result = measure._result(study, experiment, others, [], judged, lengths)
     run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}

@@ -153,11 +153,11 @@ def translated(seen: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
     old, new = bytes([10, 0, 1, 1]), bytes([192, 0, 2, 9])
     port, public = struct.pack(">H", 40001), struct.pack(">H", 61000)
 
-    def one(data: bytes) -> bytes:
+    def packet(data: bytes) -> bytes:
         head = data[14:38].replace(old, new)
         return data[:14] + head[:20] + head[20:].replace(port, public) + data[38:]
 
-    return [(t, one(data)) for t, data in seen]
+    return [(t, packet(data)) for t, data in seen]
 
 
 def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:

@@ -56,14 +56,14 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
-    claims = [claim for one in collect(quick.parent / "here") for claim in one.claims if not claim.get("kunit")]
+    claims = [claim for result in collect(quick.parent / "here") for claim in result.claims if not claim.get("kunit")]
     there = reference_set(kept_results.REFERENCE).claims
     assert len(claims) > 150
     decided = {*map(str, Outcome)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
     looked_at = {claim.get("finding") for claim in claims if claim["is_look"]}
-    findings = [one for view in studies(collect(quick.parent / "here"), None) for one in view.findings]
-    assert {one.state for one in findings if one.name in looked_at} & decided == set()
+    findings = [finding for view in studies(collect(quick.parent / "here"), None) for finding in view.findings]
+    assert {finding.state for finding in findings if finding.name in looked_at} & decided == set()
     assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
 
 

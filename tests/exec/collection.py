@@ -41,11 +41,11 @@ class Expectation:
 
     def judge(self, output: str) -> "Number":
         """Look for it; with bounds, at each place."""
-        found = [match[match.lastindex or 0] for match in self.pattern.finditer(output)]
+        values = [match[match.lastindex or 0] for match in self.pattern.finditer(output)]
         bounded = self.pattern.groups > 0
-        well = bool(found) and (not bounded or all(self.least <= float(value) <= self.most for value in found))
-        said = (", ".join(found) if bounded else "yes") if found else "nothing"
-        return Number(self, said, well)
+        well = bool(values) and (not bounded or all(self.least <= float(value) <= self.most for value in values))
+        printed = (", ".join(values) if bounded else "yes") if values else "nothing"
+        return Number(self, printed, well)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Number:
     """What a lab printed where something was expected."""
 
     expected: Expectation
-    found: str
+    printed: str
     well: bool
 
     @property
@@ -107,8 +107,8 @@ def expectations(folder: Path) -> dict[str, Expected]:
     }
 
 
-def _expectation(found: str, because: str, between: Sequence[float] = (-math.inf, math.inf)) -> Expectation:
-    return Expectation(re.compile(found, re.MULTILINE), *map(float, between), because)
+def _expectation(pattern: str, because: str, between: Sequence[float] = (-math.inf, math.inf)) -> Expectation:
+    return Expectation(re.compile(pattern, re.MULTILINE), *map(float, between), because)
 
 
 def labs(folder: Path) -> Iterator[Path]:
@@ -156,7 +156,7 @@ def judge(outcome: Outcome, output: str, summary: Mapping[str, Any], expected: E
     outcome.failures += sorted({match["error"] for match in _TRACEBACK.finditer(output)})
     outcome.failures += [f"missing {name}" for name in summary["missing"]]
     outcome.failures += [
-        f"{number.expected.pattern.pattern}: {number.found}; allowed: {number.bounds}"
+        f"{number.expected.pattern.pattern}: {number.printed}; allowed: {number.bounds}"
         for number in outcome.numbers
         if not number.well
     ]
@@ -165,9 +165,9 @@ def judge(outcome: Outcome, output: str, summary: Mapping[str, Any], expected: E
 def run_all(folder: Path, chosen: Sequence[str], into: Path, at_once: int | None = None) -> Iterator[Outcome]:
     """Run the labs of a folder, or the chosen ones; yield their outcomes in order."""
     expected = expectations(folder)
-    found = [lab for lab in labs(folder) if not chosen or lab.stem in chosen]
+    wanted = [lab for lab in labs(folder) if not chosen or lab.stem in chosen]
     with ThreadPoolExecutor(at_once or os.cpu_count()) as pool:
-        yield from pool.map(lambda lab: run(lab, expected.get(lab.stem, Expected()), into), found)
+        yield from pool.map(lambda lab: run(lab, expected.get(lab.stem, Expected()), into), wanted)
 
 
 def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -176,7 +176,7 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield row(*["---"] * 4)
     for outcome in outcomes:
         yield row(outcome.name, outcome.verdict, "", "")
-        yield from (row("", number.found, number.bounds, number.expected.because) for number in outcome.numbers)
+        yield from (row("", number.printed, number.bounds, number.expected.because) for number in outcome.numbers)
 
 
 def row(*cells: str) -> str:

@@ -86,7 +86,7 @@ def main() -> int:
     for ours, stocks in zip(here, stock, strict=True):
         print(row(ours.name, ours.verdict, stocks.verdict, "", ""))
         for mine, theirs in zip(ours.numbers, stocks.numbers, strict=True):
-            print(row("", mine.found, theirs.found, mine.bounds, mine.expected.because))
+            print(row("", mine.printed, theirs.printed, mine.bounds, mine.expected.because))
     return 1 if any(outcome.failures for outcome in (*here, *stock)) else 0
 
 

@@ -239,9 +239,9 @@ def test_mininet_sets_interfaces_up_as_the_programs_do_without_starting_them(tmp
     (tmp_path / "lab.py").write_text(SETTING_UP)
     done = execute("lab.py", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = [line.split(" ", 2) for line in done.stdout.splitlines()]
-    assert [same for same, _, _ in found] == ["True"] * 11, done.stdout
-    left_to_programs = [command.split("{")[0] for _, programs, command in found if programs == "True"]
+    actions = [line.split(" ", 2) for line in done.stdout.splitlines()]
+    assert [same for same, _, _ in actions] == ["True"] * 11, done.stdout
+    left_to_programs = [command.split("{")[0] for _, programs, command in actions if programs == "True"]
     assert left_to_programs == [
         "ip link add name x type veth peer name y netns ",  # they are there
         "ifconfig y 10.9.9.9/32",
@@ -551,13 +551,13 @@ def test_what_is_handed_in_is_verified_to_the_byte(mine: Path, tmp_path_factory:
         members = {name: archive.read(name) for name in archive.namelist()}
     members["results/stdout.txt"] = members["results/stdout.txt"].replace(b"0% packet loss", b"9% packet loss")
     changed = pack(elsewhere / "changed.zip", members)
-    found = verify("changed.zip", folder=elsewhere)
-    assert found.returncode == 2 and "changed since it was made: results/stdout.txt" in found.stderr
+    verified = verify("changed.zip", folder=elsewhere)
+    assert verified.returncode == 2 and "changed since it was made: results/stdout.txt" in verified.stderr
     order = json.loads(members["order.json"])
     order["digests"]["results/stdout.txt"] = hashlib.sha256(members["results/stdout.txt"]).hexdigest()
     pack(changed, {**members, "order.json": json.dumps(order).encode()})
-    found = verify("changed.zip", folder=elsewhere)
-    assert found.returncode == 1 and found.stdout.endswith("\nchanged.zip: DIFFERS in stdout.txt\n")
+    verified = verify("changed.zip", folder=elsewhere)
+    assert verified.returncode == 1 and verified.stdout.endswith("\nchanged.zip: DIFFERS in stdout.txt\n")
 
 
 def test_a_hand_in_runs_a_file_of_its_folder(tmp_path: Path) -> None:

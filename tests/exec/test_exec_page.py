@@ -16,8 +16,8 @@ RARE = "--deb"
 
 def blocks(language: str) -> list[str]:
     """The page's blocks of code in a language."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return [text for kind, text in found if kind == language]
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for kind, text in fenced if kind == language]
 
 
 def commands() -> list[str]:

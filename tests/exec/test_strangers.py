@@ -36,10 +36,10 @@ def test_iperf_over_links_without_a_rate_ends(options: tuple[str, ...], rate: st
     assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (not options)
 
 
-@pytest.mark.parametrize("found", ["1", "-1mbit", "1kbit", "1000gbit"])
-def test_a_rate_that_no_link_has_is_refused(found: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rate", ["1", "-1mbit", "1kbit", "1000gbit"])
+def test_a_rate_that_no_link_has_is_refused(rate: str, tmp_path: Path) -> None:
     (tmp_path / "lab.py").write_text("")
-    done = execute(f"--link-rate={found}", "lab.py", folder=tmp_path)
+    done = execute(f"--link-rate={rate}", "lab.py", folder=tmp_path)
     assert done.returncode == 2 and "--link-rate: found" in done.stderr and "allowed: " in done.stderr
 
 

@@ -50,7 +50,7 @@ def test_an_implementation_elsewhere_outlives_a_later_command_without_it(
     index.register(tmp_path / "cache")
     monkeypatch.setenv(homes.VARIABLE, "")
     index.register(tmp_path / "cache")
-    assert [found for _, found in index.in_use(tmp_path / "cache")] == [listed]
+    assert [file for _, file in index.in_use(tmp_path / "cache")] == [listed]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def write(folder: Path, wanted: dict[int, Mutation]) -> None:
 def _with_mutants(text: str, numbered: dict[int, Mutation]) -> str:
     """The text of a file in which functions have copies for their mutants."""
     for function in reversed(list(mutations.FUNCTION.finditer(text))):
-        copies = {number: one.text for number, one in numbered.items() if one.function == function["name"]}
+        copies = {number: mutant.text for number, mutant in numbered.items() if mutant.function == function["name"]}
         if copies:
             text = text[: function.start()] + _switch(function, copies) + text[function.end() :]
     return text
@@ -132,7 +132,7 @@ def outcomes(folder: Path, wanted: list[int]) -> dict[int, Outcome]:
 def reasons() -> dict[tuple[str, str, str], str]:
     """Why a mutant that lives is the module, by function, old and new text."""
     listed = yaml.safe_load(SURVIVORS.read_text()) or []
-    return {(one["function"], one["old"], one["new"]): one["because"] for one in listed}
+    return {(mutant["function"], mutant["old"], mutant["new"]): mutant["because"] for mutant in listed}
 
 
 def main() -> int:

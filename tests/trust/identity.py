@@ -50,16 +50,16 @@ class Outcome:
     cell: str
     virtual_s: float
     files: int
-    found: str
+    result: str
 
     @property
     def identical(self) -> bool:
         """Whether all captures and traces were."""
-        return self.found == "identical"
+        return self.result == "identical"
 
     def __str__(self) -> str:
         """Give the row."""
-        return f"| {self.name} | {self.cell} | {self.virtual_s:g} s | {self.files} | {self.found} |"
+        return f"| {self.name} | {self.cell} | {self.virtual_s:g} s | {self.files} | {self.result} |"
 
 
 def of_implementations(folder: Path) -> dict[str, Cell]:
@@ -149,10 +149,10 @@ def outcome(name: str, cell: Cell) -> Outcome:
                 programs.build(Store(default_root()), lambda _: None, program)
             images.program.cache_clear()
             digests, different = differing(cell, Path(folder))
-            found = f"DIFFERENT: {', '.join(different)}" if different else "identical"
+            result = f"DIFFERENT: {', '.join(different)}" if different else "identical"
         except (EngineError, ImageError) as error:
-            found = f"NOT COMPARED: {error}"
-    return Outcome(name, cell.name, cell.virtual_s, len(digests), found)
+            result = f"NOT COMPARED: {error}"
+    return Outcome(name, cell.name, cell.virtual_s, len(digests), result)
 
 
 def main() -> int:

@@ -67,17 +67,17 @@ def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], 
     scenario.write_text(SCENARIO)
     (cell,) = expand(scenario, "full")
 
-    def one(seed: int) -> None:
+    def carry_out(seed: int) -> None:
         assert execute(cell, seed, folder)["digests"]
         handover.remove(run_folder(folder, cell, seed))
 
     cores = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(one, range(1, cores + 1)))  # what is loaded once has been
+        list(pool.map(carry_out, range(1, cores + 1)))  # what is loaded once has been
         before, kib, started = left_behind(), memory_kib(), time.monotonic()
         for first in range(cores + 1, count + 1, 1000):
             last = min(first + 999, count)
-            list(pool.map(one, range(first, last + 1)))
+            list(pool.map(carry_out, range(first, last + 1)))
             print(f"{last} runs in {time.monotonic() - started:.0f} s: {left_behind()}, {memory_kib()} KiB", flush=True)
     return before, left_behind(), memory_kib() - kib
 

@@ -32,7 +32,7 @@ class Pair:
 
     cell: Cell
     seed: int
-    found: str
+    result: str
     files: int = 0
     cpu_s: tuple[float, float] = (0, 0)
 
@@ -40,7 +40,7 @@ class Pair:
         """Give the row."""
         stub_s, here_s = self.cpu_s
         what = f"{self.cell.experiment} | {self.cell.name} | {self.seed} | {self.cell.virtual_s:g} s | {self.files}"
-        return f"| {what} | {stub_s:.2f} | {here_s:.2f} | {self.found} |"
+        return f"| {what} | {stub_s:.2f} | {here_s:.2f} | {self.result} |"
 
 
 def pair(run: tuple[Cell, int]) -> Pair:
@@ -59,8 +59,8 @@ def pair(run: tuple[Cell, int]) -> Pair:
             return Pair(cell, seed, f"NOT COMPARED: {error}")
     stub, here = (summary["digests"] for summary in told)
     different = sorted(name for name in {*stub, *here} if stub.get(name) != here.get(name))
-    found = f"DIFFERENT: {', '.join(different)}" if different else "identical"
-    return Pair(cell, seed, found, len(stub), (told[0]["cpu_s"], told[1]["cpu_s"]))
+    result = f"DIFFERENT: {', '.join(different)}" if different else "identical"
+    return Pair(cell, seed, result, len(stub), (told[0]["cpu_s"], told[1]["cpu_s"]))
 
 
 def cells_of(size: str) -> list[Cell]:
@@ -102,7 +102,7 @@ def main() -> int:
         for outcome in pool.imap(pair, runs):
             print(outcome, flush=True)
             pairs.append(outcome)
-    same = sum(outcome.found == "identical" for outcome in pairs)
+    same = sum(outcome.result == "identical" for outcome in pairs)
     stub_s, here_s = (sum(outcome.cpu_s[mode] for outcome in pairs) for mode in (0, 1))
     files = sum(outcome.files for outcome in pairs)
     print(f"\n{same} of {len(pairs)} runs identical, {files} captures and traces; CPU s {stub_s:.0f} and {here_s:.0f}")

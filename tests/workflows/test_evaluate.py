@@ -123,7 +123,7 @@ def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
     text = judged("text", [cell("single", judge.NOT_MET)])
     must = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
     forms = judged("MUST", [])
-    assert [one.verdict for one in (text, must, forms)] == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED]
+    assert [judged.verdict for judged in (text, must, forms)] == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED]
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
 
 

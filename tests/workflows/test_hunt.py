@@ -266,11 +266,11 @@ def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None
 
 def test_changes_are_merged_whatever_their_order() -> None:
     before: Data = {"a": 1, "b": {"c": 2, "d": 3}, "events": [{"at": "1s"}, {"at": "2s"}, {"at": "3s"}]}
-    one = before | {"b": {"c": 2}}
-    two = before | {"events": [{"at": "1s"}, {"at": "3s"}]}
-    both = shrink._merged(before, two, shrink._merged(before, one, before))
+    fewer_fields = before | {"b": {"c": 2}}
+    fewer_events = before | {"events": [{"at": "1s"}, {"at": "3s"}]}
+    both = shrink._merged(before, fewer_events, shrink._merged(before, fewer_fields, before))
     assert both == {"a": 1, "b": {"c": 2}, "events": [{"at": "1s"}, {"at": "3s"}]}
-    assert both == shrink._merged(before, one, shrink._merged(before, two, before))
+    assert both == shrink._merged(before, fewer_fields, shrink._merged(before, fewer_events, before))
 
 
 @pytest.mark.parametrize(
@@ -309,16 +309,16 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         file: file.read_bytes() for file in folder.rglob("*") if file.suffix in (".json", ".html", ".jsonl", ".md")
     }
     document = json.loads((folder / "hunt.json").read_text())
-    [found] = document["findings"]
-    own = folder / "findings" / found["id"]
-    assert found["parts"] == []
-    assert found["measured"] > 200
-    assert found["packets"]
+    [finding] = document["findings"]
+    own = folder / "findings" / finding["id"]
+    assert finding["parts"] == []
+    assert finding["measured"] > 200
+    assert finding["packets"]
     assert (own / "figure.svg").exists()
     [cell] = expand(own / evidence.SCENARIO, "full")
     assert cell.settings["flows"][0]["implementation"] == "tcp-cubic"
     [budget] = budgets.load(folder / "gate.yaml").budgets
-    assert budget.scenario == f"findings/{found['id']}/scenario.yaml"
+    assert budget.scenario == f"findings/{finding['id']}/scenario.yaml"
     assert main(order) == 1
     assert capsys.readouterr().out == printed
     assert {file: file.read_bytes() for file in first if "/runs/" not in str(file)} == {

@@ -38,8 +38,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rewind")
     (folder / "turned.yaml").write_text(SCENARIO)
     assert main(["run", str(folder / "turned.yaml"), "--seed", "3", "--columns", "--into", str(folder / "runs")]) == 0
-    [found] = folder.glob("runs/*/turned/single/seed-3")
-    return found
+    [run] = folder.glob("runs/*/turned/single/seed-3")
+    return run
 
 
 def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,9 +116,9 @@ def test_the_search_comes_within_a_tenth_of_a_second(decided_s: float) -> None:
         asked.append(at_ns)
         return 0.6 if at_ns >= decided_s * NS else 0.4
 
-    found = decided.search(20 * NS, share)
-    assert found.open_ns is not None
-    assert found.open_ns < decided_s * NS <= found.lost_ns <= found.open_ns + decided.WITHIN_NS
+    instant = decided.search(20 * NS, share)
+    assert instant.open_ns is not None
+    assert instant.open_ns < decided_s * NS <= instant.lost_ns <= instant.open_ns + decided.WITHIN_NS
     assert len(asked) <= 9
 
 
