@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from analysis.claims import registry
-from analysis.documents import read_if_made, read_json
+from analysis.documents import read_json, read_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.rejudge import verdict_of
@@ -26,11 +26,11 @@ def ask(studies: Path, reference: Path, out: Path | None, console: Console | Non
     """Say which verdicts of the reference set the first batch of seeds does not reach; ask for their seeds in `out`.
 
     Its first seeds have the values that a run gives, so what the rules make of them is known before anything runs.
-    Larger numbers that stand in the file stay.
+    Larger numbers that stand in the file stay; a file that somebody removed is written anew.
     """
     console = console or Console()
     first = _first_batch(studies)
-    kept = read_if_made(out.parent, out.name) if out else None
+    kept = read_made(out.parent, out.name) if out and out.exists() else None
     asked: dict[str, dict[str, int]] = kept.get("seeds", dict) if kept else {}
     have = {(name, cell): max(batch.seeds, asked.get(name, {}).get(cell, 0)) for (name, cell), batch in first.items()}
     wanted: dict[Cell, int] = {}

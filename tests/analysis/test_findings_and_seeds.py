@@ -204,6 +204,15 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         assert shown.data["claims"][0]["why"] == said
 
 
+def test_the_seeds_of_a_reference_set_are_written_anew_where_somebody_removed_them(tmp_path: Path) -> None:
+    out = tmp_path / "seeds.json"
+    order = ["like", "--studies", str(tmp_path), "--reference", str(tmp_path), "--out", str(out)]
+    assert main(order) == 0
+    out.unlink()
+    assert main(order) == 0
+    assert json.loads(out.read_text()) == {"seeds": {}, "beyond": {}}
+
+
 def scenario(folder: Path) -> Path:
     """A scenario with two cells of ten seeds, ten minutes each."""
     file = folder / "x.yaml"
