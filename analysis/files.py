@@ -10,6 +10,12 @@ from scenarios import sums
 from scenarios.files import give_name
 
 
+def check_folder(folder: Path, what: str) -> None:
+    """Raise BadInputError for a folder of `what` that does not exist."""
+    if not folder.is_dir():
+        raise BadInputError(f"{folder}: found no such folder; allowed: a folder of {what}")
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write to; it is renamed to `path` only if the block succeeds."""

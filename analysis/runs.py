@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.documents import read_made
-from analysis.errors import BadInputError
+from analysis.files import check_folder
 from analysis.kept import Kept
 from analysis.run import Run
 from analysis.series import NotMeasuredError
@@ -25,8 +25,7 @@ class Runs:
     """The runs under a folder. They share one bounded cache for what is made of their tables."""
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise BadInputError(f"{folder}: there is no such folder of runs")
+        check_folder(folder, "runs")
         self._folder = folder
         self._kept = Kept()
         self._experiments: dict[str, dict[tuple[str, int], Run]] = {}

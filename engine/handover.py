@@ -92,11 +92,11 @@ def accept(
                         _remove(name, top)
             odd = _plain(top, folders, files)
     except OSError as error:  # something still changes it, which nothing should
-        raise EngineError(f"what the guest left was refused: {error.filename}: {error.strerror}") from None
+        raise EngineError(f"the testbed refuses what the guest left: {error.filename}: {error.strerror}") from None
     if too_much:
-        raise EngineError(f"what the guest left was refused: {too_much}")
+        raise EngineError(f"the testbed refuses what the guest left: {too_much}")
     if odd:
-        raise EngineError(f"what the guest left was refused: unexpected file {odd!r} in the run folder")
+        raise EngineError(f"the testbed refuses what the guest left: unexpected file {odd!r} in the run folder")
 
 
 def _plain(

@@ -166,4 +166,4 @@ def _shortened(text: str) -> str:
 
 def _refused(file: Path, field: str, found: str, allowed: str) -> EngineError:
     place = f"{file.name}: {field}" if field else file.name
-    return EngineError(f"what the guest says was refused: {place}: {found}; allowed: {allowed}")
+    return EngineError(f"the testbed refuses what the guest says: {place}: {found}; allowed: {allowed}")

@@ -62,7 +62,7 @@ class _Watched:
             ended = self._has_ended(_LOOK_S)
             too_much = self._group.too_much(self.process.pid) or (None if ended else self._usage.too_much())
             if too_much:
-                raise EngineError(f"the guest was ended: {too_much}")
+                raise EngineError(f"the testbed ended the guest: {too_much}")
             wrong = None if ended else standstill()
             if wrong:
                 raise EngineError(f"the guest made {wrong}")

@@ -183,7 +183,9 @@ def parse_json(text: bytes, name: str) -> Any:
     except RecursionError:
         pass  # the parser's own bound is further off
     except ValueError as error:
-        raise ArchiveError(f"{name}: is no JSON ({error})") from None
+        raise ArchiveError(
+            f"{name}: found no JSON ({error}); allowed: JSON with unique names and finite numbers"
+        ) from None
     raise ArchiveError(f"{name}: found more than {DEEPEST_JSON} levels of lists and objects; allowed: fewer")
 
 
@@ -196,7 +198,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a finite number")
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -81,16 +81,15 @@ def read(folder: Path) -> dict[str, str]:
         text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise DamagedError(
-            f"{file}: missing, so nothing can be checked there; make these files again, or vouch for them yourself "
-            f"with sha256sum"
+            f"{file}: missing, so nothing can be checked there; make the files again, or write sums with sha256sum"
         ) from None
     head, _, rest = text.partition(b"\n")
     if head.startswith(b"#") and head != f"{_HEAD}{hashlib.sha256(rest).hexdigest()}".encode():
-        raise DamagedError(f"{file}: damaged: its first line is not of the lines below it")
+        raise DamagedError(f"{file}: damaged: the sum in its first line is not that of the lines below")
     lines = (rest if head.startswith(b"#") else text).decode(errors="surrogateescape").removesuffix("\n").split("\n")
     matches = [_LINE.fullmatch(line) for line in lines]
     if None in matches:
-        raise DamagedError(f"{file}: damaged: a line is not one of sha256sum's")
+        raise DamagedError(f"{file}: damaged: found {lines[matches.index(None)]!r}; allowed: lines of sha256sum")
     return dict(_entry(match) for match in matches if match)
 
 
@@ -111,11 +110,11 @@ def checked(folder: Path, name: str) -> Path:
     with _locked(folder, fcntl.LOCK_SH):
         its_sum = read(folder).get(name)
         if its_sum is None:
-            raise DamagedError(f"{folder / name}: nothing vouches for it: {FILE} has no sum of it")
+            raise DamagedError(f"{folder / name}: found no sum of it in {FILE}; nothing else vouches for the file")
         path = inside(folder, name)
         wrong = _wrong(path, its_sum)
     if wrong:
-        raise DamagedError(f"{path}: {wrong}; it has to be made again")
+        raise DamagedError(f"{path}: {wrong}; make the file again")
     return path
 
 

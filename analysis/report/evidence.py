@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from analysis.claims.syntax import SINGLE
+from analysis.errors import BadInputError
 from analysis.files import whole
 from analysis.report.formats import printed_digits
 from analysis.report.results import Result
@@ -145,15 +146,11 @@ class Source:
         try:
             run = _known(self._runs).get(self._experiment.data["experiment"]["runs_of"], cell, seed)
             return list(_around(run, instant_s))
-        except NotMeasuredError:
+        except (BadInputError, NotMeasuredError):
             return []
 
 
-@cache
-def _known(runs: Path) -> Runs:
-    if not runs.is_dir():
-        raise NotMeasuredError(f"{runs}: there is no such folder")
-    return Runs(runs)
+_known = cache(Runs)
 
 
 def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
+from analysis.files import check_folder
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome
 from scenarios import sums
@@ -85,8 +86,7 @@ def state_of(claim: Mapping[str, Any]) -> str:
 
 def collect(results: Path) -> list[Result]:
     """All experiments of the studies that have results, in the order of their registries."""
-    if not results.is_dir():
-        raise BadInputError(f"{results}: there is no such folder of results")
+    check_folder(results, "results")
     measured: dict[str, Fields] = {}
     for folder in sorted(_measured(results)):
         document = read_made(folder, VERDICTS)

@@ -104,7 +104,7 @@ class Guest:
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=self.limit_s, check=False
             )
         except subprocess.TimeoutExpired:
-            raise EngineError(f"the guest was ended: it took more than {self.limit_s:.0f} s") from None
+            raise EngineError(f"the testbed ended the guest: it took more than {self.limit_s:.0f} s") from None
         finally:
             initrd.unlink(missing_ok=True)
         if done.returncode:

@@ -310,7 +310,10 @@ def _own_business(url: str) -> bool:
     [
         (["columns", "/nowhere"], "/nowhere/SHA256SUMS: missing, so nothing can be checked there"),
         (["measure", "/nowhere/x.claims.yaml", "--runs", "/", "--out", "/"], "/nowhere/x.claims.yaml: No such file"),
-        (["report", "--results", "/nowhere", "--out", "/tmp/r"], "/nowhere: there is no such folder of results"),
+        (
+            ["report", "--results", "/nowhere", "--out", "/tmp/r"],
+            "/nowhere: found no such folder; allowed: a folder of results",
+        ),
         (["summary", "--results", "/proc/self/fdinfo"], "nothing has been measured there yet"),
         (["figure", "x", "--runs", "/", "--out", "/nowhere"], "/nowhere/x/verdicts.json: missing; make it first with"),
     ],

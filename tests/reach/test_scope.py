@@ -27,9 +27,9 @@ PACKAGES = (
     "python3-yaml",
     "systemd-sysv",
 )
-TOO_MUCH = "the guest was ended: its processes took more than the 64 MiB of memory it is allowed"
-TOO_LARGE = "the guest was ended: its run folder takes 60 MiB, this run may take 32 MiB; the largest file is"
-HIDES = "the guest was ended: one of its processes hides which files it has open"
+TOO_MUCH = "the testbed ended the guest: its processes took more than the 64 MiB of memory it is allowed"
+TOO_LARGE = "the testbed ended the guest: its run folder takes 60 MiB, this run may take 32 MiB; the largest file is"
+HIDES = "the testbed ended the guest: one of its processes hides which files it has open"
 HOW_THEY_END = {
     "memory": TOO_MUCH,
     "shared-memory": TOO_MUCH,
@@ -37,9 +37,9 @@ HOW_THEY_END = {
     "sockets": TOO_MUCH,
     "hidden": f"{TOO_MUCH}|{HIDES}",
     "hole": f"{TOO_LARGE} 'logs/hidden'",
-    "processes": "the guest was ended: it wanted more than the 60 processes it is allowed",
+    "processes": "the testbed ended the guest: it wanted more than the 60 processes it is allowed",
 }
-NO_MEMORY = "the guest was ended: its host has no memory left, whose kernel ended one of its processes"
+NO_MEMORY = "the testbed ended the guest: its host has no memory left, whose kernel ended one of its processes"
 SCOPE, FOLDER = "a scope of systemd", "a cgroup in /sys/fs/cgroup/delegated"
 EXPECTED = [
     *((bound, attack, end) for bound in (SCOPE, SCOPE, FOLDER) for attack, end in HOW_THEY_END.items()),

@@ -27,7 +27,7 @@ def test_its_links_are_not_followed(tmp_path: Path, sabotage: Sabotage) -> None:
     act = f"os.makedirs('/results/logs/a'); [os.symlink(*one) for one in {links}]"
     sabotage(*at_the_end(act))
     told = transfer(tmp_path / "check")
-    assert told and re.search(r"what the guest left was refused: unexpected file '.*' in the run folder", told)
+    assert told and re.search(r"the testbed refuses what the guest left: unexpected file '.*' in the run folder", told)
     assert not [path for path in tmp_path.joinpath("check").rglob("*") if path.is_symlink()]
     canary.assert_intact()
 

@@ -173,7 +173,7 @@ def test_the_disk_has_a_quota(
 ) -> None:
     monkeypatch.setattr(execution, "_SPARE_BYTES", 4 << 20)
     attack(attack=how)
-    with pytest.raises(EngineError, match=f"the guest was ended: {FILLS[how]}"):
+    with pytest.raises(EngineError, match=f"the testbed ended the guest: {FILLS[how]}"):
         execute(cell, 1, tmp_path)
     left = sum(file.stat().st_blocks * 512 for file in tmp_path.rglob("*"))
     assert left < 16 << 20
@@ -203,7 +203,7 @@ def test_memory_is_limited(
 def test_processes_are_limited(cell: Cell, tmp_path: Path, attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "Limits", lambda disk_bytes: sandbox.Limits(disk_bytes=disk_bytes, processes=100))
     attack(attack="fork")
-    with pytest.raises(EngineError, match=r"the guest (was ended: it (has|wanted) .* processes|made no pro)"):
+    with pytest.raises(EngineError, match=r"the (testbed ended the guest: it (has|wanted) .* processes|guest made)"):
         execute(cell, 1, tmp_path)
 
 
@@ -226,7 +226,9 @@ def test_what_is_no_plain_file_is_not_taken_over(
 ) -> None:
     act = LEFT_BEHIND[left].format(secret=canary)
     sabotage(*at_the_end(act))
-    with pytest.raises(EngineError, match=r"what the guest left was refused: unexpected file '.*' in the run folder"):
+    with pytest.raises(
+        EngineError, match=r"the testbed refuses what the guest left: unexpected file '.*' in the run folder"
+    ):
         execute(cell, 1, tmp_path)
     assert canary.read_text() == CONTENT
 
@@ -284,7 +286,7 @@ def test_the_hosts_kernel_gives_neither_rights_nor_memory(cell: Cell, tmp_path: 
 def test_an_outcome_that_is_none_is_an_error(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:
     """tests/trust/test_outcome.py has the others."""
     sabotage(AGENT, "json.dump(outcome, file)", "json.dump({**outcome, 'virtual_ns': float('inf')}, file)")
-    with pytest.raises(EngineError, match=r"the guest says was refused: guest\.json: virtual_ns: found a number"):
+    with pytest.raises(EngineError, match=r"refuses what the guest says: guest\.json: virtual_ns: found a number"):
         execute(cell, 1, tmp_path)
 
 

@@ -24,7 +24,7 @@ from tests.trust.test_faults import TESTBED
 
 KINDS = {"ssh-agent": socket.SOCK_STREAM, "docker": socket.SOCK_STREAM, "dbus": socket.SOCK_SEQPACKET}
 KINDS |= {"journal": socket.SOCK_DGRAM}
-ENDED = r"the guest was ended: its processes t(ake \d+|ook more than the \d+) MiB of memory"
+ENDED = r"the testbed ended the guest: its processes t(ake \d+|ook more than the \d+) MiB of memory"
 SCRIPT = """\
 import os, subprocess, sys
 canary, *sockets = sys.argv[1:]
@@ -90,7 +90,7 @@ def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Pa
     words = ["exec", "--into", str(tmp_path / "results"), str(home / "script.py")]
     words += [str(canary.folder), *(str(seen / name) for name in KINDS)]
     done = subprocess.run([TESTBED, *words], cwd=started_in, capture_output=True, text=True, check=False, timeout=300)
-    assert re.search(r"what the guest left was refused: unexpected file '.*' in the run folder", done.stderr), (
+    assert re.search(r"the testbed refuses what the guest left: unexpected file '.*' in the run folder", done.stderr), (
         done.stderr
     )
     told = [int(result) for result in re.findall(r"attack \S+: (-?\d+)", done.stdout)]

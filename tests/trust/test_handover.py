@@ -63,7 +63,7 @@ def test_too_much_is_removed_without_following(left: Path, canary: Canary, place
     for target in canary.targets:
         (left / "logs").mkdir(exist_ok=True)
         put(left, place, target)
-        with pytest.raises(EngineError, match="was refused: its run folder takes"):
+        with pytest.raises(EngineError, match="refuses what the guest left: its run folder takes"):
             handover.accept(left, Limits(disk_bytes=1))
         canary.assert_intact()
 

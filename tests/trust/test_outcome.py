@@ -45,7 +45,7 @@ def test_what_is_refused(tmp_path: Path, what: str) -> None:
     file = tmp_path / "guest.json"
     text = said if isinstance(said, str) else json.dumps(said) if not isinstance(said, bytes) else said
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(EngineError, match=r"what the guest says was refused: " + f".*{words}") as refused:
+    with pytest.raises(EngineError, match=r"the testbed refuses what the guest says: " + f".*{words}") as refused:
         outcome.read(file, outcome.RUN)
     assert len(str(refused.value)) < 300 and re.search(r"guest\.json", str(refused.value))
 
