@@ -149,17 +149,22 @@ def _flow_problems(
 def _clock_problems(
     document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]
 ) -> Iterator[Problem]:
-    """Refuse clocks that a relay (engine/guest/relay.c) cannot show."""
+    """Refuse clocks that a relay (engine/guest/relay.c) cannot show, and a second relay in a host's link."""
     clocks = filled.get("clocks", [])
     tcp = filled["tcp"]
     stamps = {"from": tcp["timestamps"], "to": tcp.get("receiver_timestamps", tcp["timestamps"])}
     hosts = {flow[end] for flow in filled["flows"] for end in ("from", "to")}
+    relayed: set[str] = set()
+    for name in ("clocks", "middleboxes"):
+        for index, host in enumerate(entry["host"] for entry in filled.get(name, ())):
+            path: FieldPath = (name, index, "host")
+            if host not in hosts:
+                yield document.problem(path, f"found {host!r}, a host without flows", choices(sorted(hosts), host))
+            if host in relayed:
+                yield document.problem(path, f"found {host!r} again", "each host once, in clocks or middleboxes")
+            relayed.add(host)
     for index, host in enumerate(clock["host"] for clock in clocks):
-        path: FieldPath = ("clocks", index, "host")
-        if host not in hosts:
-            yield document.problem(path, f"found {host!r}, a host without flows", choices(sorted(hosts), host))
-        if host in [clock["host"] for clock in clocks[:index]]:
-            yield document.problem(path, f"found {host!r} again", "each host once")
+        path = ("clocks", index, "host")
         for flow in filled["flows"]:
             transport = known.get(flow["implementation"], {}).get("transport", "tcp")
             if host in (flow["from"], flow["to"]) and transport not in ("tcp", "utp"):

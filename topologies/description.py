@@ -92,7 +92,7 @@ class Queue(Place):
 
 @dataclass(frozen=True)
 class Relay:
-    """The node in a host's link that runs a relay program, and its interfaces towards the host and the network."""
+    """The node in a host's link that runs a relay or a middlebox; its interfaces towards host and network."""
 
     node: str
     inner: str

@@ -24,11 +24,11 @@ DESTINATIONS, SOURCES = "10.1.0.0/16", "10.0.0.0/16"
 
 
 class Drawing:
-    """The network of a scenario being drawn: hosts with clocks are behind relays, those with cards have their rate."""
+    """The network of a scenario being drawn: hosts with clocks or a middlebox are behind relays, cards have rates."""
 
     def __init__(self, scenario: Mapping[str, Any]) -> None:
         self.network = Network()
-        self._relayed = {clock["host"] for clock in scenario.get("clocks", ())}
+        self._relayed = {entry["host"] for name in ("clocks", "middleboxes") for entry in scenario.get(name, ())}
         self._cards = {
             card["host"]: bottleneck({name: value for name, value in card.items() if name != "host"})
             for card in scenario.get("cards", ())

@@ -96,7 +96,7 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     audit.check_losses(counters, audit.behind(run["network"]["links"], _changed(run, "corrupt_ppm")))
     audit.check_captures(capturing, written, counters)
     audit.check_received(net, run["flows"], outcome["flows"], counters)
-    audit.check_relays(run["network"]["relays"].values(), counters)
+    audit.check_relays(run, counters)
     audit.check_queues(net, queues, queued, counters, unexpected)
     audit.check_switches(net.switches, counters)
     readings = audit.check_qdiscs(audit.shaped(net), "at the end")

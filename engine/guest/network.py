@@ -25,17 +25,23 @@ def build(run: dict[str, Any]) -> BatchMininet:
 
 
 class Relays:
-    """The processes that give hosts clocks of their own. Without its relay such a host is cut off."""
+    """The processes that give hosts clocks of their own, or a middlebox. Without its own such a host is cut off."""
 
     def __init__(self, net: BatchMininet, run: dict[str, Any]) -> None:
         self._processes: dict[str, int] = {}
         for clock in run.get("clocks", []):
-            relay = run["network"]["relays"][clock["host"]]
-            words = [relay["inner"], relay["outer"], clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
+            words = [clock["offset_ns"], clock["skew_ppb"], run["origin_ns"]]
             words += [step[what] for step in clock.get("steps", ()) for what in ("at_ns", "by_ns")]
-            with open(_RELAY_LOG, "a") as log:
-                process = net[relay["node"]].spawn(["/opt/tools/relay", *map(str, words)], log.fileno(), log.fileno())
-            self._processes[clock["host"]] = process
+            self._start(net, "/opt/tools/relay", run["network"]["relays"], clock["host"], words)
+        for box in run.get("middleboxes", []):
+            words = [box[what] for what in ("acks", "ecn") if what in box]
+            self._start(net, "/opt/tools/middlebox", run["network"]["relays"], box["host"], words)
+
+    def _start(self, net: BatchMininet, tool: str, relays: dict[str, Any], host: str, words: list[Any]) -> None:
+        relay = relays[host]
+        command = [tool, relay["inner"], relay["outer"], *map(str, words)]
+        with open(_RELAY_LOG, "a") as log:
+            self._processes[host] = net[relay["node"]].spawn(command, log.fileno(), log.fileno())
 
     def check(self) -> None:
         """Raise RuntimeError when one has ended."""

@@ -16,30 +16,16 @@
  * Runs until it is killed. If it fails: exit status 1, with one line on stderr.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES (64 << 20) /* a burst must not be lost here */
-#define IP_HEADER_BYTES 20
-#define TCP_HEADER_BYTES 20
-#define UDP_HEADER_BYTES 8
+#include "link.h"
+
 #define UTP_HEADER_BYTES 20
 #define TCP_ACK 0x10
 
@@ -71,26 +57,6 @@ struct direction {
 	struct memory *moved, *back; /* what this direction has moved, and what the other one has */
 };
 
-static void __attribute__((noreturn)) die(const char *what)
-{
-	fprintf(stderr, "relay: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-/* Protocol 0: a socket that only sends. */
-static int open_interface(const char *name, int protocol)
-{
-	const int buffer_bytes = BUFFER_BYTES;
-	const struct sockaddr_ll place = {
-		.sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = if_nametoindex(name)};
-	const int interface = socket(AF_PACKET, SOCK_RAW, 0);
-
-	if (interface < 0 || !place.sll_ifindex || bind(interface, (const struct sockaddr *)&place, sizeof(place)) ||
-	    setsockopt(interface, SOL_SOCKET, SO_RCVBUFFORCE, &buffer_bytes, sizeof(buffer_bytes)))
-		die(name);
-	return interface;
-}
-
 static uint32_t shift_us(const struct direction *d)
 {
 	struct timespec now;
@@ -102,20 +68,6 @@ static uint32_t shift_us(const struct direction *d)
 	for (int i = 0; i < host.count; i++)
 		moved_us += host.steps[i].at_ns <= since_ns ? host.steps[i].by_ns / 1000 : 0;
 	return d->sign * moved_us;
-}
-
-static uint32_t load(const unsigned char *stamp)
-{
-	uint32_t value;
-
-	memcpy(&value, stamp, sizeof(value));
-	return ntohl(value);
-}
-
-static void store(unsigned char *stamp, uint32_t value)
-{
-	value = htonl(value);
-	memcpy(stamp, &value, sizeof(value));
 }
 
 /* Packets that wait together are moved by the offsets of different instants: keep their timestamps in order. */
@@ -166,28 +118,6 @@ static void move_utp(unsigned char *utp, size_t length, uint32_t by_us)
 		store(utp + 4, load(utp + 4) + by_us);
 }
 
-static uint32_t sum(const unsigned char *data, size_t length, uint32_t start)
-{
-	for (size_t i = 0; i < length; i++)
-		start += i % 2 ? data[i] : data[i] << 8;
-	return start;
-}
-
-/* Compute the whole checksum: on a veth it may be left to hardware, so that the packet has none yet. */
-static void set_checksum(const unsigned char *ip, unsigned char *segment, size_t length, unsigned char *checksum)
-{
-	uint32_t folded;
-
-	memset(checksum, 0, 2);
-	folded = sum(segment, length, sum(ip + 12, 8, ip[9] + length));
-	folded = (folded & 0xffff) + (folded >> 16);
-	folded = ~(folded + (folded >> 16)) & 0xffff;
-	if (!folded && ip[9] == IPPROTO_UDP)
-		folded = 0xffff; /* 0 means no checksum */
-	checksum[0] = folded >> 8;
-	checksum[1] = folded;
-}
-
 static void move_timestamps(unsigned char *ip, size_t available, const struct direction *d)
 {
 	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
@@ -224,7 +154,6 @@ static void __attribute__((noreturn)) pass(const struct direction *d)
 
 int main(int argc, char **argv)
 {
-	const struct sched_param first = {.sched_priority = 1};
 	struct direction out, in;
 	pid_t child;
 
@@ -252,9 +181,7 @@ int main(int argc, char **argv)
 	in.sign = -1;
 	in.moved = out.back;
 	in.back = out.moved;
-	/* forward a packet at once, not only when the program that sent it has gone idle */
-	if (sched_setscheduler(0, SCHED_FIFO, &first))
-		die("priority");
+	be_first();
 	child = fork();
 	if (child < 0)
 		die("fork");

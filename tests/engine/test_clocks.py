@@ -171,7 +171,7 @@ def test_a_relay_that_ends_too_early_is_named(
     carry_out: Callable[[str, str], tuple[Path, Any]], sabotage: Callable[[str, str, str], None]
 ) -> None:
     # its end: some seconds after the start of the scenario
-    sabotage("engine/guest/network.py", '["/opt/tools/relay"', '["timeout", "32", "/opt/tools/relay"')
+    sabotage("engine/guest/network.py", "command = [tool", 'command = ["timeout", "32", tool')
     with pytest.raises(EngineError, match="the relay of s1 ended with 124"):
         # without captures: theirs is the first check
         carry_out(one_flow("tcp-ledbat", "clocks: [{host: s1, offset: 3s}]\n").replace("[bottleneck-out]", "[]"), "run")

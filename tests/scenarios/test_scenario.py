@@ -548,7 +548,17 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
             "tcp: {timestamps: 1us, receiver_timestamps: 1ms}\nclocks: [{host: d1}]\n",
             "clocks[0].host: found 'd1', whose flow 'tcp' has TCP timestamps of 1ms; allowed: hosts with TCP",
         ),
-        ({}, "clocks: [{host: s1}, {host: s1}]\n", ":10: clocks[1].host: found 's1' again; allowed: each host once"),
+        (
+            {},
+            "clocks: [{host: s1}, {host: s1}]\n",
+            ":10: clocks[1].host: found 's1' again; allowed: each host once, in clocks or middleboxes",
+        ),
+        (
+            {},
+            "clocks: [{host: s1}]\nmiddleboxes: [{host: s1, ecn: bleached}]\n",
+            ":11: middleboxes[0].host: found 's1' again; allowed: each host once, in clocks or middleboxes",
+        ),
+        ({}, "middleboxes: [{host: d1, acks: spilt}]\n", "acks: found 'spilt'; allowed: split, stretched, optimistic"),
         (
             {},
             "clocks: [{host: s1, offset: 3}]\n",

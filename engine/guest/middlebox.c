@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A box in a host's link that does what a network should not: it passes the host's packets on and changes some.
+ *
+ *   middlebox INNER OUTER WHAT...
+ *
+ * INNER is the interface towards the host. WHAT is one or more of
+ *   bleached     clears the ECN field (RFC 3168) of each packet, in both directions
+ *   split        makes PIECES acknowledgements of each that the host sends, each for a part of the bytes
+ *   stretched    sends an acknowledgement WAIT_MS after the first that it stands for, and drops those in between
+ *   optimistic   acknowledges all up to the newest byte that came to the host, whatever was lost before it
+ * of which the last three exclude each other and speak of TCP segments with an acknowledgement and nothing else; Savage
+ * and others (CCR 29(5), 1999) describe the first and the last of them as attacks of receivers. An optimistic
+ * acknowledgement has no SACK blocks and echoes the newest timestamp, as that of a receiver without losses would.
+ *
+ * Runs until it is killed. If it fails: exit status 1, with one line on stderr.
+ */
+#define _GNU_SOURCE
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "link.h"
+
+#define PIECES 8
+#define WAIT_MS 20
+#define ECN_FIELD 3
+#define CONNECTIONS (1 << 12)
+
+/* A connection of the host by both ports; what `acked` and `end` compare with is newer if their difference is positive. */
+static struct connection {
+	uint32_t ports;
+	uint32_t acked; /* by the newest acknowledgement that went on */
+	uint32_t end, stamp; /* after the newest data that came, and their timestamp */
+} known[CONNECTIONS];
+
+static struct {
+	bool bleached, split, stretched, optimistic;
+} box;
+
+static struct {
+	unsigned char frame[1 << 11];
+	size_t length; /* 0: none waits */
+	uint32_t ports, acked;
+	long long until_ns;
+} held;
+
+static int inner, outer;
+
+struct segment {
+	unsigned char *ip, *tcp;
+	size_t length, header; /* of the segment, and of TCP's header */
+};
+
+static long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void put(int to, const unsigned char *frame, size_t length)
+{
+	if (send(to, frame, length, 0) != (ssize_t)length)
+		die("send");
+}
+
+static void set_ip_checksum(unsigned char *ip)
+{
+	uint32_t folded;
+
+	memset(ip + 10, 0, 2);
+	folded = sum(ip, (ip[0] & 0xf) * 4, 0);
+	folded = (folded & 0xffff) + (folded >> 16);
+	folded = ~(folded + (folded >> 16)) & 0xffff;
+	ip[10] = folded >> 8;
+	ip[11] = folded;
+}
+
+/* Complete all checksums. Return whether the frame is a TCP segment, which is described then. */
+static bool prepared(unsigned char *frame, size_t available, struct segment *s)
+{
+	unsigned char *ip = frame + ETH_HLEN;
+	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
+
+	/* fragments pass as they are */
+	if (total > available - ETH_HLEN || total < header || (ip[6] & 0x3f) || ip[7])
+		return false;
+	if (box.bleached) {
+		ip[1] &= ~ECN_FIELD;
+		set_ip_checksum(ip);
+	}
+	*s = (struct segment){.ip = ip, .tcp = ip + header, .length = total - header};
+	if (ip[9] == IPPROTO_UDP && s->length >= UDP_HEADER_BYTES && (s->tcp[6] || s->tcp[7]))
+		set_checksum(ip, s->tcp, s->length, s->tcp + 6);
+	if (ip[9] != IPPROTO_TCP || s->length < TCP_HEADER_BYTES)
+		return false;
+	s->header = (s->tcp[12] >> 4) * 4;
+	set_checksum(ip, s->tcp, s->length, s->tcp + 16);
+	return s->header >= TCP_HEADER_BYTES && s->header <= s->length;
+}
+
+/* Return the place of an option of TCP from a place on, or NULL. */
+static unsigned char *option(const struct segment *s, int kind, unsigned char *at)
+{
+	const unsigned char *end = s->tcp + s->header;
+
+	while (at + 1 < end && at[0] != TCPOPT_EOL) {
+		if (at[0] == kind)
+			return at + at[1] <= end ? at : NULL;
+		at += at[0] == TCPOPT_NOP || at[1] < 2 ? 1 : at[1];
+	}
+	return NULL;
+}
+
+static struct connection *connection(uint32_t ports)
+{
+	struct connection *c = &known[(ports ^ ports >> 16) % CONNECTIONS];
+
+	if (c->ports != ports)
+		*c = (struct connection){.ports = ports};
+	return c;
+}
+
+/* Remember what comes to the host, for acknowledgements of it. */
+static void take_note(const struct segment *s)
+{
+	const uint32_t ports = load(s->tcp), length = s->length - s->header;
+	struct connection *c = connection(ports << 16 | ports >> 16);
+	const uint32_t end = load(s->tcp + 4) + length;
+	const unsigned char *stamp = option(s, TCPOPT_TIMESTAMP, s->tcp + TCP_HEADER_BYTES);
+
+	if (length && ((int32_t)(end - c->end) > 0 || !c->end)) {
+		c->end = end;
+		c->stamp = stamp ? load(stamp + 2) : 0;
+	}
+}
+
+static void acknowledge(struct segment *s, uint32_t acked)
+{
+	store(s->tcp + 8, acked);
+	set_checksum(s->ip, s->tcp, s->length, s->tcp + 16);
+}
+
+static void advance(struct segment *s, const struct connection *c)
+{
+	unsigned char *at = s->tcp + TCP_HEADER_BYTES;
+
+	if (!c->end || (int32_t)(c->end - load(s->tcp + 8)) <= 0)
+		return;
+	while ((at = option(s, TCPOPT_SACK, at)))
+		memset(at, TCPOPT_NOP, at[1]);
+	at = option(s, TCPOPT_TIMESTAMP, s->tcp + TCP_HEADER_BYTES);
+	if (at)
+		store(at + 6, c->stamp);
+	acknowledge(s, c->end);
+}
+
+static void split(struct segment *s, struct connection *c, const unsigned char *frame, size_t length)
+{
+	const uint32_t acked = load(s->tcp + 8), bytes = acked - c->acked;
+
+	if (c->acked && (int32_t)bytes >= PIECES) {
+		for (uint32_t i = 1; i < PIECES; i++) {
+			acknowledge(s, c->acked + bytes / PIECES * i);
+			put(outer, frame, length);
+		}
+		acknowledge(s, acked);
+	}
+	if (!c->acked || (int32_t)bytes > 0)
+		c->acked = acked;
+}
+
+static void let_go(void)
+{
+	if (held.length)
+		put(outer, held.frame, held.length);
+	held.length = 0;
+}
+
+/* Return whether the frame waits, or a newer one of its connection did and goes first. */
+static bool hold(const struct segment *s, const unsigned char *frame, size_t length)
+{
+	const uint32_t ports = load(s->tcp), acked = load(s->tcp + 8);
+
+	if (length > sizeof(held.frame) || (held.length && (held.ports != ports || (int32_t)(acked - held.acked) <= 0)))
+		return false;
+	if (!held.length)
+		held.until_ns = now_ns() + WAIT_MS * 1000000LL;
+	memcpy(held.frame, frame, length);
+	held.length = length;
+	held.ports = ports;
+	held.acked = acked;
+	return true;
+}
+
+static void from_host(unsigned char *frame, size_t length)
+{
+	struct segment s;
+
+	if (prepared(frame, length, &s) && s.header == s.length && (s.tcp[13] & 0x3f) == TH_ACK) {
+		struct connection *c = connection(load(s.tcp));
+
+		if (box.stretched && hold(&s, frame, length))
+			return;
+		if (box.optimistic)
+			advance(&s, c);
+		if (box.split)
+			split(&s, c, frame, length);
+	}
+	let_go(); /* in order, where both are of one connection */
+	put(outer, frame, length);
+}
+
+static void to_host(unsigned char *frame, size_t length)
+{
+	struct segment s;
+
+	if (prepared(frame, length, &s))
+		take_note(&s);
+	put(inner, frame, length);
+}
+
+static void pass(int from, void (*on)(unsigned char *, size_t))
+{
+	static unsigned char frame[1 << 16];
+	const ssize_t length = recv(from, frame, sizeof(frame), 0);
+
+	if (length < 0)
+		die("recv");
+	if (length >= ETH_HLEN + IP_HEADER_BYTES)
+		on(frame, length);
+	else
+		put(from == inner ? outer : inner, frame, length);
+}
+
+int main(int argc, char **argv)
+{
+	struct {
+		const char *name;
+		bool *is;
+	} words[] = {{"bleached", &box.bleached},
+		     {"split", &box.split},
+		     {"stretched", &box.stretched},
+		     {"optimistic", &box.optimistic}};
+	struct pollfd ends[2];
+	int count = 0;
+
+	for (int i = 3; i < argc; i++)
+		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
+			if (!strcmp(argv[i], words[k].name)) {
+				*words[k].is = true;
+				count++;
+			}
+	if (argc < 4 || count != argc - 3) {
+		fprintf(stderr, "usage: middlebox INNER OUTER bleached|split|stretched|optimistic...\n");
+		return 1;
+	}
+	inner = open_interface(argv[1], ETH_P_IP);
+	outer = open_interface(argv[2], ETH_P_IP);
+	ends[0] = (struct pollfd){.fd = inner, .events = POLLIN};
+	ends[1] = (struct pollfd){.fd = outer, .events = POLLIN};
+	be_first();
+	for (;;) {
+		const long long left_ns = held.length ? held.until_ns - now_ns() : 0;
+		const struct timespec wait = {.tv_nsec = left_ns > 0 ? left_ns : 0};
+
+		if (ppoll(ends, 2, held.length ? &wait : NULL, NULL) < 0)
+			die("poll");
+		if (held.length && now_ns() >= held.until_ns)
+			let_go();
+		if (ends[1].revents)
+			pass(outer, to_host);
+		if (ends[0].revents)
+			pass(inner, from_host);
+	}
+}

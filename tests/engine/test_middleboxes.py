@@ -1,0 +1,80 @@
+"""Boxes that do what no network should: what becomes of acknowledgements and of marks, on packets."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from analysis.capture.columns import write_columns
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
+from tests.trial import trial
+
+SCENARIO = """\
+experiment: box
+title: A flow behind a box
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 5mbit, buffer: 20p}
+delay: {forward: 25ms, backward: 25ms}
+flows:
+  - {name: flow, implementation: tcp-reno, from: s1, to: d1}
+duration: 5s
+captures: [bottleneck-out, backward-in]
+"""
+MARKING = SCENARIO.replace("20p}", "200p, queue: codel, params: {ecn: true}}\ntcp: {ecn: on}")
+Behind = Callable[[str], tuple[pl.DataFrame, Any]]
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> Behind:
+    """Runs the flow with a line more; returns its acknowledgements after the start, and the queue's counters."""
+
+    def run(box: str, text: str = SCENARIO) -> tuple[pl.DataFrame, Any]:
+        (cell,) = expand(trial(tmp_path / str(len(list(tmp_path.iterdir()))), text + box), "full")
+        counters = execute(cell, 1, tmp_path)["counters"]["queues"]["bottleneck"]
+        folder = run_folder(tmp_path, cell, 1)
+        write_columns(folder)
+        packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
+            pl.col("tap").cast(pl.String) == "backward-in", pl.col("time_ns").is_between(2 * 10**8, 5 * 10**9)
+        )
+        return packets.with_columns(pl.col("ack").cast(pl.Int64).diff().alias("bytes")), counters
+
+    return run
+
+
+def test_each_acknowledgement_becomes_eight(behind: Behind) -> None:
+    whole, _ = behind("")
+    parts, _ = behind("middleboxes: [{host: d1, acks: split}]\n")
+    assert len(parts) > 6 * len(whole)  # duplicates stay one
+    assert whole["bytes"].median() == 2 * 1448
+    assert parts["bytes"].median() == 2 * 1448 / 8
+
+
+def test_an_acknowledgement_stands_for_those_of_20_ms(behind: Behind) -> None:
+    acks, _ = behind("middleboxes: [{host: d1, acks: stretched}]\n")
+    waited = acks.with_columns(pl.col("time_ns").diff().alias("gap_ns")).filter(pl.col("bytes") > 2 * 1448)
+    assert len(waited) > 100
+    # a duplicate one goes on at once, and what waits goes before it
+    assert waited.filter(pl.col("gap_ns") >= 20_000_000).height > 0.9 * len(waited)
+    assert waited["bytes"].median() >= 7 * 1448
+
+
+def test_what_was_lost_is_acknowledged(behind: Behind) -> None:
+    acks, counters = behind("middleboxes: [{host: d1, acks: optimistic}]\n")
+    assert counters["dropped_pkts"] > 1000  # its sender never hears of one
+    assert acks["bytes"].drop_nulls().min() >= 0
+    assert acks.filter(pl.col("bytes") == 0).height < 0.01 * len(acks)
+
+
+def test_marks_are_lost_behind_the_queue_and_not_made_before_it(behind: Behind) -> None:
+    marked = {host: behind(box, MARKING)[1] for host, box in BLEACHED.items()}
+    assert marked["none"]["marked_pkts"] > 0 == marked["none"]["dropped_pkts"]
+    assert marked["s1"]["marked_pkts"] == 0 < marked["s1"]["dropped_pkts"]
+    # never told, the sender fills the queue until it overflows
+    assert marked["d1"]["marked_pkts"] > 20 * marked["none"]["marked_pkts"]
+    assert marked["d1"]["overflowed_pkts"] > 0
+
+
+BLEACHED = {"none": ""} | {host: f"middleboxes: [{{host: {host}, ecn: bleached}}]\n" for host in ("s1", "d1")}
