@@ -7,19 +7,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.documents import read_made
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
+from testbed.evaluate import crate
 from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, Judged
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
 COLOURS: Final = {MET: "reproduced", NOT_MET: "not-reproduced", OPEN: "undecided", NOT_MEASURED: "soft"}
+_MADE: Final = ("evaluation.json", "evaluation.md", "index.html")
 SHOWN_FAULTS: Final = 12
 """So many sentences fit on a screen together with the table of criteria."""
 
 
 def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> Path:
-    """Write evaluation.json, evaluation.md and index.html into a folder; return the page."""
+    """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page."""
     document = {
         "format": FORMAT,
         "client": client,
@@ -32,6 +35,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     write_shared(folder)
     values = document | {"signs": SIGNS, "colours": COLOURS, "judged": judged, "faults": faults(judged)}
     render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
+    crate.write(folder, client, baseline, [folder / name for name in _MADE])
     return folder / "index.html"
 
 
@@ -68,6 +72,42 @@ def faults(judged: Sequence[Judged]) -> list[str]:
     return [sentence for of_level in sentences.values() for sentence in of_level]
 
 
+def tables(folders: Sequence[Path]) -> str:
+    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails."""
+    documents = [read_made(folder, "evaluation.json").data for folder in folders]
+    clients = [document["client"] for document in documents]
+    lines = [f"| section | criterion | level |{''.join(f' `{client}` |' for client in clients)}"]
+    lines.append("|---" * (3 + len(clients)) + "|")
+    for of_all in zip(*(document["criteria"] for document in documents), strict=True):
+        first = of_all[0]
+        if first["rows"]:
+            stands = " | ".join(_standing(criterion) for criterion in of_all)
+            lines.append(f"| {first['section']} | {first['title']} | {first['level']} | {stands} |")
+    for document in documents:
+        name, baseline, seeds = document["client"], document["baseline"], document["seeds"]
+        lines += ["", f"### {name}", "", f"`testbed evaluate {name} --baseline {baseline} --seeds {seeds}`:", ""]
+        lines += ["| section | where it fails | where | measured |", "|---|---|---|---|"]
+        for criterion in document["criteria"]:
+            otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
+            lines += [
+                f"| {criterion['section']} | it {otherwise[cell['row']]} | {_where(cell['point'])} | {cell['why']} |"
+                for cell in criterion["cells"]
+                if cell["verdict"] == NOT_MET
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _standing(criterion: dict[str, Any]) -> str:
+    """Show the verdict of a criterion, with how many of its cells have another one than MET."""
+    counts = Counter(cell["verdict"] for cell in criterion["cells"])
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if verdict != MET and counts[verdict])
+    return f"{SIGNS[criterion['verdict']]} {told} of {counts.total()}" if told else SIGNS[MET]
+
+
+def _where(point: str) -> str:
+    return "" if point == "single" else point
+
+
 def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> str:
     """Return Markdown for the appendix of an Internet-Draft: each criterion with what was measured, and the forms."""
     lines = [
@@ -92,9 +132,8 @@ def _section(of_criterion: Judged) -> list[str]:
         lines += ["| | statement | where | measured |", "|---|---|---|---|"]
         for row in criterion.rows:
             for cell in of_criterion.of(row):
-                where = "" if cell.point == "single" else cell.point
                 says = cell.why + (f"; it {cell.ended}" if cell.ended else "")
-                texts = (SIGNS[cell.verdict], row.says, where, says.replace("|", "\\|").replace("\n", " "))
+                texts = (SIGNS[cell.verdict], row.says, _where(cell.point), says.replace("|", "\\|").replace("\n", " "))
                 lines.append("| " + " | ".join(texts) + " |")
         lines.append("")
     for question in criterion.form:

@@ -32,6 +32,7 @@ from testbed.archive.pack import archive
 from testbed.archive.recompute import recompute
 from testbed.archive.verify import verify
 from testbed.cli import main
+from testbed.evaluate import crate as of_evaluation
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SCENARIO = "workflows/studies/icccn/fig3-top.yaml"
@@ -89,16 +90,30 @@ def known_context(tmp_path: Path) -> Path:
     return cache
 
 
-def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Path) -> None:
+def wrong_with(crate: Path, profile: str, context: Path) -> list[str]:
+    """What the validator says about a crate, by a profile."""
     settings = services.ValidationSettings(
         rocrate_uri=str(crate),
-        profile_identifier="workflow-run-crate-0.5",
+        profile_identifier=profile,
         requirement_severity=models.Severity.REQUIRED,
         offline=True,
-        cache_path=known_context,
+        cache_path=context,
     )
-    messages = services.validate(settings)
-    assert messages.passed(), [issue.message for issue in messages.get_issues()]
+    return [issue.message for issue in services.validate(settings).get_issues()]
+
+
+def test_an_evaluation_is_a_valid_process_run_crate(tmp_path: Path, known_context: Path) -> None:
+    folder = tmp_path / "tcp-bbr"
+    files = {"evaluation.json": "{}", "studies/evaluate/x.yaml": "x", "runs/a/b/c=1,d=2/seed-1/run.json": "{}"}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    of_evaluation.write(folder, "tcp-bbr", "tcp-cubic", [folder / "evaluation.json"])
+    assert wrong_with(folder, "process-run-crate-0.5", known_context) == []
+
+
+def test_an_archive_is_a_valid_workflow_run_crate(crate: Path, known_context: Path) -> None:
+    assert wrong_with(crate, "workflow-run-crate-0.5", known_context) == []
     kept = {"LICENSE", "CITATION.cff", "requirements.lock", SCENARIO, f"experiments/{EXPERIMENT}/verdicts.json"}
     assert all((crate / name).is_file() for name in kept)
 

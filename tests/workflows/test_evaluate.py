@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from analysis.errors import BadInputError
+from images.cache import file_digest
 from scenarios.load import read
 from testbed.cli import main
 from testbed.evaluate import criteria, judge, pages
@@ -125,6 +126,24 @@ def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
     forms = judged("MUST", [])
     assert [judged.verdict for judged in (text, must, forms)] == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED]
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
+
+
+def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
+    met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
+    folders = []
+    for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
+        folders.append(tmp_path / name)
+        folders[-1].mkdir()
+        pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5)
+    lines = pages.tables(folders).splitlines()
+    assert lines[0] == "| section | criterion | level | `tcp-good` | `tcp-bad` |"
+    assert lines[2] == "| 9.9 | A title | MUST | ✓ | ✗ 1 not met of 2 |"
+    assert [line for line in lines if "rate=" in line] == ["| 9.9 | it is slow | rate=1mbit | 3 Mbit/s |"]
+
+    graph = json.loads((folders[1] / "ro-crate-metadata.json").read_text())["@graph"]
+    files = {entity["@id"]: entity["sha256"] for entity in graph if entity["@type"] == "File"}
+    assert files.keys() == {"evaluation.json", "evaluation.md", "index.html"}
+    assert all(file_digest(folders[1] / name) == sha for name, sha in files.items())
 
 
 def test_a_control_that_never_backs_off_fails_its_rows(
