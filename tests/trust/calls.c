@@ -345,6 +345,58 @@ static bool slots_stay(void)
 	return true;
 }
 
+/* Places of calls that nobody has used: mov $SYS_getppid, %eax; syscall; ret */
+#define SITES 256
+#define SITE_BYTES 8
+#define CALLS_PER_SITE 12 /* the ninth is the first that may be a jump */
+extern const char sites[];
+asm(".balign 8\nsites:\n.rept 256\nmov $110, %eax\nsyscall\nret\n.endr");
+
+static pid_t parent;
+static unsigned long calls_made, sum;
+
+static bool call_from(unsigned int site)
+{
+	calls_made++;
+	return ((pid_t (*)(void))(sites + site % SITES * SITE_BYTES))() == parent;
+}
+
+static void calls_from_next(int number)
+{
+	sum = sum * 31 + calls_made + number;
+	/* this place and the next: the one may be changing just now, the other is to change */
+	for (unsigned int i = 0; i < 2; i++)
+		if (!call_from(calls_made / CALLS_PER_SITE + i))
+			_exit(1);
+	signals++;
+}
+
+static bool interrupted_every(suseconds_t us)
+{
+	const struct sigaction action = {.sa_handler = calls_from_next};
+	const struct itimerval often = {{0, us}, {0, us}}, never = {{0, 0}, {0, 0}};
+	const pid_t child = fork();
+
+	if (child)
+		return ended_well(child);
+	parent = getppid();
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (calls_made < SITES * CALLS_PER_SITE)
+		if (!call_from(calls_made / CALLS_PER_SITE))
+			_exit(1);
+	setitimer(ITIMER_REAL, &never, NULL);
+	printf("a signal each %ld us: %d, at %lx\n", (long)us, (int)signals, sum);
+	fflush(stdout);
+	_exit(signals == 0);
+}
+
+/* Signals come at the same calls whether these become jumps or not */
+static bool signals_while_calls_change(void)
+{
+	return interrupted_every(100) && interrupted_every(10) && interrupted_every(3) && interrupted_every(2);
+}
+
 static bool hints_are_hints(void)
 {
 	char *there = mmap((void *)KERNEL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -373,6 +425,7 @@ int main(int argc, char **argv)
 	report("spoilt-registers", spoilt_registers);
 	report("spoilt-bases", spoilt_bases);
 	report("slots", slots_stay);
+	report("changing", signals_while_calls_change);
 	report("hint", hints_are_hints);
 	report("again", registers_survive);
 	fixed = mmap((void *)KERNEL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

@@ -27,6 +27,7 @@ from tests.trust.conftest import Sabotage
 from tests.trust.identity import on_cpus
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
+OLDER_HOST = str(Path(__file__).with_name("older_host.py"))
 Digests = dict[str, str]
 
 
@@ -101,6 +102,13 @@ def test_by_way_of_stub_processes(
         pytest.skip("this host has nothing but stub processes, as the others then are")
     monkeypatch.setenv(calls.STUBS, "1")
     assert digests(cell, tmp_path) == reference
+
+
+def test_on_a_host_without_syscall_user_dispatch(everybody: Path, tmp_path: Path, reference: Digests) -> None:
+    older = (sys.executable, OLDER_HOST)
+    assert run_as(everybody, tmp_path, *older) == reference
+    said = subprocess.run([*older, TESTBED, "doctor"], capture_output=True, text=True, check=False).stdout
+    assert "of guests by way of stub processes: no Syscall User Dispatch (Linux 5.11)" in " ".join(said.split())
 
 
 def test_in_ptrace_mode(cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
