@@ -87,7 +87,9 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
-            raise ImageError(f"pip has no wheels of {', '.join(requirements)}: {' '.join(said) or done.stderr.strip()}")
+            why = " ".join(said) or done.stderr.strip()
+            skips = "`--no-requirements` skips a requirements.txt"
+            raise ImageError(f"pip has no wheels of {', '.join(requirements)} for Python {_PYTHON}: {why}; {skips}")
         shutil.rmtree(folder / "packages" / "bin", ignore_errors=True)  # they name this host's Python
         installed = {
             package["metadata"]["name"]: _version(package) for package in json.loads(report.read_text())["install"]

@@ -13,7 +13,9 @@ _MOST_SHOWN = 20
 """Problems of a file; more only hide the first."""
 _LONGEST = 300
 """Characters of what was found, and of a field's name."""
-_MOST_CHOICES = 100
+_MOST_CHOICES = 40
+_NEAREST = 10
+"""Names of many that are shown: those most like what was found."""
 _MOST_COMPARED = 1000
 _LONGEST_SLIP = 50
 
@@ -53,10 +55,11 @@ def field_name(path: Iterable[str | int]) -> str:
 
 def choices(allowed: Sequence[str], found: object = None) -> str:
     """List the allowed values, and suggest the nearest one if `found` looks like a slip."""
-    listed = ", ".join(allowed[:_MOST_CHOICES]) if allowed else "nothing"
-    if len(allowed) > _MOST_CHOICES:
-        listed += f" and {len(allowed) - _MOST_CHOICES} more"
-    return listed + suggestion(str(found), allowed)
+    meant = suggestion(str(found), allowed)
+    if len(allowed) <= _MOST_CHOICES:
+        return (", ".join(allowed) or "nothing") + meant
+    near = difflib.get_close_matches(str(found)[:_LONGEST_SLIP], allowed[:_MOST_COMPARED], n=_NEAREST, cutoff=0)
+    return f"one of {len(allowed)}{meant}, such as {', '.join(near)}"
 
 
 def suggestion(found: str, allowed: Collection[str]) -> str:

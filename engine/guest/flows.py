@@ -1,6 +1,7 @@
 """Starts, watches and ends both sides of each flow of a run."""
 
 import os
+import re
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,10 +10,13 @@ from typing import Any
 from engine.guest import kernel_tcp, programs
 from engine.guest.audit import counted
 from engine.guest.clock import now_ns, wait_for
+from engine.guest.listening import listening
 from topologies.timeline import GRACE_NS
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
 _LONGEST_REASON = 500  # characters
+# the frames of a traceback of Python, and what Go's runtime says of its goroutines: where they are is in the log
+_FRAMES = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*|^goroutine \d+ \[[\s\S]*", re.MULTILINE)
 _NOT_SUPPORTED = 127  # exit status of an endpoint for a role or a parameter that it does not have
 
 
@@ -142,10 +146,26 @@ class Flows:
         namespace = self._net[host].namespace
         if receiver.transport != "tcp":
             came = _datagrams(namespace) - self._datagrams[host]
-            return f"its receiver got no byte; datagrams that came to its host: {came}"
+            lost = counted(namespace, "Udp:", "NoPorts")
+            ignored = f", and to ports at which nothing listened: {lost}" if lost else ""
+            return f"its receiver got no byte; datagrams that came to its host: {came}{ignored}"
         if counted(namespace, "Tcp:", "PassiveOpens"):
             return "its receiver got no byte, though its host accepted a connection"
-        return "never connected: its receiver got no byte"
+        tries = counted(self._net[receiver.flow["from"]].namespace, "Tcp:", "ActiveOpens")
+        return f"never connected: its receiver got no byte; connections that its sender's host tried to open: {tries}"
+
+    def _unheard(self, sender: Endpoint) -> str:
+        """Say of a sender that did not end well that nothing listened for it, and where something else did."""
+        host, port = sender.flow["to"], sender.flow["port"]
+        namespace = self._net[host].namespace
+        if sender.transport == "tcp" and counted(namespace, "Tcp:", "PassiveOpens"):
+            return ""  # a receiver need not listen any longer
+        protocol = "tcp" if sender.transport == "tcp" else "udp"
+        heard, elsewhere = listening(namespace, protocol, port)
+        if heard:
+            return ""
+        but = f", but something at {', '.join(elsewhere)}" if elsewhere else ""
+        return f"; nothing listened at {protocol.upper()} port {port} of {host}{but}"
 
     def _advance(self, at_ns: int) -> bool:
         """Wait for the next endpoint to end, until `at_ns` at most; return whether that instant was reached."""
@@ -176,7 +196,8 @@ class Flows:
         at_ns = now_ns() - self._origin_ns
         complaint = endpoint.complaint(bool(endpoint.flow["bytes"]) or sender.deadline_ns is not None, at_ns)
         if complaint:
-            self._note(endpoint, endpoint.ending, f"{endpoint.role} {complaint}")
+            unheard = self._unheard(endpoint) if endpoint is sender else ""
+            self._note(endpoint, endpoint.ending, f"{endpoint.role} {complaint}{unheard}")
         elif endpoint is sender and endpoint.flow["bytes"] and endpoint.deadline_ns is None:
             self._completed_ns[name] = at_ns
 
@@ -201,9 +222,10 @@ def _ended(exit_code: int | None) -> str:
 
 
 def _last_lines(path: str) -> str:
-    """Return whole lines from the end of a file, behind a colon; an empty string if it has none."""
+    """Return whole lines from the end of a file, behind a colon, without stacks; an empty string if it has none."""
     with open(path, errors="replace") as file:
-        whole = file.read().strip()
+        said = file.read().strip()
+    whole = _FRAMES.sub("", said).strip() or said
     end = whole[-_LONGEST_REASON:]
     if len(end) < len(whole) and "\n" in end:
         end = end.partition("\n")[2]

@@ -16,6 +16,8 @@ _ENTER = "/opt/tools/enter"
 _LONGEST_NUMBER = 32  # bytes
 _NOWHERE = "/run/logs"  # of a program that is only asked for its version
 _ENDPOINT = "/opt/implementation/endpoint"
+_NO_INTERPRETER = f"enter: cannot run {_ENDPOINT}: No such file or directory"  # it is there: images checks that
+_LONGEST_LINE = 256  # bytes, as the kernel reads of it
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/tmp",  # noqa: S108  the program's own
@@ -83,6 +85,10 @@ def version(name: str, implementation: dict[str, Any]) -> str:
     if asked.returncode:
         [reason] = asked.stderr.splitlines()[-1:] or ["and wrote no reason"]
         command = " ".join(implementation["version_command"])
+        if reason == _NO_INTERPRETER:
+            with open(f"{PROGRAMS}/{name}/files/endpoint", "rb") as file:
+                first = file.readline(_LONGEST_LINE).decode(errors="replace").strip()
+            reason = f"its root lacks the program that its first line names, {first}" if first[:2] == "#!" else reason
         raise RuntimeError(f"{name}: its version_command `{command}` exited with {asked.returncode}: {reason}")
     return asked.stdout.strip()
 

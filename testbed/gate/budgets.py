@@ -2,8 +2,9 @@
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +25,17 @@ HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
 }
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
+_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
+_EQUALS: Final = re.compile(r"(?<![<>!=])={1,2}(?!=)")
 NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """`measured` and `bound` are expressions; `cell` is None where every point of the scenario counts."""
+    """`measured` and `bound` are expressions; `cell` is None where every point of the scenario counts.
+
+    `at` begins messages about a field of it, such as "budgets.yaml:3: budgets[0].".
+    """
 
     name: str
     scenario: str
@@ -38,6 +44,7 @@ class Budget:
     sign: str
     bound: str
     holds: Callable[[float, float], bool]
+    at: str = field(compare=False)
 
     @property
     def words(self) -> set[str]:
@@ -57,12 +64,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A budget that another implementation sets: no number of the client may be worse. `cell` is as in Budget."""
+    """A budget that another implementation sets: no number of the client may be worse. The rest is as in Budget."""
 
     name: str
     scenario: str
     cell: str | None
     other: str
+    at: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,7 @@ def load(path: Path) -> Budgets:
         listed: list[Budget | Comparison] = []
         problems: list[Problem] = []
         for index, entry in enumerate(data["budgets"]):
+            at = f"{path}:{document.lines['budgets', index]}: budgets[{index}]."
             if entry["name"] in [budget.name for budget in listed]:
                 path_of_name = ("budgets", index, "name")
                 problems.append(document.problem(path_of_name, f"found {entry['name']!r} again", "another name"))
@@ -110,10 +119,12 @@ def load(path: Path) -> Budgets:
                 if smallest_p(data["seeds"], data["seeds"]) > LEVEL:
                     allowed = "4 or more, so that a test can show a difference (no_worse_than)"
                     problems.append(document.problem(("seeds",), f"found {data['seeds']}", allowed))
-                listed.append(Comparison(entry["name"], entry["scenario"], entry.get("cell"), entry["no_worse_than"]))
+                listed.append(
+                    Comparison(entry["name"], entry["scenario"], entry.get("cell"), entry["no_worse_than"], at)
+                )
                 continue
             try:
-                listed.append(_budget(entry))
+                listed.append(_budget(entry, at))
             except ValueError as error:
                 allowed = f"{WORDS}, one of < <= > >=, and a bound"
                 problems.append(document.problem(("budgets", index, "holds"), str(error), allowed))
@@ -131,12 +142,12 @@ def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
         ValueError: it is no expression, or has unknown words; the message says what was found.
     """
     _check_words(expression)
-    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, "<=", expression, HOLDS["<="])])
+    return Budgets(None, 1, [Budget(expression, scenario, cell, expression, "<=", expression, HOLDS["<="], "--")])
 
 
-def _budget(entry: dict[str, Any]) -> Budget:
+def _budget(entry: dict[str, Any], at: str) -> Budget:
     measured, sign, bound = compared(entry["holds"])
-    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, HOLDS[sign])
+    return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, HOLDS[sign], at)
 
 
 def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
@@ -145,6 +156,8 @@ def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
     Raises:
         ValueError: it is no comparison, or has unknown words; the message says what was found.
     """
+    if _EQUALS.search(_QUOTED.sub("", text)):
+        raise ValueError(f"found {text!r}, which asks for one exact number; a pair of budgets bounds both sides")
     _check_words(text, defined)
     whole = ast.parse(text.strip(), mode="eval").body
     if not isinstance(whole, ast.Compare):

@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
     file, history = options.budgets, options.history
     wanted = budgets.load(file)
     client = options.client or wanted.client or arguments.only(None, options.elsewhere, f"{file} names no client, and ")
-    folder = prepare(wanted, client, options.into, file.parent, f"{file}: ")
+    folder = prepare(wanted, client, options.into, file.parent)
     if history:
         _check_writable(history)
     judgement = carry_out(wanted, client, folder)
@@ -49,22 +49,23 @@ def main(options: argparse.Namespace) -> int:
     return judgement.status
 
 
-def prepare(wanted: Budgets, client: str, into: Path, beside: Path, prefix: str) -> Path:
+def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> Path:
     """Write the scenarios that budgets ask for into the folder `into`/`client`, and return it.
 
     The budgets name scenarios of the panel, or files by their paths from the folder `beside`.
 
     Raises:
-        EngineError, ScenarioError: something is wrong with them. The message names a field after `prefix`.
+        EngineError, ScenarioError: something is wrong with them. The message names line and field.
     """
     others = wanted.others()
-    files = {scenario: find(scenario, beside, f"{prefix}scenario") for scenario in others}
+    files = {budget.scenario: find(budget.scenario, beside, f"{budget.at}scenario") for budget in wanted.budgets}
     if len({file.name for file in files.values()}) < len(files):
-        raise EngineError(f"{prefix}scenario: found two of one name, or one named twice; allowed: {', '.join(files)}")
+        at = wanted.budgets[0].at
+        raise EngineError(f"{at}scenario: found two of one name, or one named twice; allowed: {', '.join(files)}")
     arguments.senders([client, *itertools.chain.from_iterable(others.values())])
     for budget in wanted.budgets:
         if budget.cell is not None:
-            check_point(files[budget.scenario], budget.cell, f"{prefix}cell")
+            check_point(files[budget.scenario], budget.cell, f"{budget.at}cell")
     folder = own_study.folder_of(into, client)
     texts = {
         file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail=True)

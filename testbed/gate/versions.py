@@ -38,8 +38,7 @@ def main(options: argparse.Namespace) -> int:
         raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
     chosen = {version: listed[version] for version in names[begin : end + 1]}
     wanted, into = budgets.load(options.budgets), own_study.folder_of(options.into, name)
-    beside, prefix = options.budgets.parent, f"{options.budgets}: "
-    folders = {client: gate.prepare(wanted, client, into, beside, prefix) for client in chosen.values()}
+    folders = {client: gate.prepare(wanted, client, into, options.budgets.parent) for client in chosen.values()}
     judgements = {version: gate.carry_out(wanted, client, folders[client]) for version, client in chosen.items()}
     print(page.write(into, name, judgements))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]

@@ -54,6 +54,9 @@ def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Pat
     def build(flaw: str) -> Path:
         name = flaw.replace(" ", "-")
         (folder / name).mkdir()
+        if flaw == "has a strange first line":
+            (folder / name / "endpoint").write_text("#!/usr/bin/python2.7\n")
+            (folder / name / "endpoint").chmod(0o755)
         (folder / name / "implementation.yaml").write_text("extends: toy\n")
         (folder / name / "flaw").write_text(flaw)
         program(name)
@@ -112,7 +115,14 @@ def test_a_flow_with_bytes_is_done_when_they_are_there(toy: Toy, tmp_path: Path)
 @pytest.mark.parametrize(
     ("flaw", "sentence"),
     [
-        ("never connects", "flow it: never connected: its receiver got no byte"),
+        ("never connects", "its receiver got no byte; connections that its sender's host tried to open: 0"),
+        (
+            "listens elsewhere",
+            r"sender exited with 1: ConnectionRefusedError: \[Errno 111\] Connection refused; nothing listened at TCP "
+            r"port (\d+) of d1, but something at 0\.0\.0\.0 port \d+",
+        ),
+        ("listens to itself", r"nothing listened at TCP port (\d+) of d1, but something at 127\.0\.0\.1 port \1"),
+        ("has a strange first line", "its root lacks the program that its first line names, #!/usr/bin/python2.7"),
         ("says nothing", "flow it: its receiver got no byte, though its host accepted a connection"),
         ("ends early", r"flow it: sender ended by itself at 0\.\d{3} s, before its flow's end"),
         ("crashes", "flow it: sender exited with 1: out of luck"),

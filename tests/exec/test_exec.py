@@ -410,6 +410,16 @@ def test_packages_that_cannot_be_had_are_named(tmp_path: Path, header: str, told
     assert not (tmp_path / "results").exists()
 
 
+def test_pins_without_wheels_name_the_switch_that_skips_them(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("print('ran')\n")
+    (tmp_path / "requirements.txt").write_text("tabulate==0.0.1\n")
+    done = execute("plain.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "pip has no wheels of tabulate==0.0.1 for Python 3.13" in done.stderr
+    assert "`--no-requirements` skips a requirements.txt" in done.stderr
+    assert execute("--no-requirements", "plain.py", folder=tmp_path).stdout == "ran\n"
+
+
 def test_a_script_cannot_have_a_source_run_on_the_host(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -83,7 +83,8 @@ def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
         (budget("a", "qeue_ms.mean() < 1"), "unknown word 'qeue_ms' (did you mean queue_ms?)"),
         (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
         (budget("a", "1 < queue_ms.mean() < 2"), "which compares twice"),
-        (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which is about equality or membership"),
+        (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which asks for one exact number"),
+        (budget("a", "queue_ms.mean() = 2"), "which asks for one exact number; a pair of budgets bounds both sides"),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
         (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
         (
@@ -121,7 +122,7 @@ def test_a_wrong_cell_is_told_before_anything_runs(tmp_path: Path, capsys: Any) 
     wrong = {"name": "a", "scenario": "alone", "cell": "case=11mbit", "holds": "queue_ms.mean() < 1"}
     file = put(tmp_path, wrong)
     assert main(["gate", str(file), "--client", "tcp-ledbat", "--into", str(tmp_path / "out")]) == 2
-    message = f"{file}: cell: found 'case=11mbit'; allowed: case=1mbit, case=10mbit, case=50mbit"
+    message = f"{file}:2: budgets[0].cell: found 'case=11mbit'; allowed: case=1mbit, case=10mbit, case=50mbit"
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -236,7 +237,7 @@ def test_only_the_points_that_budgets_name_are_run(tmp_path: Path) -> None:
     both = [named, named | {"name": "b", "cell": "case=1mbit"}]
     for chosen, points in (([named], ["10mbit"]), (both, ["1mbit", "10mbit"])):
         wanted = budgets.load(put(tmp_path, *chosen))
-        folder = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path, "")
+        folder = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path)
         cells = expand(folder / "studies" / "gate" / "alone.yaml", "full")
         assert [cell.name for cell in cells] == [f"case={name},client=tcp-ledbat" for name in points]
         assert all(cell.settings["flows"][0]["may_fail"] for cell in cells)
