@@ -18,6 +18,7 @@ from images import guest_code, guest_tools, index, lock, module, pack, programs
 from images.build_root import BuildRoot
 from images.cache import Store, default_root, project_root
 from images.errors import ImageError
+from images.given import folder_of
 from images.kernel import build as kernel
 from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
@@ -26,7 +27,10 @@ from images.run import Say
 from scenarios import homes
 from scenarios.errors import ScenarioError
 
-_ELSEWHERE = "a program under test outside of this checkout, called as its folder is; may be repeated"
+_ELSEWHERE = (
+    "a program under test outside of this checkout, called as its folder is: a folder, REPOSITORY@COMMIT:FOLDER or "
+    "ARCHIVE.tar.gz@sha256:SUM; may be repeated"
+)
 
 
 def main() -> int:
@@ -64,11 +68,11 @@ def main() -> int:
     try:
         if refused := refused_cache(default_root()):
             raise ImageError(refused)
-        words = [*words, *_elsewhere(options.implementation)]
+        store = Store(default_root(), say)
+        words = [*words, *_elsewhere(store, options.implementation)]
         if verb in ("", "pack"):
             programs.check_names(words)
         packed_kinds: list[str] = []
-        store = Store(default_root(), say)
         if verb == "lock":
             lock.renew(store, say, words)
             return 0
@@ -108,10 +112,10 @@ def main() -> int:
     return 0
 
 
-def _elsewhere(folders: Sequence[Path]) -> list[str]:
-    """Let programs lie in these folders; return their names. Raises ImageError for one that has none."""
+def _elsewhere(store: Store, given: Sequence[Path]) -> list[str]:
+    """Let programs lie in what is given; return their names. Raises ImageError for one that has none."""
     try:
-        return [homes.add(folder) for folder in folders]
+        return [homes.add(folder_of(each, store)) for each in given]
     except ValueError as error:
         raise ImageError(f"--implementation: {error}") from None
 

@@ -1,10 +1,15 @@
 """What the arguments of a command may name."""
 
 import argparse
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from engine.errors import EngineError
+from images.cache import Store, default_root
+from images.errors import ImageError
+from images.given import folder_of
 from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
@@ -12,15 +17,16 @@ from scenarios.resolve import Cell, expand
 
 
 def elsewhere(folders: Sequence[Path]) -> list[str]:
-    """Let implementations lie in these folders; return their names.
+    """Let implementations lie in these folders, commits and archives (images/given.py); return their names.
 
     Raises:
-        EngineError: one has no implementation, or the name of another.
+        EngineError: one has no implementation, or the name of another; a commit or archive is not what it should be.
         ScenarioError: the description of one is wrong.
     """
+    store = Store(default_root(), partial(print, file=sys.stderr))
     try:
-        names = [homes.add(folder) for folder in folders]
-    except ValueError as error:
+        names = [homes.add(folder_of(folder, store)) for folder in folders]
+    except (ImageError, ValueError) as error:
         raise EngineError(f"--implementation: {error}") from None
     for name in names:
         if implementations.folders()[name] != homes.elsewhere()[name]:

@@ -52,7 +52,8 @@ RUNS_IMPLEMENTATIONS: Final = (
 _ELSEWHERE: Final[dict[str, Any]] = {
     "type": Path,
     "metavar": "FOLDER",
-    "help": "an implementation outside this checkout, named after its folder; may be repeated",
+    "help": "an implementation outside this checkout, named after its folder: a folder, REPOSITORY@COMMIT:FOLDER or "
+    "ARCHIVE.tar.gz@sha256:SUM; may be repeated",
 }
 
 
