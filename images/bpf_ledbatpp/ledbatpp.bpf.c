@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * LEDBAT++ as a BPF program, for hosts on which no module may be loaded. The
- * algorithm is that of version 0.5.2 of ../tcp_ledbat, without what later ones
- * mended. The settings are constants, those of the module's defaults.
- */
+/* LEDBAT++ as a BPF program, for hosts on which no module may be loaded. */
 #include "ledbatpp.h"
 
 char _license[] SEC("license") = "GPL";
@@ -39,6 +35,8 @@ void BPF_PROG(bpf_ledbatpp_init, struct sock *sk)
 	window = window_of(tp, 0);
 	begin(ca, &window);
 	set(tp, &window);
+	if (PACING && sk->sk_pacing_status == PACING_NONE)
+		sk->sk_pacing_status = PACING_NEEDED;
 }
 
 SEC("struct_ops")
@@ -86,8 +84,22 @@ __u32 BPF_PROG(bpf_ledbatpp_undo_cwnd, struct sock *sk)
 	struct ledbatpp *ca = state_of(sk);
 
 	if (ca)
-		ca->reno_ssthresh = max(ca->reno_ssthresh, ca->undo_ssthresh);
+		undo(ca, tp->prior_cwnd);
 	return max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+SEC("struct_ops")
+void BPF_PROG(bpf_ledbatpp_cwnd_event, struct sock *sk, __u32 event)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ledbatpp *ca = state_of(sk);
+	struct window window;
+
+	if (!ca)
+		return;
+	window = window_of(tp, 0);
+	happened(ca, &window, event);
+	set(tp, &window);
 }
 
 /* Leave the threshold as Reno would have kept it, for a successor. */
@@ -110,6 +122,7 @@ struct tcp_congestion_ops bpf_ledbatpp = {
 	.cong_avoid	= (void *)bpf_ledbatpp_cong_avoid,
 	.ssthresh	= (void *)bpf_ledbatpp_ssthresh,
 	.undo_cwnd	= (void *)bpf_ledbatpp_undo_cwnd,
+	.cwnd_event	= (void *)bpf_ledbatpp_cwnd_event,
 	.release	= (void *)bpf_ledbatpp_release,
 	.name		= "bpf_ledbatpp",
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What LEDBAT++ decides: from samples and ACKs to a window. */
+/*
+ * What LEDBAT++ decides, as ../tcp_ledbat does: from samples and ACKs to a
+ * window.
+ */
 #ifndef LEDBATPP_BPF_H
 #define LEDBATPP_BPF_H
 
@@ -14,6 +17,7 @@
 			     apply_to = record)
 
 struct sock {
+	__u32 sk_pacing_status;
 };
 
 struct tcp_sock {
@@ -21,7 +25,7 @@ struct tcp_sock {
 	__u32 packets_out, retrans_out, sacked_out, lost_out;
 	__u32 data_segs_out, prior_cwnd, srtt_us;
 	__u64 tcp_mstamp;
-	__u8 is_cwnd_limited : 1, syn_data : 1;
+	__u8 is_cwnd_limited : 1, syn_data : 1, chrono_type : 2;
 };
 
 struct ack_sample {
@@ -33,6 +37,7 @@ struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	void (*cwnd_event)(struct sock *sk, __u32 event);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
@@ -42,13 +47,37 @@ struct tcp_congestion_ops {
 
 #pragma clang attribute pop
 
-extern int CONFIG_HZ __kconfig;
-
+/* Settings: those of the module, which the compiler may be given. */
+#ifndef TARGET_US
 #define TARGET_US	60000U
-#define FILTER		4U		/* samples */
-#define SLOTS		10U		/* minutes */
-#define FLOOR		2U		/* packets */
+#endif
+#ifndef BASE_HISTORY
+#define BASE_HISTORY	10U		/* minutes, at most 10 */
+#endif
+#ifndef CURRENT_FILTER
+#define CURRENT_FILTER	4U		/* samples, at most 4 */
+#endif
+#ifndef MIN_WINDOW
+#define MIN_WINDOW	2U		/* packets */
+#endif
+#ifndef PACING
+#define PACING		0
+#endif
+
+#define SLOTS		16U		/* powers of two: the verifier loses */
+#define SAMPLES		4U		/* track of what other % give */
+#define SLOW_CWND	2U		/* packets */
 #define MAX_DIVISOR	16U
+#define ROUNDS		2
+#define PAUSE		9
+#define LIMITED_ROUNDS	2
+
+/* of the kernel */
+#define PACING_NONE	0
+#define PACING_NEEDED	1
+#define CHRONO_BUSY	1
+#define TX_START	0
+#define CWND_RESTART	1
 
 static __always_inline __u64 min(__u64 a, __u64 b)
 {
@@ -69,16 +98,18 @@ enum phase {
 };
 
 struct ledbatpp {
-	__u64 credit_us, next_slow_us;
-	__u32 reno_ssthresh, undo_ssthresh;
-	__u32 round_end, round_start_us, slow_us;
-	__u8 phase, rounds;
+	__u64 credit_us;
+	__u32 reno_ssthresh, round_end, round_start_us, slow_us, goal;
+	__u32 next_slow_ms;
+	__u8 phase, rounds, limited;
+	bool lost, restarts;
 	/* the base delay: the smallest RTT of each of the last minutes */
-	__u8 slot, slots;
-	__u32 slot_start, base_us, minimum_us[16];
+	__u8 slot, used;
+	__u16 minute;
+	__u32 minimum_us[SLOTS], base_us;
 	/* the current delay: the smallest of the newest samples */
-	__u32 recent_us[FILTER], current_us, rtt_us;
-	__u16 taken[FILTER];
+	__u32 sample_us[SAMPLES], current_us;
+	__u16 taken[SAMPLES];
 	__u8 newest, recent;
 };
 
@@ -87,7 +118,7 @@ struct window {
 	__u64 now_us;
 	__u32 cwnd, ssthresh, clamp;
 	__u32 una, nxt, in_flight, srtt_us, acked;
-	bool limited, fresh;
+	bool limited, by_buffer, fresh;
 };
 
 static __always_inline struct window window_of(struct tcp_sock *tp,
@@ -106,6 +137,8 @@ static __always_inline struct window window_of(struct tcp_sock *tp,
 		.srtt_us = tp->srtt_us >> 3,
 		.acked = acked,
 		.limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited),
+		.by_buffer = BPF_CORE_READ_BITFIELD(tp, chrono_type) >
+			     CHRONO_BUSY,
 		.fresh = tp->data_segs_out <=
 			 BPF_CORE_READ_BITFIELD(tp, syn_data),
 	};
@@ -117,33 +150,47 @@ static __always_inline void begin(struct ledbatpp *ca, struct window *w)
 	ca->round_end = w->una - 1;
 	ca->reno_ssthresh = w->ssthresh;
 	if (w->fresh)
-		w->cwnd = min(w->cwnd, FLOOR);
+		w->cwnd = min(w->cwnd, SLOW_CWND);
 }
 
 static __always_inline void update_base(struct ledbatpp *ca, __u32 rtt_us,
-					__u32 now)
+					__u16 minute)
 {
-	const __u32 slot_jiffies = 60 * (__u32)CONFIG_HZ;
 	__u32 passed, slot, i;
 
-	if (!ca->slots) {
-		ca->slot_start = now;
-		ca->slots = 1;
+	if (!ca->used) {
+		ca->used = 1;
+		ca->slot = 0;
+		ca->minute = minute;
 		ca->minimum_us[0] = rtt_us;
 	}
-	passed = (now - ca->slot_start) / slot_jiffies;
-	ca->slot_start += passed * slot_jiffies;
-	for (i = 0; i < SLOTS && i < passed; i++) {
-		/* the verifier loses track of what % gives */
-		ca->slot = ca->slot + 1U < SLOTS ? ca->slot + 1 : 0;
-		ca->slots = min(ca->slots + 1, SLOTS);
-		ca->minimum_us[ca->slot & 15] = rtt_us;
+	passed = (__u16)(minute - ca->minute);
+	ca->minute = minute;
+	for (i = 0; i < BASE_HISTORY && i < passed; i++) {
+		ca->slot = ca->slot + 1U < BASE_HISTORY ? ca->slot + 1 : 0;
+		ca->used = min(ca->used + 1, BASE_HISTORY);
+		ca->minimum_us[ca->slot % SLOTS] = rtt_us;
 	}
-	slot = ca->slot & 15;
+	slot = ca->slot % SLOTS;
 	ca->minimum_us[slot] = min(ca->minimum_us[slot], rtt_us);
 	ca->base_us = ca->minimum_us[0];
-	for (i = 1; i < SLOTS && i < ca->slots; i++)
+	for (i = 1; i < BASE_HISTORY && i < ca->used; i++)
 		ca->base_us = min(ca->base_us, ca->minimum_us[i]);
+}
+
+/* Where the sample is that came `age` samples before the newest. */
+static __always_inline __u32 nth(const struct ledbatpp *ca, __u32 age)
+{
+	return (ca->newest + SAMPLES - age) % SAMPLES;
+}
+
+static __always_inline void update_current(struct ledbatpp *ca)
+{
+	__u32 i;
+
+	ca->current_us = ca->sample_us[nth(ca, 0)];
+	for (i = 1; i < SAMPLES && i < ca->recent; i++)
+		ca->current_us = min(ca->current_us, ca->sample_us[nth(ca, i)]);
 }
 
 static __always_inline void take(struct ledbatpp *ca,
@@ -151,37 +198,46 @@ static __always_inline void take(struct ledbatpp *ca,
 {
 	const __u16 now = tp->tcp_mstamp >> 10;
 	const __u16 oldest = min((tp->srtt_us >> 13) + 1, 0xffff);
-	__u32 i, last;
+	__u32 i;
 
-	for (i = 0; i < FILTER && ca->recent; i++) {
-		last = (ca->newest + FILTER + 1 - ca->recent) % FILTER;
-		if ((__u16)(now - ca->taken[last]) <= oldest)
+	for (i = 0; i < SAMPLES && ca->recent; i++) {
+		if ((__u16)(now - ca->taken[nth(ca, ca->recent - 1)]) <= oldest)
 			break;
 		ca->recent--;
 	}
-	if (rtt_us <= 0)
-		return;
-	ca->rtt_us = rtt_us;
-	update_base(ca, rtt_us, bpf_jiffies64());
-	ca->newest = (ca->newest + 1) % FILTER;
-	ca->recent_us[ca->newest % FILTER] = rtt_us;
-	ca->taken[ca->newest % FILTER] = now;
-	ca->recent = min(ca->recent + 1, FILTER);
-	ca->current_us = rtt_us;
-	for (i = 1; i < FILTER && i < ca->recent; i++) {
-		last = (ca->newest + FILTER - i) % FILTER;
-		ca->current_us = min(ca->current_us, ca->recent_us[last]);
+	if (rtt_us > 0) {
+		update_base(ca, rtt_us, tp->tcp_mstamp / 60000000);
+		ca->newest = (ca->newest + 1) % SAMPLES;
+		ca->sample_us[nth(ca, 0)] = rtt_us;
+		ca->taken[nth(ca, 0)] = now;
+		ca->recent = min(ca->recent + 1, CURRENT_FILTER);
 	}
+	update_current(ca);
 }
 
-/* Never more than the newest round trip shows. */
 static __always_inline __u32 queuing_us(const struct ledbatpp *ca)
 {
-	const __u32 seen_us = min(ca->current_us, ca->rtt_us);
-
-	if (!ca->slots || seen_us < ca->base_us)
+	if (!ca->used || ca->current_us < ca->base_us)
 		return 0;
-	return seen_us - ca->base_us;
+	return ca->current_us - ca->base_us;
+}
+
+static __always_inline __u32 gain_divisor(const struct ledbatpp *ca)
+{
+	if (!ca->used || !ca->base_us)
+		return MAX_DIVISOR;
+	return min((2 * TARGET_US + ca->base_us - 1) / ca->base_us,
+		   MAX_DIVISOR);
+}
+
+static __always_inline bool in_slow_start(const struct window *w)
+{
+	return w->cwnd < w->ssthresh;
+}
+
+static __always_inline bool uses_window(const struct window *w)
+{
+	return w->limited || w->in_flight + w->acked + 1 >= w->cwnd;
 }
 
 static __always_inline void set_threshold(struct ledbatpp *ca,
@@ -208,70 +264,95 @@ static __always_inline void add_time(struct ledbatpp *ca,
 
 static __always_inline void slow_down(struct ledbatpp *ca, struct window *w)
 {
-	set_threshold(ca, w, max(w->cwnd, FLOOR));
-	ca->slow_us = 0;
 	ca->phase = SLOW;
-	ca->rounds = 2;
+	ca->rounds = ROUNDS;
+	ca->goal = max(w->cwnd, SLOW_CWND);
+	ca->slow_us = 0;
+	ca->lost = false;
+	set_threshold(ca, w, SLOW_CWND);
 }
 
-static __always_inline bool uses_window(const struct window *w)
+static __always_inline void end_limited_slow_start(struct ledbatpp *ca,
+						   struct window *w)
 {
-	return w->limited || w->in_flight + w->acked + 1 >= w->cwnd;
+	if (!in_slow_start(w) || uses_window(w) || !w->by_buffer)
+		ca->limited = 0;
+	else if (++ca->limited == LIMITED_ROUNDS)
+		set_threshold(ca, w, w->cwnd);
 }
 
 static __always_inline void end_round(struct ledbatpp *ca, struct window *w)
 {
-	if (ca->phase == SLOW || (ca->phase == CLIMBING && uses_window(w)))
-		add_time(ca, w);
+	const __u32 now_ms = w->now_us / 1000;
+
+	end_limited_slow_start(ca, w);
 	if (ca->phase == BEFORE_FIRST_SLOWDOWN) {
-		if (w->cwnd >= w->ssthresh && !--ca->rounds)
+		if (!in_slow_start(w) && !--ca->rounds)
 			slow_down(ca, w);
 	} else if (ca->phase == SLOW) {
-		if (!--ca->rounds)
+		add_time(ca, w);
+		if (!--ca->rounds) {
 			ca->phase = CLIMBING;
-	} else if (ca->phase == RUNNING && w->now_us >= ca->next_slow_us &&
-		   w->cwnd >= w->ssthresh) {
+			set_threshold(ca, w, ca->goal);
+		}
+	} else if (ca->phase == CLIMBING) {
+		if (uses_window(w))
+			add_time(ca, w);
+	} else if (ca->phase == RUNNING && !in_slow_start(w) &&
+		   (__s32)(now_ms - ca->next_slow_ms) >= 0) {
 		slow_down(ca, w);
 	}
 	begin_round(ca, w);
 }
 
-static __always_inline bool in_slow_start(struct ledbatpp *ca, struct window *w)
+static __always_inline void end_climb(struct ledbatpp *ca,
+				      const struct window *w)
 {
+	add_time(ca, w);
+	ca->next_slow_ms = (w->now_us + (__u64)PAUSE *
+			    max(ca->slow_us, ROUNDS * w->srtt_us)) / 1000;
+	ca->phase = RUNNING;
+}
+
+/* Delay bounds each slow start. Return whether one goes on. */
+static __always_inline bool goes_on(struct ledbatpp *ca, struct window *w,
+				    __u32 delay_us)
+{
+	const __u32 bound_us = ca->phase == FIRST_SLOW_START ?
+			       TARGET_US / 4 * 3 : TARGET_US;
+
+	if (in_slow_start(w) && delay_us > bound_us)
+		set_threshold(ca, w, w->cwnd);
+	if (in_slow_start(w))
+		return true;
 	if (ca->phase == FIRST_SLOW_START) {
-		if (w->cwnd < w->ssthresh &&
-		    queuing_us(ca) > TARGET_US / 4 * 3)
-			set_threshold(ca, w, w->cwnd);
-		if (w->cwnd >= w->ssthresh) {
-			ca->phase = BEFORE_FIRST_SLOWDOWN;
-			ca->rounds = 2;
-			begin_round(ca, w);
-		}
-	} else if (ca->phase == CLIMBING && w->cwnd >= w->ssthresh) {
-		add_time(ca, w);
-		ca->next_slow_us = w->now_us +
-				   9 * max(ca->slow_us, 2 * w->srtt_us);
-		ca->phase = RUNNING;
-		ca->rounds = 0;
+		ca->phase = BEFORE_FIRST_SLOWDOWN;
+		ca->rounds = ROUNDS;
+		begin_round(ca, w);
+	} else if (ca->phase == CLIMBING) {
+		end_climb(ca, w);
 	}
-	return w->cwnd < w->ssthresh;
+	return false;
 }
 
 /* Once per round trip: W += max(GAIN - W * (delay / TARGET - 1), -W / 2) */
 static __always_inline void decrease(struct ledbatpp *ca, struct window *w,
 				     __u32 delay_us, __u32 divisor)
 {
+	const __u64 cwnd = max(w->cwnd, 1);
+	/* more halves the window in any case, and could overflow */
+	const __u64 excess_us = min(delay_us - TARGET_US, 2 * TARGET_US);
 	/* in 1/TARGET of a packet */
-	__u64 window = (__u64)w->cwnd * TARGET_US +
-		       (w->cwnd ? ca->credit_us / w->cwnd : 0);
+	__u64 window = cwnd * TARGET_US +
+		       min(ca->credit_us, cwnd * TARGET_US - 1) / cwnd;
 	const __u64 grown = window + TARGET_US / divisor;
-	const __u64 fall = window * (delay_us - TARGET_US) / TARGET_US;
+	const __u64 fall = window * excess_us / TARGET_US;
 
 	window = max(grown - min(fall, grown), window / 2);
 	w->cwnd = window / TARGET_US;
 	ca->credit_us = w->cwnd * (window % TARGET_US);
-	if (w->cwnd < FLOOR) {
-		w->cwnd = FLOOR;
+	if (w->cwnd < MIN_WINDOW) {
+		w->cwnd = MIN_WINDOW;
 		ca->credit_us = 0;
 	}
 	w->cwnd = min(w->cwnd, w->clamp);
@@ -283,9 +364,10 @@ static __always_inline void increase(struct ledbatpp *ca, struct window *w,
 {
 	int i;
 
-	if (w->cwnd)
-		ca->credit_us = min(ca->credit_us,
-				    (__u64)w->cwnd * TARGET_US - 1);
+	/* the verifier would try each window that follows a known one */
+	if (!w->cwnd)
+		return;
+	ca->credit_us = min(ca->credit_us, (__u64)w->cwnd * TARGET_US - 1);
 	ca->credit_us += credit_us;
 	bpf_for(i, 0, 1 << 20) {
 		if (ca->credit_us < (__u64)w->cwnd * TARGET_US)
@@ -293,28 +375,24 @@ static __always_inline void increase(struct ledbatpp *ca, struct window *w,
 		ca->credit_us -= (__u64)w->cwnd * TARGET_US;
 		w->cwnd++;
 	}
-	w->cwnd = min(max(w->cwnd, FLOOR), w->clamp);
+	w->cwnd = min(max(w->cwnd, MIN_WINDOW), w->clamp);
 }
 
 static __always_inline void avoid(struct ledbatpp *ca, struct window *w)
 {
-	const __u32 delay_us = queuing_us(ca);
-	__u32 divisor = MAX_DIVISOR;
+	const __u32 delay_us = queuing_us(ca), divisor = gain_divisor(ca);
 	const bool over = (__s32)(w->una - ca->round_end) > 0;
 	bool slow_start;
 
-	if (ca->base_us)
-		divisor = min((2 * TARGET_US + ca->base_us - 1) / ca->base_us,
-			      MAX_DIVISOR);
 	if (over)
 		end_round(ca, w);
 	if (ca->phase == SLOW) {
 		ca->credit_us = 0;
-		w->cwnd = FLOOR;
+		w->cwnd = SLOW_CWND;
 		return;
 	}
-	slow_start = in_slow_start(ca, w);
-	if (delay_us > TARGET_US && !slow_start) {
+	slow_start = goes_on(ca, w, delay_us);
+	if (delay_us > TARGET_US) {
 		if (over)
 			decrease(ca, w, delay_us, divisor);
 	} else if (uses_window(w)) {
@@ -324,15 +402,41 @@ static __always_inline void avoid(struct ledbatpp *ca, struct window *w)
 	}
 }
 
-/* A loss: in a slowdown it is the window to climb back to that is halved. */
-static __always_inline __u32 lost(struct ledbatpp *ca,
-				  const struct window *w)
+/* A loss: in a slowdown it is the goal of the climb that is halved. */
+static __always_inline __u32 lost(struct ledbatpp *ca, const struct window *w)
 {
-	ca->undo_ssthresh = ca->reno_ssthresh;
-	ca->reno_ssthresh = max(w->cwnd / 2, 2);
-	if (ca->phase == SLOW)
-		return max(w->ssthresh / 2, FLOOR);
-	return min(w->cwnd, max(w->cwnd / 2, FLOOR));
+	if (ca->phase != SLOW) {
+		ca->reno_ssthresh = max(w->cwnd / 2, 2);
+		return min(w->cwnd, max(w->cwnd / 2, MIN_WINDOW));
+	}
+	ca->goal = max(ca->goal / 2, SLOW_CWND);
+	ca->lost = true;
+	ca->reno_ssthresh = ca->goal;
+	return min(w->cwnd, SLOW_CWND);
+}
+
+/* A loss that was none. */
+static __always_inline void undo(struct ledbatpp *ca, __u32 prior_cwnd)
+{
+	if (ca->phase == SLOW && ca->lost) {
+		ca->goal *= 2;
+		ca->lost = false;
+		ca->reno_ssthresh = ca->goal;
+	}
+	ca->reno_ssthresh = max(ca->reno_ssthresh, prior_cwnd);
+}
+
+/* Before Linux 7.1 it hears of sending after idleness. */
+static __always_inline void happened(struct ledbatpp *ca, struct window *w,
+				     __u32 event)
+{
+	if (event == CWND_RESTART) {
+		ca->restarts = true;
+	} else if (event == TX_START && ca->restarts) {
+		ca->restarts = false;
+		ca->credit_us = 0;
+		w->cwnd = min(w->cwnd, SLOW_CWND);
+	}
 }
 
 #endif

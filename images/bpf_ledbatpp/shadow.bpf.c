@@ -165,3 +165,25 @@ int BPF_KRETPROBE(ssthresh_end, __u32 threshold)
 		count(&counts.other_losses);
 	return 0;
 }
+
+SEC("kprobe/ledbatpp_undo_cwnd")
+int BPF_KPROBE(undo_cwnd, __u64 sk)
+{
+	struct shadow *shadow = bpf_map_lookup_elem(&shadows, &sk);
+
+	if (shadow)
+		undo(&shadow->state, seen(sk)->prior_cwnd);
+	return 0;
+}
+
+SEC("kprobe/ledbat_cwnd_event")
+int BPF_KPROBE(cwnd_event, __u64 sk, __u32 event)
+{
+	struct shadow *shadow = bpf_map_lookup_elem(&shadows, &sk);
+
+	if (!shadow)
+		return 0;
+	shadow->decided = window_of(seen(sk), 0);
+	happened(&shadow->state, &shadow->decided, event);
+	return 0;
+}
