@@ -61,6 +61,10 @@ class Judged:
         """The worst verdict of the cells; NOT_MEASURED for a criterion without any."""
         return worst([cell.verdict for cell in self.cells])
 
+    def verdict_of(self, row: Row) -> str:
+        """The worst verdict of a row's cells."""
+        return worst([cell.verdict for cell in self.of(row)])
+
     def of(self, row: Row) -> list[Cell]:
         """Return the cells of a row."""
         return [cell for cell in self.cells if cell.row == row.id]

@@ -4,18 +4,21 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import Evidence, of_run
+from analysis.report.formats import plural
 from testbed.evaluate import crate
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, Judged
+from testbed.evaluate.criteria import Criterion, Row
+from testbed.evaluate.judge import MET, NOT_MET, SIGNS, STUDY, Cell, Judged
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
-COLOURS: Final = {MET: "reproduced", NOT_MET: "not-reproduced", OPEN: "undecided", NOT_MEASURED: "soft"}
 _MADE: Final = ("evaluation.json", "evaluation.md", "index.html")
 SHOWN_FAULTS: Final = 12
 """So many sentences fit on a screen together with the table of criteria."""
@@ -33,10 +36,31 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     write_made(folder / "evaluation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(folder / "evaluation.md", appendix(judged, client, baseline, seeds))
     write_shared(folder)
-    values = document | {"signs": SIGNS, "colours": COLOURS, "judged": judged, "faults": faults(judged)}
+    counts = Counter(cell.verdict for of_criterion in judged for cell in of_criterion.cells)
+    values = document | {
+        "judged": judged,
+        "faults": faults(judged),
+        "results": list(SIGNS),
+        "counts": counts,
+        "title": _title(counts),
+        "evidence_of": partial(_evidence, folder),
+    }
     render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
     crate.write(folder, client, baseline, [folder / name for name in _MADE])
     return folder / "index.html"
+
+
+def _title(counts: Counter[str]) -> str:
+    """Say what came out, for the page's head."""
+    decided = plural(counts[MET] + counts[NOT_MET], "decided cell")
+    if counts[NOT_MET]:
+        return f"does not meet its bound in {counts[NOT_MET]} of {decided}"
+    return f"meets its bound in {decided}" if counts[MET] else "cannot be judged by these runs"
+
+
+def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evidence:
+    """Give the evidence of a cell: the run with the control under test in its first seed."""
+    return of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml")
 
 
 def summary(judged: Sequence[Judged], client: str, baseline: str, page: Path) -> str:

@@ -18,6 +18,7 @@ from testbed.cli import main
 from testbed.evaluate import criteria, judge, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
+from tests.analysis.browser import invalid
 from tests.workflows.test_documentation import rows
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
@@ -144,6 +145,20 @@ def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     files = {entity["@id"]: entity["sha256"] for entity in graph if entity["@type"] == "File"}
     assert files.keys() == {"evaluation.json", "evaluation.md", "index.html"}
     assert all(file_digest(folders[1] / name) == sha for name, sha in files.items())
+
+
+def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "x"
+    (run / "pcap").mkdir(parents=True)
+    (run / "pcap" / "sender.pcap").touch()
+    of_criterion = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
+    page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2)
+    text = page.read_text()
+    assert "<h1>mine does not meet its bound in 1 of 2 decided cells</h1>" in text
+    assert '<article class="claim not-met" id="x-floor"' in text
+    assert '<a href="runs/x/pcap/sender.pcap">sender</a>' in text
+    assert "testbed run studies/evaluate/x-runs.yaml --seed x --cell runs --into again" in text
+    assert invalid(tmp_path, page.name) == ""
 
 
 def test_a_control_that_never_backs_off_fails_its_rows(
