@@ -239,6 +239,9 @@ def _problems(document: Document) -> Iterator[Problem]:
                 yield document.problem((*path, name), "stands beside same_as", "nothing but id and same_as")
         else:
             yield from _bad_claim(document, path, entry)
+    for index, name in enumerate(data.get("result_of", [])):
+        if name not in first:
+            yield document.problem(("result_of", index), f"found {name!r}", choices(list(first), name))
     for index, entry in enumerate(data["claims"]):
         cause = entry.get("cause")
         if isinstance(cause, str) and not _has_cause(data["claims"], first.get(cause)):

@@ -49,12 +49,12 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     full_run.add_to(document.data, reference)
     figure = kinds.make(document, runs)
     caption = figure.caption()
-    plain = svg.plain(figure.specify(style.WIDE, interactive=False))
-    narrow = svg.plain(figure.specify(style.NARROW, interactive=False))
+    says = figure.alternative()
+    wide, narrow = (svg.draw(figure.specify(width, interactive=False), says) for width in (style.WIDE, style.NARROW))
     layouts = [figure.specify(width, interactive=True) for width in (style.WIDE, style.NARROW)]
-    interactive = page.interactive(layouts, document.child("experiment"), caption)
+    interactive = page.interactive(layouts, document.child("experiment"), caption, says)
     with sums.replacing(folder) as draft:
-        (draft / "figure.svg").write_text(svg.both_grounds(plain), encoding="utf-8")
-        (draft / "figure-narrow.svg").write_text(svg.both_grounds(narrow), encoding="utf-8")
+        (draft / "figure.svg").write_text(wide, encoding="utf-8")
+        (draft / "figure-narrow.svg").write_text(narrow, encoding="utf-8")
         (draft / "figure.html").write_text(interactive, encoding="utf-8")
         (draft / CAPTION).write_text(caption + "\n", encoding="utf-8")

@@ -69,9 +69,12 @@ _ZOOM: Final = "Turn the wheel over a plot to zoom in time, drag to move, and cl
 _POINT: Final = "Point at a figure, or touch it, to read the numbers."
 
 
-def interactive(layouts: list[Specification], experiment: Fields, caption: str) -> str:
-    """Give the HTML of a figure, laid out for a page and for a phone; both have the same data sets."""
-    wide, narrow = ({name: part for name, part in layout.items() if name != "datasets"} for layout in layouts)
+def interactive(layouts: list[Specification], experiment: Fields, caption: str, alternative: str) -> str:
+    """Give the HTML of a figure, laid out for a page and for a phone; both have the same data sets and words."""
+    wide, narrow = (
+        {name: part for name, part in layout.items() if name != "datasets"} | {"description": alternative}
+        for layout in layouts
+    )
     zooms = '"bind": "scales"' in json.dumps(wide)
     return _PAGE.format(
         id=html.escape(experiment.get("id", str)),

@@ -1,6 +1,7 @@
 """Vector graphics from specifications, for light and dark grounds alike."""
 
 import re
+from html import escape
 from typing import Final
 
 import vl_convert
@@ -24,6 +25,7 @@ def plain(specification: Specification) -> str:
     return str(vl_convert.vegalite_to_svg(specification))
 
 
-def both_grounds(svg: str) -> str:
-    """Let a plain figure follow what its reader prefers, light or dark."""
-    return re.sub(r"<svg[^>]*>", lambda head: f"{head[0]}<style>{DARK}</style>", svg, count=1)
+def draw(specification: Specification, alternative: str) -> str:
+    """Draw a specification so that it follows what its reader prefers, light or dark, and carries its own text."""
+    said = f' role="img" aria-label="{escape(alternative)}"><style>{DARK}</style>'
+    return re.sub(r"(<svg[^>]*)>", lambda head: head[1] + said, plain(specification), count=1)

@@ -6,20 +6,21 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from analysis.figures import told
 from analysis.files import whole, write_text
 from analysis.report import changes, first, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of
 from analysis.report.explained import explained
-from analysis.report.formats import said, sentence
 from analysis.report.packets import Watched, watched
-from analysis.report.results import STATES, Result, collect, state_of
+from analysis.report.results import STATES, Result, collect, state_of, titled
 from analysis.report.tables import table
 from scenarios import sums
 
@@ -28,7 +29,6 @@ SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
 FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.html", "../viewer.js")
 LIVE: Final = "explained.js"
 CAPTION: Final = "figure.txt"
-MOST_TOLD: Final = 4  # claims of a figure's alternative text
 
 
 def write_report(results: Path, out: Path, reference: Beside | None = None, others: Sequence[Beside] = ()) -> Path:
@@ -49,7 +49,8 @@ def _alone(out: Path) -> Iterator[None]:
 
 def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside], home: Path) -> None:
     """Write the report into `out`, from where it goes to `home`."""
-    experiments = [_if_drawn(experiment) for experiment in collect(results)]
+    full_run = reference.claims if reference else None
+    experiments = [titled(_if_drawn(experiment), full_run) for experiment in collect(results)]
     beside = [*([reference] if reference else []), *others]
     views = overview.studies(experiments, reference)
     environment = pages(TEMPLATES)
@@ -90,8 +91,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         "full": first.full_counts(views),
         "machine": first.machine(shown, reference) if reference else None,
         "yielding": first.yielding(shown, reference),
-        "ranking": (ranking := first.ranking(shown)),
-        "ranking_text": _alternative(ranking) if ranking else "",
+        "ranking": first.ranking(shown),
         "papers": first.papers(views),
     }
     render(environment, "index.html", out / "index.html", common | values)
@@ -137,7 +137,7 @@ def _searched(experiments: Sequence[Result], reference: Beside | None) -> list[l
             " ".join(
                 [
                     experiment.title,
-                    experiment.data["experiment"].get("result", ""),
+                    experiment.result,
                     there.get(claim["id"], {}).get("verdict", ""),
                 ]
             ),
@@ -175,8 +175,13 @@ def pages(*templates: Path) -> Environment:
 
 
 def render(environment: Environment, template: str, path: Path, values: dict[str, Any]) -> None:
-    """Write a page."""
-    write_text(path, environment.get_template(template).render(values))
+    """Write a page; what it says of a picture beside it comes from that picture."""
+    told_of = partial(_told_of, path.parent)
+    write_text(path, environment.get_template(template).render(values | {"told_of": told_of}))
+
+
+def _told_of(folder: Path, address: str) -> str:
+    return told.of_file(folder / address)
 
 
 def _if_drawn(experiment: Result) -> Result:
@@ -203,11 +208,9 @@ def _page(
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],
-        "result": experiment.data["experiment"].get("result", ""),
         "expected": "year" not in experiment.paper,
         "is_quick": first.is_quick([experiment]),
         "shortened": _shortened(experiment),
-        "alternative": _alternative(experiment),
         "cards": cards(experiment.claims, beside, source),
         "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
         "table": table(experiment.data["figure"], experiment.claims),
@@ -221,12 +224,6 @@ def _shortened(experiment: Result) -> str:
     """Say how much shorter than at full size the runs are: "60 s (full: 300 s)"; nothing where they are not."""
     lengths = {(cell["duration_s"], cell.get("full_s", 0)) for cell in experiment.data.get("settings", [])}
     return " and ".join(f"{here:g} s (full: {full:g} s)" for here, full in sorted(lengths) if here < full)
-
-
-def _alternative(experiment: Result) -> str:
-    """Say what a figure shows to readers who do not see it: its title, and the first numbers of its claims."""
-    told = [f"{sentence(claim['title'])} {measured}." for claim in experiment.claims if (measured := said(claim))]
-    return " ".join([sentence(experiment.title), *(["Measured:"] if told else []), *told[:MOST_TOLD]])
 
 
 def _commands(experiment: Result) -> list[dict[str, Any]]:

@@ -174,6 +174,11 @@ def first_sentence(text: str) -> tuple[str, str]:
     return (text, "") if end is None else (text[: end.start()], text[end.end() :])
 
 
+def head(text: str) -> str:
+    """Give the first sentence of a text."""
+    return first_sentence(text)[0]
+
+
 def duration(seconds: float) -> str:
     """Seconds as a person would say them."""
     if seconds < 120:
@@ -241,6 +246,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
         measured_value,
         reading_outcomes,
         sentence,
+        head,
         duration,
         rate,
         reasons,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class Result:
     findings: dict[str, str]
     folder: Path | None
     data: dict[str, Any]
+    result: str = ""  # what came out in the full run, in a sentence, where its claims are decided
 
     @property
     def counts(self) -> Counter[str]:
@@ -74,6 +75,15 @@ class Result:
         """Virtual seconds of each run, by the experiment that simulates it, cell and seed."""
         runs = self.data.get("runs", [])
         return {(self.data["experiment"]["runs_of"], run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
+
+
+def titled(experiment: Result, full_run: Mapping[str, Mapping[str, Any]] | None) -> Result:
+    """Give an experiment with its result, unless the full run, or without one these runs, leaves open what it says."""
+    entry = experiment.data.get("experiment", {})
+    claims: Mapping[str, Mapping[str, Any]] = full_run or {claim["id"]: claim for claim in experiment.claims}
+    verdicts = [claims.get(f"{experiment.id}/{name}", {}).get("verdict") for name in entry.get("result_of", [])]
+    is_open = {None, Outcome.UNDECIDED, Outcome.NOT_TESTABLE} & {*verdicts}
+    return replace(experiment, result="" if is_open else entry.get("result", ""))
 
 
 def state_of(claim: Mapping[str, Any]) -> str:

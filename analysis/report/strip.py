@@ -64,9 +64,8 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     paper = _paper(claim)
     shown = [*paper, *seeds, *_ends(zones["reproduced"]), *(interval or []), *([] if centre is None else [centre])]
     scale = _scale([value for value in shown if math.isfinite(value)])
-    label = f"Paper {paper_value(claim) or 'none'}, measured {measured_value(claim)}"
     parts = [
-        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(label)}">',
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(_told(claim, seeds))}">',
         *(_zone(name, _ends(zones[name]), scale) for name in ("near", "reproduced")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
@@ -84,6 +83,13 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if centre is not None and len(seeds) != 1:
         parts.append(f'<path class="mean" d="M{scale(centre)} {DOTS + 5}v8"/>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 (numbers, and text that is escaped above)
+
+
+def _told(claim: Mapping[str, Any], seeds: list[float]) -> str:
+    ends = [number(end) for end in _ends(claim["zones"]["reproduced"]) if math.isfinite(end)]
+    text = f"Paper {paper_value(claim) or 'without a value'}, bounds of reproduced {' and '.join(ends) or 'open'}, "
+    text += f"measured {measured_value(claim)}"
+    return text + (f", seeds from {number(min(seeds))} to {number(max(seeds))}" if len(seeds) > 1 else "")
 
 
 def held_strip(claim: Mapping[str, Any]) -> Markup:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.figures import plot, roles, style
+from analysis.figures import plot, roles, style, told
 from analysis.figures.style import Specification
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
@@ -27,18 +27,35 @@ CAPTION: Final = (
 
 def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     """Give the Vega-Lite specification of a figure that is `width` pixels wide; `runs` are those of each client."""
-    lines = _lines(runs)
-    plots = [
-        (quantity, phase, rows)
-        for phase in PHASES
-        for quantity, series in QUANTITIES.items()
-        if (rows := [row for line in lines for row in _rows(runs[line["s"]], line, phase, series)])
-    ]
+    plots = _plots(runs)
     across = 2 if width >= style.WIDE else 1
     names = max(map(style.text_width, runs)) + plot.SWATCH + 10
     each = (width - style.GAP * (across - 1)) // across - style.AXIS - names
     drawn = [_plot(*panel, each) for panel in plots]
     return style.specification({"concat": drawn, "columns": across, "spacing": {"row": 22, "column": style.GAP}})
+
+
+def alternative(runs: dict[str, list[Run]]) -> str:
+    """Say what such a figure shows to readers who do not see it."""
+    parts = []
+    for quantity, phase, rows in _plots(runs):
+        known = {(row["s"], row["p"]): style.number(row["m"]) for row in rows}
+        clients = dict.fromkeys(client for client, _ in known)
+        says = [(client, f"{known[client, 50]} and {known[client, 90]}") for client in clients]
+        parts.append((f"{phase}, {quantity}", says))
+    axes = f"Distributions over time of {' and '.join(QUANTITIES)}"
+    return told.picture(axes, "Told is what was not exceeded in 50 and in 90 % of the time", parts)
+
+
+def _plots(runs: dict[str, list[Run]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """Give what is drawn: quantity, phase, and the rows of all clients."""
+    lines = _lines(runs)
+    return [
+        (quantity, phase, rows)
+        for phase in PHASES
+        for quantity, series in QUANTITIES.items()
+        if (rows := [row for line in lines for row in _rows(runs[line["s"]], line, phase, series)])
+    ]
 
 
 def _lines(runs: dict[str, list[Run]]) -> list[dict[str, Any]]:

@@ -118,11 +118,11 @@ def _point(
         pictures[f"{name}-{part}"] = [entry["title"] for entry in in_row]
         captions.append(figure.caption())
         for suffix, width in WIDTHS.items():
-            drawn = svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
+            drawn = svg.draw(figure.specify(width, interactive=False), figure.alternative())
             write_text(folder / f"{name}-{part}{suffix}.svg", drawn)
     there = {client: of_client for client, of_client in runs.items() if of_client}
     for suffix, width in WIDTHS.items():
-        drawn = svg.both_grounds(svg.plain(distributions.specify(there, width)))
+        drawn = svg.draw(distributions.specify(there, width), distributions.alternative(there))
         write_text(folder / f"{name}-distributions{suffix}.svg", drawn)
     numbers = [measured(metric, clients, runs) for metric in METRICS]
     return {

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.figures import style, svg
+from analysis.figures import style, svg, told
 from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
@@ -59,12 +59,12 @@ def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) 
     document = {"format": FORMAT, "implementation": name, "versions": versions, "budgets": measured}
     write_text(results / "versions.json", json.dumps(document, indent=1) + "\n")
     write_shared(results)
-    pictures = [Markup(picture(versions, row["by_version"])) for row in measured]  # noqa: S704 (drawn here)
+    pictures = [Markup(picture(row["name"], versions, row["by_version"])) for row in measured]  # noqa: S704 (drawn here)
     render(pages(OWN, TEMPLATES), "versions.html", results / "index.html", document | {"pictures": pictures})
     return results / "index.html"
 
 
-def picture(versions: list[str], by_version: dict[str, Measured]) -> str:
+def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> str:
     """Draw one budget over all versions, with its bound; what was never reached has no point."""
     points = [
         {"version": version, "measured": outcome["measured"], "result": outcome["result"]}
@@ -86,4 +86,6 @@ def picture(versions: list[str], by_version: dict[str, Measured]) -> str:
         "encoding": {"y": up},
     }
     body = {"width": style.WIDE - style.AXIS, "height": HEIGHT, "layer": [line, rule]}
-    return svg.both_grounds(svg.plain(style.specification(body)))
+    says = [(point["version"], f"{style.number(point['measured'])}, {point['result']}") for point in points]
+    limit = " and ".join(map(style.number, sorted(bounds))) or "none"
+    return svg.draw(style.specification(body), told.picture(name, f"The budget: {limit}", [("", says)]))

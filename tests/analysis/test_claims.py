@@ -3,6 +3,8 @@ import json
 import math
 import re
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from analysis.claims import registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadInputError
+from analysis.report import prose
 from analysis.runs import Runs
 from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import plain, vouch, write
@@ -385,6 +388,30 @@ def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
     assert ask(runs, 'mean_over_seeds("queue_pkts.first_time_above(20)")') == {1: math.inf, 2: math.inf}
     two, once = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
     assert (two, once) == (15, 1)
+
+
+def test_results_state_no_number_that_only_undecided_claims_have() -> None:
+    for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml")):
+        experiment = registry.load(file)
+        kept = (
+            json.loads((ROOT / "workflows/reference" / f"{experiment.id}.json").read_text())["claims"]
+            if "result" in experiment.data
+            else {}
+        )
+        if "result_of" in experiment.data:  # the report leaves the sentence out while they are undecided
+            continue
+        for number in prose.numbers(experiment.data.get("result", "")):
+            verdicts = {
+                kept[claim.id]["verdict"]
+                for claim in experiment.claims
+                if claim.id in kept and shows(claim, kept, number[0])
+            }
+            assert verdicts - {"undecided", "not testable"} or not verdicts, f"{file}: result: {number[0]}"
+
+
+def shows(claim: registry.Claim, kept: dict[str, Any], number: str) -> bool:
+    values = [float(value) for value in (kept[claim.id]["by_seed"] or {}).values() if value != "never"]
+    return prose.is_behind(number, [fmean(values)] if values else [])
 
 
 def test_advice_is_what_the_documentation_says() -> None:

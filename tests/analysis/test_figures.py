@@ -12,12 +12,13 @@ import yaml
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import roles
+from analysis.figures import roles, told
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, vouch, write
 
+MOST_BYTES = 1500  # of an alternative text
 CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
 
 
@@ -55,6 +56,16 @@ def svg_of(folder: Path) -> str:
     return (folder / "made-by-hand" / "figure.svg").read_text()
 
 
+def told_of(folder: Path) -> str:
+    """Give the text that each drawing of a figure carries for readers who do not see it."""
+    figure = folder / "made-by-hand"
+    text = told.of_file(figure / "figure.svg")
+    assert told.of_file(figure / "figure-narrow.svg") == text
+    assert json.dumps(text)[1:-1] in (figure / "figure.html").read_text()
+    assert len(text) < MOST_BYTES
+    return text
+
+
 def test_time_series(runs: Path, tmp_path: Path) -> None:
     own = {"axis": "twice the window", "lines": {"doubled": "cwnd('tcp').scaled(2)"}}
     figure = {"kind": "time-series", "panels": ["rate", "window", "queue", "queue-ms", "waited-ms", own]}
@@ -64,6 +75,12 @@ def test_time_series(runs: Path, tmp_path: Path) -> None:
     svg = svg_of(tmp_path)
     for text in ("buffer=20p", "buffer=40p", "Rate [Mbit/s]", ">its window<", ">target 25<", ">LEDBAT<", "time [s]"):
         assert text in svg
+    text = told_of(tmp_path)
+    assert text.startswith(
+        "Rate [Mbit/s], window [packets], queue [packets], queue [ms], waited [ms], twice the window"
+    )
+    assert "over 0 to 10 s; TCP, LEDBAT, " in text
+    assert "Buffer=20p, window [packets]: " in text and "at most 20" in text
     assert "closest to the median of 3" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
 
 
@@ -128,6 +145,10 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
     plot = {"axis": "largest window", "measure": "cwnd('tcp').max()", "paper": {"": [[20, 21, "e03"]]}}
     assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer [packets]", "plots": [plot]}) == 0
     assert "Largest window" in svg_of(tmp_path)
+    assert told_of(tmp_path) == (
+        "Largest window over buffer [packets]; paper. Told are medians over the seeds. "
+        "Largest window: 20 at 20 to 40 at 40; paper 21 at 20."
+    )
     caption = (tmp_path / "made-by-hand" / "figure.txt").read_text()
     assert "medians of 3 seeds" in caption
     assert "strokes through them reach as far as counts as reproduced" in caption
@@ -186,6 +207,7 @@ def test_a_table_shows_the_papers_value_and_what_was_measured(runs: Path, tmp_pa
     svg = svg_of(tmp_path)
     for text in ("B = 20", ">0.90<", "0.2 ±0 ✓", "0.2 ±0 ✗"):
         assert text in svg
+    assert "B = 40: other 0.90, measured 0.2 ±0, not reproduced." in told_of(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +231,7 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
     svg = svg_of(tmp_path)
     assert ">22 packets<" in svg
+    assert told_of(tmp_path).endswith("B = 20 22; a claim 4, paper 4.")
     assert svg.count(f'stroke="{roles.PAPER}"') == 1
     values[0]["role"] = "UDP"
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
@@ -231,6 +254,7 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     draw_figures(["made-by-hand"], runs, tmp_path, reference=tmp_path)
     svg = svg_of(tmp_path)
     assert ">20 packets<" in svg and ">77 packets (full run)<" in svg
+    assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
     assert "Pale bars and strokes are the full run." in (folder / "figure.txt").read_text()
 
 
@@ -246,6 +270,7 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
     svg = svg_of(tmp_path)
     for text in ("LEDBAT", "CUBIC", "queue [packets]", "window [packets]"):
         assert f">{text}<" in svg
+    assert told_of(tmp_path).startswith("Queue [packets] across and window [packets] up; LEDBAT, CUBIC.")
     assert roles.colour(roles.TCP) in svg and roles.colour(roles.LEDBAT) in svg
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
 

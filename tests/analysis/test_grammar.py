@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 from numpy.typing import NDArray
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style, svg
+from analysis.figures import plot, roles, style, svg, told
 from analysis.figures.bands import band
 from analysis.series import Series
 from analysis.settings import Flow
@@ -278,8 +279,13 @@ def test_tooltips_have_words_and_units() -> None:
     assert plot.hover(replace(shown(), lines=[late]))[0]["n0"] == "not yet"
 
 
-def test_a_dark_figure_differs_only_in_its_style() -> None:
+def test_a_dark_figure_differs_only_in_its_style_and_says_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     light = drawn(shown())
-    both = svg.both_grounds(light)
-    assert both.replace(f"<style>{svg.DARK}</style>", "") == light
+    monkeypatch.setattr(svg, "plain", lambda _: light)
+    (tmp_path / "both.svg").write_text(both := svg.draw({}, 'from "1" to 2'))
+    assert re.sub(r' role="img" aria-label="[^"]*"><style>.*?</style>', ">", both, count=1) == light
+    assert f"<style>{svg.DARK}</style>" in both
+    assert told.of_file(tmp_path / "both.svg") == 'from "1" to 2'
     assert svg.DARK.startswith("@media screen and (prefers-color-scheme:dark)")

@@ -14,6 +14,7 @@ from analysis.__main__ import main
 from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.observer.lone import captures, clocks, flows
+from tests.analysis.browser import speechless
 from tests.analysis.synthetic import NS, ORIGIN_NS, frame, over_ipv6, pcapng, utp_frame
 from tests.analysis.synthetic import pcap as classic
 from tests.analysis.utp_model import Model
@@ -180,6 +181,7 @@ def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
     assert (pair["lost_pkts"], pair["lost_answers"], pair["reordered_pkts"], pair["appeared_pkts"]) == (2, 0, 0, 0)
     page = (tmp_path / "out" / "index.html").read_text()
     assert "2 of" in page and "flow-1.svg" in page
+    assert speechless(tmp_path / "out" / "index.html") == []
     rows = list(csv.DictReader((tmp_path / "out" / "flows.csv").read_text().splitlines()))
     assert [row["tap"] for row in rows] == ["sender", "receiver"]
     series = list(csv.DictReader((tmp_path / "out" / "series.csv").read_text().splitlines()))

@@ -125,6 +125,16 @@ def test_what_is_only_read_aloud_widens_no_page(report: Path, browser: Any) -> N
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_decided"), [("aina-fig7-fixed-change-throughput", False), ("aina-fig5-normalized-throughput", True)]
+)
+def test_a_title_states_a_result_only_where_its_claims_are_decided(report: Path, name: str, is_decided: bool) -> None:
+    entry = json.loads((report.parent / "here/experiments" / name / "verdicts.json").read_text())["experiment"]
+    head = re.search("<h1>(.*?)( <|</h1>)", (report / f"{name}.html").read_text())
+    assert head and (head[1] == entry["result"].strip()) == is_decided
+    assert (entry["title"] in head[1]) != is_decided
+
+
 def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
     trust = page.locator("#trust").inner_text()

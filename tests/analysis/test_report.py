@@ -16,7 +16,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.report.results import collect
 from scenarios import sums
-from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened
+from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened, speechless
 from tests.analysis.synthetic import plain, vouch, write
 
 ROOT = Path(__file__).parents[2]
@@ -161,6 +161,11 @@ def test_pages_escape_what_they_show_and_link_only_to_what_is_there(results: Pat
     assert "&lt;script&gt;" in text
     for link in page.links:
         assert link == "data:," or link.startswith("#") or (results / "report" / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("name", ["index.html", "made-by-hand.html"])
+def test_each_picture_says_what_it_shows(results: Path, name: str) -> None:
+    assert speechless(results / "report" / name) == []
 
 
 def test_the_page_says_how_to_run_it_again(results: Path) -> None:

@@ -21,6 +21,7 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.panel import CASES, filled, panel
+from tests.analysis.browser import speechless
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
@@ -161,6 +162,8 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
     for text in (index, page):
         for linked in re.findall(r'(?:href|src|srcset)="([^"#]+)"', text):
             assert linked == "data:," or (folder / unquote(linked)).exists(), linked
+
+    assert speechless(folder / "mine-against-tcp.html") == []
 
     # everything is there: nothing is done again, here or on a cluster
     kept = {file: file.stat().st_mtime_ns for file in folder.rglob("summary.json")}

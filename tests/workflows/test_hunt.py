@@ -25,6 +25,7 @@ from testbed.hunt.oracles import Oracle
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
+from tests.analysis.browser import speechless
 from tests.workflows.test_documentation import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hunt.md").read_text()
@@ -305,6 +306,7 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     folder = small.parent / "results" / "tcp-cubic"
     printed = capsys.readouterr().out
     assert f"Page: {folder / 'index.html'}" in printed
+    assert speechless(folder / "index.html") == []
     first = {
         file: file.read_bytes() for file in folder.rglob("*") if file.suffix in (".json", ".html", ".jsonl", ".md")
     }

@@ -153,12 +153,13 @@ def test_the_page_shows_every_version(tmp_path: Path) -> None:
     """Also one whose runs failed, and one in which it never happened."""
     judgements = {"1.0": judgement("1.0", 12.5, "passed"), "1.1": judgement("1.1", None, "broken"), "1.2": None}
     shown = page.write(tmp_path, "mine", judgements).read_text()
-    rows = re.findall(r'<tr><th scope="row">([\d.]+)</th><td>(.*?)</td><td>(.*?)</td></tr>', shown)
+    row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict (\w+)">(\w+)</span></td><td>(.*?)</td></tr>'
     assert "mine from 1.0 to 1.2" in shown
-    assert [(version, says) for version, _, says in rows][::2] == [
-        ("1.0", "share = 12.5, budget &lt; 20"),
-        ("1.2", "its runs failed"),
+    assert re.findall(row, shown) == [
+        ("1.0", "passed", "passed", "share = 12.5, budget &lt; 20"),
+        ("1.1", "broken", "broken", "share = None, budget &lt; 20"),
+        ("1.2", "unknown", "unknown", "its runs failed"),
     ]
-    assert len({verdict for _, verdict, _ in rows}) == len(rows) == 3
+    assert "The budget: 20. 1.0 12.5, passed." in shown
     data = json.loads((tmp_path / "versions.json").read_text())
     assert data["budgets"][0]["by_version"].keys() == {"1.0", "1.1"}

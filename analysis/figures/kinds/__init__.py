@@ -18,6 +18,9 @@ class Figure(Protocol):
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
 
+    def alternative(self) -> str:
+        """Say what the figure shows to readers who do not see it; see `told`."""
+
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
 

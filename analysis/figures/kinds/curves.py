@@ -1,12 +1,13 @@
 """Curves over a value of the matrix, with the range over seeds and what the paper has."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, plot, roles, style
+from analysis.figures import full_run, plot, roles, style, told
 from analysis.figures.style import Specification
 
 HEIGHT: Final = 250
@@ -60,6 +61,21 @@ class Curves:
         if self._full_run:
             text += " Pale lines and bands are the full run."
         return text
+
+    def alternative(self) -> str:
+        """Say what the figure shows to readers who do not see it."""
+        parts = [(fields.get("axis", str), list(self._told(fields))) for fields in self._plots]
+        axes = f"{', '.join(axis for axis, _ in parts)} over {self._figure.get('axis', str)}"
+        return told.picture(axes, "Told are medians over the seeds", parts)
+
+    def _told(self, fields: Fields) -> Iterator[tuple[str, str]]:
+        measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))
+        sources = (("", measured), ("full run", self._there(fields)), ("paper", self._paper(fields)))
+        for line in self._lines:
+            for whose, rows in sources:
+                points = [(float(row["x"]), float(row["y"])) for row in rows if row["s"] == line]
+                if points and not (whose == "full run" and any(row["s"] == line for row in measured)):
+                    yield f"{line} ({whose})" if line and whose else line or whose, told.course(points)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style
+from analysis.figures import plot, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -52,6 +52,12 @@ class Scatter:
         text = "Points are medians over the seeds; lines reach from the smallest to the largest value."
         return text + (" Pale ones are of the full run." if any(not row["here"] for row in self._rows) else "")
 
+    def alternative(self) -> str:
+        """Say what the figure shows to readers who do not see it."""
+        across, up = self._axes
+        cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in self._rows]
+        return told.picture(f"{across} across and {up} up", "Told are medians over the seeds", [("", cases)])
+
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         names = max((style.text_width(row["case"]) for row in self._rows), default=0)
@@ -67,8 +73,8 @@ class Scatter:
         middle = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}, **common}
         flat = {"x": {**x, "field": "xl"}, "x2": {"field": "xh"}, "y": {**y, "field": "y"}, **common}
         upright = {"x": {**x, "field": "x"}, "y": {**y, "field": "yl"}, "y2": {"field": "yh"}, **common}
-        told = [{"field": name, "title": title} for name, title in (("case", "case"), ("told", "medians"))]
-        tooltip = {"tooltip": told} if interactive else {}
+        fields = [{"field": name, "title": title} for name, title in (("case", "case"), ("told", "medians"))]
+        tooltip = {"tooltip": fields} if interactive else {}
         layers: list[Specification] = [
             {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": flat},
             {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": upright},

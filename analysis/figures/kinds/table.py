@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import style
+from analysis.figures import style, told
 from analysis.figures.style import Specification
 
 HEAD: Final = 44  # pixels
@@ -55,6 +55,23 @@ class Table:
         if any(claim and "legible" in claim for _, claims in self._rows for claim in claims):
             text += " A question mark: hard to read in the scanned text."
         return text
+
+    def alternative(self) -> str:
+        """Say what the table shows to readers who do not see it."""
+        columns = [column.replace("\n", " ") for column in self._columns]
+        parts = [
+            (
+                label.replace("\n", ", "),
+                [
+                    (column, f"{claim.get('paper', NO_VALUE)}, {_told(claim)}")
+                    for column, claim in zip(columns, claims, strict=True)
+                    if claim
+                ],
+            )
+            for label, claims in self._rows
+        ]
+        how = "Told are the paper's value, and the measured one with its verdict"
+        return told.picture(f"Table of {len(parts)} rows", how, parts)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -128,17 +145,24 @@ def _short(number: float) -> str:
     return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
+def _measured(claim: dict[str, Any]) -> str:
+    measured = claim.get("measured")
+    if not measured or measured["mean"] is None:
+        return ""
+    std = measured["std"]
+    if claim.get("statistic") == "std":
+        return NO_VALUE if std is None else _short(std)
+    return _short(measured["mean"]) if std is None else _with_deviation(measured["mean"], std)
+
+
+def _told(claim: dict[str, Any]) -> str:
+    number = _measured(claim)
+    return f"measured {number}, {claim['verdict']}" if number else str(claim["verdict"])
+
+
 def _field(claim: dict[str, Any], right: float, y: float) -> list[dict[str, Any]]:
     paper = claim.get("paper", NO_VALUE) + ("?" if "legible" in claim else "")
-    measured = claim.get("measured")
-    below = SYMBOLS[claim["verdict"]]
-    if measured and measured["mean"] is not None:
-        std = measured["std"]
-        if claim.get("statistic") == "std":
-            number = NO_VALUE if std is None else _short(std)
-        else:
-            number = _short(measured["mean"]) if std is None else _with_deviation(measured["mean"], std)
-        below = f"{number} {below}"
+    below = f"{_measured(claim)} {SYMBOLS[claim['verdict']]}".strip()
     common = {"x": right, "align": "right"}
     return [
         {**common, "y": y + 10, "text": paper, "colour": style.INK},

@@ -12,7 +12,7 @@ import numpy as np
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
-from analysis.figures import panels, plot, roles, style
+from analysis.figures import panels, plot, roles, style, told
 from analysis.figures.bands import band, occurring
 from analysis.figures.panels import Panel
 from analysis.figures.plot import Line, Mark, Plot
@@ -108,10 +108,14 @@ class TimeSeries:
             text += " Cells whose values differ much have axes of their own."
         return text
 
+    def alternative(self) -> str:
+        """Say what the figure shows to readers who do not see it."""
+        return told.over_time(self._arrangement, *self._interval)
+
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         roomy = width >= style.WIDE
-        arrangement = self._joined() if self._together else self._side_by_side()
+        arrangement = self._arrangement
         beside = _beside(len(arrangement)) if roomy else 1
         each = (width - style.GAP * (beside - 1)) // beside
         each -= style.AXIS + plot.gutter([panel for _, plots in arrangement for panel in plots])
@@ -135,7 +139,10 @@ class TimeSeries:
         body = {"concat": arranged, "columns": beside, "spacing": {"row": 26, "column": style.GAP}}
         return style.specification({**body, "datasets": datasets})
 
-    def _side_by_side(self) -> list[tuple[str | None, list[Plot]]]:
+    @cached_property
+    def _arrangement(self) -> list[tuple[str | None, list[Plot]]]:
+        if self._together:
+            return self._joined()
         return [(column.title, plots) for column, plots in zip(self._columns, self._plots, strict=True)]
 
     def _joined(self) -> list[tuple[str | None, list[Plot]]]:

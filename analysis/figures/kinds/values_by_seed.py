@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import roles, style
+from analysis.figures import roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -54,6 +54,13 @@ class ValuesBySeed:
         if any("there" in row for row in self._rows):
             text += " Pale bars and strokes are the full run."
         return text
+
+    def alternative(self) -> str:
+        """Say what the figure shows to readers who do not see it."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for row in self._rows:
+            groups.setdefault(row["group"], []).append((row["name"], _told(row)))
+        return told.picture(self._axis, "Told are median and range over the seeds", list(groups.items()))
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -200,6 +207,14 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
         "mark": {"type": "text", "lineBreak": "\n", "lineHeight": LINE, **how},
         "encoding": {"y": y, "x": {"value": -8 if beside else PADDING}, "text": {"field": "text"}},
     }
+
+
+def _told(row: dict[str, Any]) -> str:
+    if row["seeds"]:
+        text = told.spread(row["low"], row["middle"], row["high"])
+    else:
+        text = f"{told.spread(*row['there'])} in the full run" if "there" in row else "not measured"
+    return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 
 def _row(fields: Fields, claims: dict[str, Fields], unit: str, full_run: dict[str, Range]) -> dict[str, Any]:
