@@ -116,9 +116,9 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
         figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
             there = reference.figures.get(experiment.id, {}) if reference else {}
-            return _table(
-                f"{experiment.id}.html", ranges(figure), there, [value["label"] for value in figure["values"]]
-            )
+            here = ranges(figure)
+            labels = [value["label"] for value in figure["values"]]
+            return _table(f"{experiment.id}.html", here, there, labels) if here or there else None
     return None
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import said
-from analysis.report.results import Result
+from analysis.report.results import Result, state_of
 
 
 def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:
-    """Give what the page of machines shows: a row for each claim, disagreement first, and counts for each result."""
+    """Give what the page of machines shows: rows of claims that differ and that agree, and counts for each result."""
     rows = []
     counted: list[Counter[str]] = [Counter() for _ in others]
     for experiment in experiments:
@@ -28,12 +28,14 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
                     "link": page_of(claim["id"]),
                     "name": claim["id"],
                     "title": claim["title"],
-                    "verdict": claim["verdict"],
+                    "state": state_of(claim),
                     "text": said(claim),
                     "there": there,
                     "agreement": f"{agreeing} of {len(known)}" if known else "",
                     "differing": len(known) - agreeing,
                 }
             )
-    rows.sort(key=lambda row: -row["differing"])
-    return {"rows": rows, "columns": others, "agreement": list(zip(others, counted, strict=True))}
+    differing = sorted((row for row in rows if row["differing"]), key=lambda row: -row["differing"])
+    agreeing = [row for row in rows if not row["differing"]]
+    counts = list(zip(others, counted, strict=True))
+    return {"differing": differing, "agreeing": agreeing, "columns": others, "agreement": counts}

@@ -245,13 +245,19 @@ def _is_for_now(claim: Mapping[str, Any]) -> bool:
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
-    """Give claims with what the full run has of them; those that it has not are left out."""
-    return [
-        {**claim, **{name: there[name] for name in ("verdict", "measured", "held")}, "is_look": False}
-        | {"not_testable": None, "measured_interval": None}
-        for claim in claims
-        if (there := reference.claims.get(claim["id"]))
-    ]
+    """Give claims with what the full run has of them; those that it has not are left out.
+
+    It keeps neither intervals nor chances, but the same numbers have the same.
+    """
+    moved = []
+    for claim in claims:
+        there, entry = reference.claims.get(claim["id"]), reference.entry(claim)
+        if there and entry:
+            same = entry["same_numbers"] and not claim.get("is_look")
+            other = {} if same else {"measured_interval": None, "chance": None}
+            theirs = {name: there[name] for name in ("verdict", "measured", "held")}
+            moved.append({**claim, **theirs, "is_look": False, "not_testable": None, **other})
+    return moved
 
 
 def label_of(artefact: str) -> str:

@@ -67,6 +67,11 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
 
 
+def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
+    views = studies(collect(report.parent / "here"), reference_set(kept_results.REFERENCE))
+    assert [view.name for view in views if "full run" in view.tail] == ["icccn"]  # whose first claim was changed
+
+
 def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert "Quick look: one seed" in page.locator(".look").inner_text()
@@ -361,7 +366,7 @@ def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> N
     page = opened(browser, report / "machines.html")
     row = page.locator("tbody tr", has_text="icccn-fig2a-ledbat-vs-tcp/e01").inner_text()
     assert "not reproduced" in row and "the same numbers" in row
-    agreement = page.locator("table.sortable tbody td:last-child").all_inner_texts()
+    agreement = page.locator("table.sortable tbody td:last-child").all_text_contents()
     assert "1 of 2" in agreement[:2] and set(agreement[2:]) == {"2 of 2"}
     counted = page.locator("tbody").first.locator("tr", has_text="evaluator")
     assert counted.locator("td").last.inner_text() == "1"
