@@ -37,6 +37,7 @@ NARROW: Final = 356
 AXIS: Final = 46  # left of a plot: the numbers of its axis
 GAP: Final = 18  # between plots that stand side by side
 TEXT: Final = 12
+MINUS: Final = "\N{MINUS SIGN}"  # as Vega writes the numbers of axes
 LETTER: Final = 6.3  # mean width of one at that size
 
 BAND: Final = 0.22  # opacity of a range, under its median
@@ -75,6 +76,8 @@ def specification(body: Specification) -> Specification:
 
 def number(value: float) -> str:
     """Write a number with at most three significant digits, and no exponent where that is readable."""
+    if -math.inf < value < 0:
+        return MINUS + number(-value)
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "never"
     if abs(value) < 1e-3:

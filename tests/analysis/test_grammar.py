@@ -214,7 +214,7 @@ def test_who_brings_another_control_is_not_called_ledbat() -> None:
         (0.07896, "0.079"),
         (17520, "17,500"),
         (99.96, "100"),
-        (-1.5, "-1.5"),
+        (-1.5, f"{style.MINUS}1.5"),
         (3e-5, "3.00e-5"),
     ],
 )
