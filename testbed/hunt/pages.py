@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.evidence import of_run
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt
 
@@ -40,6 +41,7 @@ def write(folder: Path, hunt: Hunt, kept: Sequence[Evidence]) -> Path:
         write_text(folder / "gate.yaml", _budgets(kept, hunt.client))
     write_shared(folder)
     values: dict[str, Any] = document | {"kept": kept}
+    values["evidence_of"] = lambda finding: of_run(folder / finding.run, folder)
     render(pages(OWN, TEMPLATES), "hunt.html", folder / "index.html", values)
     return folder / "index.html"
 

@@ -21,6 +21,7 @@ from scenarios.resolve import expand, resolve
 from tests.analysis.synthetic import plain, vouch, write
 
 ROOT = Path(__file__).parents[2]
+MOST_QUOTED = 25  # words
 
 
 @pytest.fixture(scope="module")
@@ -388,6 +389,14 @@ def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
     assert ask(runs, 'mean_over_seeds("queue_pkts.first_time_above(20)")') == {1: math.inf, 2: math.inf}
     two, once = (Question(runs, "made-by-hand", {}).mean_over_seeds(text, None) for text in ("queue_pkts.at(5)", "1"))
     assert (two, once) == (15, 1)
+
+
+def test_no_quotation_is_longer_than_a_sentence() -> None:
+    for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml")):
+        experiment = registry.load(file)
+        quoted = [reading["quote"] for reading in experiment.data.get("readings", []) if "quote" in reading]
+        quoted += [claim.data["scan"] for claim in experiment.claims if "scan" in claim.data]
+        assert max((len(text.split()) for text in quoted), default=0) <= MOST_QUOTED, file
 
 
 def test_results_state_no_number_that_only_undecided_claims_have() -> None:
