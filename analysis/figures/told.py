@@ -10,7 +10,7 @@ from analysis.figures import style
 from analysis.figures.bands import Band
 from analysis.figures.plot import Plot
 
-MOST: Final = 24  # values that a text tells; what is beyond is counted
+MOST: Final = 24  # values in a text; the others are counted
 MOST_NAMES: Final = 6  # that its first sentence lists
 
 Part = tuple[str, Sequence[tuple[str, str]]]  # an axis or a plot, and in it each name with its values
@@ -23,7 +23,7 @@ def of_file(svg: Path) -> str:
 
 
 def picture(axes: str, how: str, parts: Sequence[Part]) -> str:
-    """Say what a picture shows: its axes and names in the first sentence, then how values are told, then the values."""
+    """Say what a picture shows: its axes and names in the first sentence, then what the values are, then the values."""
     shown = [part for part in parts if part[1]][:MOST]
     room = max(1, MOST // len(shown)) if shown else 0
     names = dict.fromkeys(name for _, says in parts for name, _ in says if name)
@@ -73,7 +73,7 @@ def over_time(plots: Sequence[tuple[str | None, Sequence[Plot]]], begin_s: float
         for drawn in column
     ]
     head = f"{', '.join(axes)} over {style.number(begin_s)} to {style.number(end_s)} s"
-    return picture(head, "Told are the medians of the first, middle and last third, and the largest value", parts)
+    return picture(head, "Values are the medians of the first, middle and last third, and the largest value", parts)
 
 
 def _thirds(band: Band) -> str:

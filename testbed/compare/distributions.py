@@ -44,7 +44,7 @@ def alternative(runs: dict[str, list[Run]]) -> str:
         says = [(client, f"{known[client, 50]} and {known[client, 90]}") for client in clients]
         parts.append((f"{phase}, {quantity}", says))
     axes = f"Distributions over time of {' and '.join(QUANTITIES)}"
-    return told.picture(axes, "Told is what was not exceeded in 50 and in 90 % of the time", parts)
+    return told.picture(axes, "Values are those not exceeded in 50 and in 90 % of the time", parts)
 
 
 def _plots(runs: dict[str, list[Run]]) -> list[tuple[str, str, list[dict[str, Any]]]]:

@@ -146,7 +146,7 @@ def test_curves_are_medians_over_seeds_beside_the_papers_values(runs: Path, tmp_
     assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer [packets]", "plots": [plot]}) == 0
     assert "Largest window" in svg_of(tmp_path)
     assert told_of(tmp_path) == (
-        "Largest window over buffer [packets]; paper. Told are medians over the seeds. "
+        "Largest window over buffer [packets]; paper. Values are medians over the seeds. "
         "Largest window: 20 at 20 to 40 at 40; paper 21 at 20."
     )
     caption = (tmp_path / "made-by-hand" / "figure.txt").read_text()

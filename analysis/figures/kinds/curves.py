@@ -66,7 +66,7 @@ class Curves:
         """Say what the figure shows to readers who do not see it."""
         parts = [(fields.get("axis", str), list(self._told(fields))) for fields in self._plots]
         axes = f"{', '.join(axis for axis, _ in parts)} over {self._figure.get('axis', str)}"
-        return told.picture(axes, "Told are medians over the seeds", parts)
+        return told.picture(axes, "Values are medians over the seeds", parts)
 
     def _told(self, fields: Fields) -> Iterator[tuple[str, str]]:
         measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))

@@ -56,7 +56,7 @@ class Scatter:
         """Say what the figure shows to readers who do not see it."""
         across, up = self._axes
         cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in self._rows]
-        return told.picture(f"{across} across and {up} up", "Told are medians over the seeds", [("", cases)])
+        return told.picture(f"{across} across and {up} up", "Values are medians over the seeds", [("", cases)])
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""

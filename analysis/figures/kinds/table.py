@@ -70,7 +70,7 @@ class Table:
             )
             for label, claims in self._rows
         ]
-        how = "Told are the paper's value, and the measured one with its verdict"
+        how = "Values are the paper's, and the measured one with its verdict"
         return told.picture(f"Table of {len(parts)} rows", how, parts)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)

@@ -60,7 +60,7 @@ class ValuesBySeed:
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
             groups.setdefault(row["group"], []).append((row["name"], _told(row)))
-        return told.picture(self._axis, "Told are median and range over the seeds", list(groups.items()))
+        return told.picture(self._axis, "Values are medians and ranges over the seeds", list(groups.items()))
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
