@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from engine.bench import beside, growth, modes, ns3
+from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
@@ -67,8 +67,10 @@ def main(options: argparse.Namespace) -> int:
             figures[f"virtual_s_per_wall_s_{name}"] = cell.virtual_s / (wall_s - fixed_s)
         _say("the guest's kernel in its processes and by way of stubs")
         kinds = {"idle": _idle(delayed, "none"), "idle_ovs": _idle(delayed, "ovs"), "flow": uncaptured}
-        kinds |= {cell.name.removeprefix("case="): cell for cell in expand(PROGRAMS, "full")}
-        figures |= modes.figures(kinds, folder, REPEATS)
+        programs = {cell.name.removeprefix("case="): cell for cell in expand(PROGRAMS, "full")}
+        figures |= modes.figures(kinds | programs, folder, REPEATS)
+        _say("the same programs on the host's own kernel, in real time")
+        figures |= native.figures(programs, {name: figures[modes.key(name, False)] for name in programs})
         _say("captures to columns")
         figures["reader_packets_per_s"] = _reader_packets_per_s(every_packet, _idle(delayed, "none"), folder)
         figures["utp_packets_per_cpu_s"] = _utp_packets_per_cpu_s(_idle(delayed, "none"), folder)
@@ -100,13 +102,16 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
+_PROGRAMS = {
+    "libutp": "libutp for 300 s",
+    "transmission": "Transmission 4 for 40 s",
+    "libtorrent": "libtorrent 2.0 for 40 s",
+}
 _MODES = {
     "idle": "a run without flows",
     "idle_ovs": "the same with two Open vSwitch bridges",
     "flow": "LEDBAT for 600 s, not captured",
-    "libutp": "libutp for 300 s",
-    "transmission": "Transmission 4 for 40 s",
-    "libtorrent": "libtorrent 2.0 for 40 s",
+    **_PROGRAMS,
 }
 _MEANINGS = {
     "fixed_cost_s": ("a run without flows: boot, dumbbell, probe, power-off", "s"),
@@ -121,6 +126,8 @@ _MEANINGS = {
     "run_wall_s_uncaptured": ("the first without a capture, all included", "s"),
     **{modes.key(name, False): (f"{what}, the kernel in its processes", "CPU s") for name, what in _MODES.items()},
     **{modes.key(name, True): (f"{what}, by way of stub processes", "CPU s") for name, what in _MODES.items()},
+    **{native.key(name): (f"{what}, on the host's own kernel", "CPU s") for name, what in _PROGRAMS.items()},
+    **{native.key(name, True): (f"{what}, the guest takes", "times as much") for name, what in _PROGRAMS.items()},
     "reader_packets_per_s": ("captures to columns on disk", "packets/s"),
     "utp_packets_per_cpu_s": ("captures of uTP to columns on disk", "packets/CPU s"),
     "columns_most_mb": ("the most memory that it takes, whatever the length of the captures", "MB"),

@@ -1,11 +1,16 @@
 """What `make bench` says of its figures; they are measured nowhere else."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from engine.bench import growth
+from engine import images
+from engine.bench import growth, native
 from engine.bench.beside import slower
+from engine.bench.measure import PROGRAMS
+from engine.images import Program
+from scenarios.resolve import expand
 
 UNITS = {"run_s": "s", "speed": "virtual s/s", "payload": "Mbit/s", "ns3_s": "s"}
 
@@ -19,6 +24,17 @@ def test_slower_is_told_in_the_time_that_ns3_takes() -> None:
 
 def test_without_ns3_nothing_is_compared() -> None:
     assert slower({"run_s": 1.0}, {"run_s": 9.0, "ns3_s": 10.0}, UNITS) == {}
+
+
+def test_what_cannot_be_measured_natively_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here the program lacks its endpoint, so that no byte comes."""
+    monkeypatch.setattr(images, "program", lambda _: Program(tmp_path, Path("/"), {}, {}))
+    (cell, *_) = expand(PROGRAMS, "full")
+    short = dataclasses.replace(cell, settings={**cell.settings, "duration_ns": 1_000_000_000})
+    assert native.figures({"libutp": short}, {"libutp": 1.0}) == {}
+    assert "not measured natively: libutp: found 0 bytes after 1 s; allowed: at least 625000" in capsys.readouterr().err
 
 
 def test_growth_is_drawn(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_goroutines_that_signals_interrupt(tmp_path: Path, option: str) -> None:
     if option == "inproc=on" and calls.lacking():
         pytest.skip("this host has nothing but stub processes")
     root = tmp_path / "root"
-    words = ["go", "build", "-o", root / "init", SOURCE.with_name("goroutines.go")]
+    words = ["go", "build", "-o", str(root / "init"), str(SOURCE.with_name("goroutines.go"))]
     subprocess.run(words, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
     assert console(root, tmp_path, option, "spin=100000")[0] == "go ok"
 
