@@ -107,8 +107,8 @@ def expectations(folder: Path) -> dict[str, Expected]:
     }
 
 
-def _expectation(pattern: str, because: str, between: Sequence[float] = (-math.inf, math.inf)) -> Expectation:
-    return Expectation(re.compile(pattern, re.MULTILINE), *map(float, between), because)
+def _expectation(found: str, because: str, between: Sequence[float] = (-math.inf, math.inf)) -> Expectation:
+    return Expectation(re.compile(found, re.MULTILINE), *map(float, between), because)
 
 
 def labs(folder: Path) -> Iterator[Path]:
