@@ -11,7 +11,7 @@ from engine import calls
 
 PROGRAMS = Path(__file__).with_name("runtimes")
 TESTBED = Path(sys.executable).with_name("testbed")
-PACKAGES = "default-jdk-headless,strace"
+PACKAGES = "default-jdk-headless,nodejs,strace"
 
 
 @pytest.mark.parametrize("stubs", ["0", "1"], ids=["in-its-processes", "by-stubs"])
@@ -27,6 +27,8 @@ def test_runtimes_do_what_they_should(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [line.split()[:2] for line in (results / "stdout.txt").read_text().splitlines()] == [
         ["python", "ok"],
         ["java", "ok"],
+        ["node", "ok"],
+        ["node", "ok"],  # with a ring that the kernel polls
         ["strace", "ok"],
         ["python", "ok"],  # traced
     ]

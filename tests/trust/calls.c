@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <asm/prctl.h>
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -397,6 +398,48 @@ static bool signals_while_calls_change(void)
 	return interrupted_every(100) && interrupted_every(10) && interrupted_every(3) && interrupted_every(2);
 }
 
+#define ENTRIES 256
+#define ENTRY_PAGES (ENTRIES * sizeof(struct io_uring_sqe) / 4096)
+
+/* A child sees the pages of a ring that its parent has: their copy goes from page to page of one large folio */
+static bool rings_are_inherited(void)
+{
+	struct io_uring_params params = {0};
+	const int ring = syscall(SYS_io_uring_setup, ENTRIES, &params);
+	char *entries = mmap(NULL, ENTRY_PAGES * 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring,
+			     IORING_OFF_SQES);
+	pid_t child;
+
+	if (ring < 0 || entries == MAP_FAILED)
+		return false;
+	for (unsigned int page = 0; page < ENTRY_PAGES; page++)
+		entries[page * 4096] = page + 1;
+	child = fork();
+	if (child)
+		return ended_well(child);
+	for (unsigned int page = 0; page < ENTRY_PAGES; page++)
+		if (entries[page * 4096] != (char)(page + 1))
+			_exit(1);
+	_exit(0);
+}
+
+/* A thread of the kernel looks for entries, for some time: that must pass while it looks */
+static bool ring_is_polled(void)
+{
+	struct io_uring_params params = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 10};
+	const int ring = syscall(SYS_io_uring_setup, 1, &params);
+	char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQ_RING);
+	const struct timespec pause = {.tv_nsec = 100000000};
+
+	if (ring < 0 || memory == MAP_FAILED)
+		return false;
+	/* entry 0 is zero, which asks for nothing */
+	__atomic_store_n((unsigned int *)(memory + params.sq_off.tail), 1, __ATOMIC_SEQ_CST);
+	nanosleep(&pause, NULL);
+	return syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_SQ_WAKEUP, NULL, 0) >= 0 &&
+	       __atomic_load_n((unsigned int *)(memory + params.cq_off.tail), __ATOMIC_SEQ_CST) == 1;
+}
+
 static bool hints_are_hints(void)
 {
 	char *there = mmap((void *)KERNEL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -426,6 +469,8 @@ int main(int argc, char **argv)
 	report("spoilt-bases", spoilt_bases);
 	report("slots", slots_stay);
 	report("changing", signals_while_calls_change);
+	report("rings", rings_are_inherited);
+	report("polled", ring_is_polled);
 	report("hint", hints_are_hints);
 	report("again", registers_survive);
 	fixed = mmap((void *)KERNEL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

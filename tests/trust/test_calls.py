@@ -15,7 +15,7 @@ from tests.images.building import build_root
 
 SOURCE = Path(__file__).with_name("calls.c")
 TIMEOUT_S = 300
-CHECKED = 15
+CHECKED = 17
 
 
 @pytest.fixture(scope="module")
