@@ -20,6 +20,8 @@ from scenarios.resolve import Cell
 
 LONGEST_S = 40
 """Longer transfers are measured for that long; their cost grows evenly from then on."""
+_MORE_S = 60
+"""An endpoint that heeds no SIGTERM is killed after so much more."""
 _PORT = 5001
 _LEAST = 0.5
 """Of the rate over the time; less is another transfer."""
@@ -62,15 +64,15 @@ def figures(cells: Mapping[str, Cell], in_guest: Mapping[str, float]) -> dict[st
 
     What cannot be measured is told on standard error and left out.
     """
-    found = {}
+    measured = {}
     for name, cell in cells.items():
         try:
-            found[key(name)] = cpu_s(cell)
+            measured[key(name)] = cpu_s(cell)
         except EngineError as error:
             print(f"not measured natively: {error}", file=sys.stderr)
         else:
-            found[key(name, True)] = in_guest[name] / found[key(name)]
-    return found
+            measured[key(name, True)] = in_guest[name] / measured[key(name)]
+    return measured
 
 
 def cpu_s(cell: Cell) -> float:
@@ -105,9 +107,13 @@ def cpu_s(cell: Cell) -> float:
         words += ["--ro-bind", str(program.root or images.load().rootfs), "/", "--proc", "/proc", "--dev", "/dev"]
         words += ["--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/opt", "--tmpfs", "/mnt"]  # noqa: S108
         words += ["--ro-bind", str(program.files), "/opt/implementation", "--bind", str(logs), "/run/logs"]
-        done = subprocess.run(
-            [*words, "sh", "-c", _SCRIPT], env=environment, capture_output=True, text=True, check=False
-        )
+        words += ["sh", "-c", _SCRIPT]
+        try:
+            done = subprocess.run(
+                words, env=environment, capture_output=True, text=True, timeout=seconds + _MORE_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"{flow['implementation']}: did not end {_MORE_S} s after its {seconds} s") from error
         came = logs / "receiver" / "received_bytes"
         bytes_came = int(came.read_text()) if came.exists() else 0
     least = int(bottleneck["rate_bps"] / 8 * seconds * _LEAST)

@@ -168,3 +168,18 @@ def test_the_count_of_statements_that_hold_or_not_is_that_of_the_papers() -> Non
     claims = [claim for file in papers for claim in registry.load(file).claims]
     count = sum(claim.holds is not None and not claim.echo for claim in claims)
     assert f"{count} claims of the papers are statements" in (ROOT / "docs/reference/verdicts.md").read_text()
+
+
+def test_a_row_of_a_table_is_a_line_with_as_many_cells_as_the_head() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    wrong = []
+    for name in listed.split():
+        head = None
+        # a bar in code or behind a backslash is no border of a cell
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`|\\\|", "", (ROOT / name).read_text(), flags=re.MULTILINE | re.DOTALL)
+        for line in map(str.rstrip, text.splitlines()):
+            cells = line.count("|") if line.startswith("|") else None
+            if cells and (not line.endswith("|") or cells != (head or cells)):
+                wrong.append(f"{name}: {line}")
+            head = (head or cells) if cells else None
+    assert wrong == []
