@@ -59,7 +59,6 @@ def _compiled(root: Path, into: Path) -> None:
         shutil.copy(file, into / "bpf")
 
 
-@pytest.mark.xfail(reason="not run since the program follows version 0.6.0 of the module")
 def test_programs_on_the_stock_kernel(tmp_path: Path) -> None:
     root, added = tmp_path / "root", tmp_path / "added"
     added.mkdir()
