@@ -81,6 +81,14 @@ def _assert_the_same(rates: Rates, paths: Rates) -> None:
             assert other.queue_ms == pytest.approx(rate.queue_ms, abs=2), (path, control)
 
 
+def test_what_befalls_a_host_is_on_the_page(page: str) -> None:
+    by_case = tables.situations()
+    assert tables.between(page, "hosts")[1] == tables.table_of_situations(by_case, tables.chunk_s())
+    for case, by_control in by_case.items():
+        assert by_control["tcp-ledbatpp"].queue_ms < 60, case
+        assert by_control["tcp-ledbat"].queue_ms < 100, case
+
+
 def test_it_yields_whatever_clocks_the_hosts_have(page: str) -> None:
     shares = tables.shares()
     assert tables.between(page, "clocks")[1] == tables.table_of_clocks(shares)

@@ -1,4 +1,4 @@
-"""The tables of docs/howto/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs, in some minutes.
+"""The tables of docs/howto/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs, in ten minutes.
 
 They are the same on every machine, so tests/reach compares them with the page.
 """
@@ -23,6 +23,7 @@ PAGE: Final = images.PROJECT / "docs" / "howto" / "module.md"
 START, END = "<!-- {}: written by python -m tests.tcp_ledbat.tables -->\n", "<!-- end of {} -->"
 PACKET_BITS: Final = 8 * 1500
 SLOW_CWND_PKTS: Final = 2
+HOSTS_BPS: Final = 50e6
 CONTROLS: Final = {
     "cubic": "CUBIC",
     "ledbat": "`ledbat`",
@@ -40,6 +41,17 @@ CLOCKS: Final = {
     "ms-none": "1 ms, none (Windows' default)",
     "none-ms": "none, 1 ms",
     "skew": "1 µs, 1 µs that is 40 min behind and 100 ppm slower",
+}
+
+SITUATIONS: Final = {
+    "quiet": "nothing",
+    "loss-tenth": "0.1 % of packets are lost",
+    "loss-one": "1 % of packets are lost",
+    "aggregation": "packets come in groups, every 10 ms, as over Wi-Fi",
+    "silence": "at 30 s nothing comes through for 5 s (suspend and resume)",
+    "tunnel": "at 30 s the path leads through a VPN: packets of 1380 bytes, round trips 20 ms longer",
+    "nearer": "at 30 s the path is another one: round trips 20 ms shorter",
+    "farther": "at 30 s the path is another one: round trips 80 ms longer",
 }
 
 Traces = dict[str, pl.DataFrame]
@@ -115,6 +127,26 @@ def shares() -> dict[str, dict[str, float]]:
     return by_case
 
 
+def situations() -> dict[str, dict[str, Rate]]:
+    """By the case of hosts.yaml and the control: what a flow reaches in the last half."""
+    by_case: dict[str, dict[str, Rate]] = {}
+    for values, traces in runs(read(HERE / "hosts.yaml").data, "cwnd-f1", "queue"):
+        bps = acked_bps(last_half(traces["cwnd-f1"]))
+        queue_pkts = float(last_half(traces["queue"])["backlog_pkts"].to_numpy().mean())
+        rate = Rate(bps, bps, 1e3 * queue_pkts * PACKET_BITS / HOSTS_BPS)
+        by_case.setdefault(values["case"], {})[values["control"]] = rate
+    return by_case
+
+
+def chunk_s() -> dict[str, float]:
+    """By control: how long a piece of chunks.yaml takes, to a sample of 20 ms; the fifth of ten."""
+    by_control = {}
+    for values, traces in runs(read(HERE / "chunks.yaml").data, "cwnd-chunk-5"):
+        times = traces["cwnd-chunk-5"]["time_ns"]
+        by_control[values["control"]] = (times[-1] - times[0]) / 1e9
+    return by_control
+
+
 def table_of_rates(by_case: dict[tuple[str, str], dict[str, Rate]]) -> str:
     """In Markdown."""
     names = [*CONTROLS.values(), "`ledbatpp` between slowdowns"]
@@ -139,6 +171,23 @@ def table_of_clocks(by_case: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of_situations(by_case: dict[str, dict[str, Rate]], chunks: dict[str, float]) -> str:
+    """In Markdown."""
+    lines = ["| what happens | " + " | ".join(CONTROLS[control.removeprefix("tcp-")] for control in chunks) + " |"]
+    lines.append("|---" * (1 + len(chunks)) + "|")
+    for case, name in SITUATIONS.items():
+        rates = [by_case[case][control] for control in chunks]
+        lines.append(
+            f"| {name} | " + " | ".join(f"{of.bps / 1e6:.1f} Mbit/s, {of.queue_ms:.0f} ms" for of in rates) + " |"
+        )
+    lines.append(
+        "| 1 MB is sent every 3 s, each time over a new connection | "
+        + " | ".join(f"{seconds:.1f} s each" for seconds in chunks.values())
+        + " |"
+    )
+    return "\n".join(lines) + "\n"
+
+
 def between(page: str, name: str) -> tuple[str, str, str]:
     """What stands before, between and behind the marks of a table."""
     head, start, rest = page.partition(START.format(name))
@@ -147,8 +196,9 @@ def between(page: str, name: str) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """Write both tables into the page."""
-    for name, table in (("clocks", table_of_clocks(shares())), ("rates", table_of_rates(rates()))):
+    """Write all tables into the page."""
+    hosts = table_of_situations(situations(), chunk_s())
+    for name, table in (("hosts", hosts), ("clocks", table_of_clocks(shares())), ("rates", table_of_rates(rates()))):
         head, _, tail = between(PAGE.read_text(), name)
         PAGE.write_text(head + table + tail)
 
