@@ -18,7 +18,7 @@ from analysis.settings import NS
 
 Ints = NDArray[np.int64]
 
-# These fields identify a packet on both sides of the queue: routing changes none of them.
+# These fields identify a packet on both sides of the queue: routing changes none of them. QUIC's `ip_id` may be 0.
 IDENTITY: Final = ("src", "dst", "sport", "dport", "proto", "ip_id", "seq", "tsval", "payload_bytes")
 KNOWN: Final = ("flow", "time_ns", "left_ns", "dropped")
 SLICE_PKTS: Final = 300_000

@@ -286,6 +286,8 @@ static void utp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 
 static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const struct columns *c, size_t row)
 {
+	uint64_t digest;
+
 	if (end - p < 4)
 		return;
 	c->sport[row] = be16(p);
@@ -296,9 +298,12 @@ static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	if (end - p <= UDP_HEADER)
 		return;
 	utp(p + UDP_HEADER, end, length - UDP_HEADER, c, row);
+	digest = digested(NOTHING_DIGESTED ^ length, p + UDP_HEADER,
+			  end - p < UDP_HEADER + DIGESTED_UDP ? end : p + UDP_HEADER + DIGESTED_UDP);
 	if (c->digest)
-		c->digest[row] = digested(NOTHING_DIGESTED ^ length, p + UDP_HEADER,
-					  end - p < UDP_HEADER + DIGESTED_UDP ? end : p + UDP_HEADER + DIGESTED_UDP);
+		c->digest[row] = digest;
+	if (!c->utp_header[row])
+		c->seq[row] = (uint32_t)digest;
 }
 
 /* [p, end) are the captured bytes after the IP header, `length` is how many the sender sent. */

@@ -40,7 +40,7 @@ COLUMNS: Final[dict[str, type[np.generic]]] = {
     "dport": np.uint16,
     "proto": np.uint8,
     "ip_id": np.uint16,
-    "seq": np.uint32,  # of TCP; of uTP the packet's number, 16 bits
+    "seq": np.uint32,  # of TCP; of uTP the packet's number, 16 bits; of other UDP a digest of its first bytes
     "ack": np.uint32,  # of TCP; of uTP the number of the last packet that came without a gap, 16 bits
     "flags": np.uint8,
     "window": np.uint16,  # as on the wire, not scaled

@@ -14,13 +14,14 @@ from testbed.gate.budgets import Budgets
 from testbed.gate.judge import STUDY, Judgement
 
 DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
+DEFAULT_UDP: Final = DEFAULT.with_name("budgets-udp.yaml")
 UNKNOWN: Final = 2
 """Exit status where something could not be judged."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("budgets", type=Path, nargs="?", default=DEFAULT, help="default: the project's own")
+    parser.add_argument("budgets", type=Path, nargs="?", help="default: the project's own for the client's transport")
     parser.add_argument("--client", help="the implementation; default: the one that the budgets name")
     parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
     parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
@@ -35,7 +36,8 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         BadInputError, EngineError, ScenarioError: something is wrong with the order, before anything runs.
     """
-    file, history = options.budgets, options.history
+    history = options.history
+    file = options.budgets or default_for(arguments.only(options.client, options.elsewhere))
     wanted = budgets.load(file)
     client = options.client or wanted.client or arguments.only(None, options.elsewhere, f"{file} names no client, and ")
     folder = prepare(wanted, client, options.into, file.parent)
@@ -47,6 +49,15 @@ def main(options: argparse.Namespace) -> int:
     if history:
         reports.remember(judgement, history)
     return judgement.status
+
+
+def default_for(client: str) -> Path:
+    """Return the budgets of a client that has no file of its own.
+
+    Raises:
+        EngineError, ScenarioError: there is no such client, or it cannot send.
+    """
+    return DEFAULT_UDP if arguments.senders([client])[client]["transport"] == "udp" else DEFAULT
 
 
 def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> Path:

@@ -14,7 +14,7 @@ from testbed.gate import command as gate
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", help="one that lists versions")
-    parser.add_argument("budgets", type=Path, nargs="?", default=gate.DEFAULT, help="default: the project's own")
+    parser.add_argument("budgets", type=Path, nargs="?", help="default: those of `testbed gate`")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
     parser.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")
@@ -37,8 +37,9 @@ def main(options: argparse.Namespace) -> int:
     if begin > end:
         raise EngineError(f"--from: found {first}, which comes after {last}; allowed: an older one, or none")
     chosen = {version: listed[version] for version in names[begin : end + 1]}
-    wanted, into = budgets.load(options.budgets), own_study.folder_of(options.into, name)
-    folders = {client: gate.prepare(wanted, client, into, options.budgets.parent) for client in chosen.values()}
+    file = options.budgets or gate.default_for(chosen[names[end]])
+    wanted, into = budgets.load(file), own_study.folder_of(options.into, name)
+    folders = {client: gate.prepare(wanted, client, into, file.parent) for client in chosen.values()}
     judgements = {version: gate.carry_out(wanted, client, folders[client]) for version, client in chosen.items()}
     print(page.write(into, name, judgements))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]

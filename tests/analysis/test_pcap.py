@@ -117,7 +117,7 @@ def decode(data: bytes) -> dict[str, int]:
     row["sport"], row["dport"] = struct.unpack(">HH", rest[:4])
     if row["proto"] == 17:
         row["payload_bytes"] = max(length - header - 8, 0)
-        return row | decode_utp(rest[8:], length - header - 8)
+        return row | (decode_utp(rest[8:], length - header - 8) or {"seq": first_bytes(rest[8:], length - header)})
     if len(rest) < 20:
         return row
     row["seq"], row["ack"] = struct.unpack(">II", rest[4:12])
@@ -139,6 +139,14 @@ def decode(data: bytes) -> dict[str, int]:
             row["window_scale"] = min(options[2] + 1, 255)
         options = options[options[1] :]
     return row
+
+
+def first_bytes(data: bytes, length: int) -> int:
+    """Give what tells a datagram that is not uTP from others: the lower half of a 64-bit FNV-1a hash."""
+    digest = 0xCBF29CE484222325 ^ length
+    for byte in data[:28]:
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return digest % 2**32 if data else 0
 
 
 def decode_utp(data: bytes, length: int) -> dict[str, int]:

@@ -1,4 +1,5 @@
 import json
+import struct
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from scenarios.sums import DamagedError
-from tests.analysis.synthetic import ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write
+from tests.analysis.synthetic import NS, ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write
 
 
 @pytest.fixture
@@ -74,6 +75,27 @@ def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> Non
     folder = write(tmp_path, Made(packets))
     write_columns(folder)
     assert Run(folder).drops().times == [2.0]
+
+
+def test_datagrams_without_a_number_are_told_apart_by_their_bytes(tmp_path: Path) -> None:
+    """QUIC's often have one length, and 0 as their IP header's number, as all of an unconnected socket have on Linux."""
+    packets = [Packet(0, n / 10, None if n == 20 else n / 10 + 0.05) for n in range(1, 90)]
+    folder = write(tmp_path, Made(packets))
+    for tap in ("bottleneck-in.r1-s1", "bottleneck-out"):
+        came = [(p.arrives if tap == "bottleneck-in.r1-s1" else p.leaves, n) for n, p in enumerate(packets)]
+        records = [(ORIGIN_NS + round(at * NS), datagram(n)) for at, n in came if at is not None]
+        (folder / "pcap" / f"{tap}.pcap").write_bytes(pcap(records))
+    vouch(folder)
+    write_columns(folder)
+    assert Run(folder).drops("tcp").times == [2.0]
+    assert Run(folder).waited_ms("tcp").max() == pytest.approx(50)
+
+
+def datagram(number: int) -> bytes:
+    """First bytes of a datagram as QUIC's are: nothing but the payload tells it from others."""
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, 1280, 0, 0x4000, 64, 17, 0, 0x0A000101, 0x0A010101)
+    udp = struct.pack(">HHHH", 40001, 5001, 1260, 0)
+    return bytes(12) + b"\x08\x00" + ip + udp + b"\x40" + b"\xff" * 8 + struct.pack(">Q", number) + b"\xff" * 37
 
 
 @pytest.mark.parametrize("slice_pkts", [1, 2, 3, 1000])

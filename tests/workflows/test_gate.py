@@ -24,7 +24,7 @@ from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.panel import panel
 from testbed.gate import budgets, judge, reports
-from testbed.gate.command import DEFAULT, prepare
+from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
 from testbed.gate.units import unit
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import rows
@@ -67,13 +67,17 @@ def test_every_field_is_on_the_page() -> None:
 def test_the_examples_on_the_page_are_read(tmp_path: Path) -> None:
     shown = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "budgets.yaml").write_text(shown[0])
-    for file in (tmp_path / "budgets.yaml", DEFAULT):
+    for file in (tmp_path / "budgets.yaml", DEFAULT, DEFAULT_UDP):
         asked = budgets.load(file)
         assert {budget.scenario for budget in asked.budgets} <= {scenario.stem for scenario in panel()}
     (tmp_path / "budgets.yaml").write_text(shown[1])
     [compared] = budgets.load(tmp_path / "budgets.yaml").budgets
     assert compared == budgets.Comparison("as good as 2.0.9", "against-tcp", None, "libtorrent@2.0.9")
     assert [next(iter(yaml.safe_load(text))) for text in shown[2:]] == ["versions", True, "gate"]  # `on` is true
+
+
+def test_the_transport_chooses_the_default_budgets() -> None:
+    assert [default_for(name) for name in ("libutp", "tcp-cubic", "quic-go")] == [DEFAULT, DEFAULT, DEFAULT_UDP]
 
 
 @pytest.mark.parametrize(
