@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.given import folder_of
+from images.programs import check_executable
 from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
@@ -20,12 +21,18 @@ def elsewhere(folders: Sequence[Path]) -> list[str]:
     """Let implementations lie in these folders, commits and archives (images/given.py); return their names.
 
     Raises:
-        EngineError: one has no implementation, or the name of another; a commit or archive is not what it should be.
+        EngineError: one has no implementation, or the name of another; a commit or archive is not what it should be;
+            a program of one does not start.
         ScenarioError: the description of one is wrong.
     """
     store = Store(default_root(), partial(print, file=sys.stderr))
     try:
-        names = [homes.add(folder_of(folder, store)) for folder in folders]
+        unpacked = {folder: folder_of(folder, store) for folder in folders}
+        names = [homes.add(home) for home in unpacked.values()]
+        for folder, home in unpacked.items():
+            for file in (home / name for name in ("build", "endpoint")):
+                if file.is_file():
+                    check_executable(str(folder), file)
     except (ImageError, ValueError) as error:
         raise EngineError(f"--implementation: {error}") from None
     for name in names:

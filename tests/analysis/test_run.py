@@ -78,7 +78,7 @@ def test_packets_still_waiting_at_the_end_are_not_dropped(tmp_path: Path) -> Non
 
 
 def test_datagrams_without_a_number_are_told_apart_by_their_bytes(tmp_path: Path) -> None:
-    """QUIC's often have one length, and 0 as their IP header's number, as all of an unconnected socket have on Linux."""
+    """QUIC's often have one length, and 0 as their IP header's number, as all of an unconnected socket on Linux."""
     packets = [Packet(0, n / 10, None if n == 20 else n / 10 + 0.05) for n in range(1, 90)]
     folder = write(tmp_path, Made(packets))
     for tap in ("bottleneck-in.r1-s1", "bottleneck-out"):

@@ -146,3 +146,21 @@ def test_other_archives_are_refused(store: Store, tmp_path: Path) -> None:
         with pytest.raises(ImageError, match=message):
             folder_of(Path(given), store)
     assert not list(store.root.glob("given/*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "says"),
+    [
+        ("#!/bin/sh\r\n", 0o755, "has lines that end in CR LF, as on Windows; allowed: LF alone"),
+        ("#!/bin/sh\n", 0o644, r"is not executable \(chmod \+x\)"),
+    ],
+)
+def test_a_program_that_does_not_start_is_named_with_its_folder(
+    repository: Path, store: Store, capsys: pytest.CaptureFixture[str], text: str, mode: int, says: str
+) -> None:
+    mine = repository / "testing" / "mine"
+    (mine / "endpoint").write_bytes(text.encode())
+    (mine / "endpoint").chmod(mode)
+    assert main(["check", "--implementation", str(mine)]) == 2
+    said = capsys.readouterr().err
+    assert re.search(f"--implementation: {mine}: the file `endpoint` {says}", said), said
