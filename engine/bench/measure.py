@@ -21,6 +21,7 @@ from rich.table import Table
 
 from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
+from scenarios import sums
 from scenarios.resolve import Cell, expand
 
 FLOW = Path(__file__).with_name("flow.yaml")
@@ -225,12 +226,17 @@ def _utp_packets_per_cpu_s(idle: Cell, folder: Path) -> float:
     """As above, of a libutp flow; its packets are repeated, so that the start, taken off, is little beside them."""
     (cell,) = expand(UTP, "full")
     written = execute(cell, 1, folder)["counters"]["captured_pkts"]
-    capture = run_folder(folder, cell, 1) / "pcap" / "bottleneck-out.pcap"
-    header, packets = capture.read_bytes()[:_PCAP_HEADER_BYTES], capture.read_bytes()[_PCAP_HEADER_BYTES:]
-    capture.write_bytes(header + packets * _UTP_REPEATS)
+    repeat_packets(run_folder(folder, cell, 1), "pcap/bottleneck-out.pcap", _UTP_REPEATS)
     seconds = _best(functools.partial(_columns_cpu_s, cell, folder))
     start_s = _best(functools.partial(_columns_cpu_s, idle, folder))
     return float(sum(written.values()) * _UTP_REPEATS / (seconds - start_s))
+
+
+def repeat_packets(folder: Path, name: str, times: int) -> None:
+    """Let a capture of a run's folder have each of its packets so many times, and a new sum."""
+    capture = sums.checked(folder, name).read_bytes()
+    (folder / name).write_bytes(capture + capture[_PCAP_HEADER_BYTES:] * (times - 1))
+    sums.write(folder, sums.read(folder) | {name: sums.digest(folder / name)})
 
 
 def _columns_cpu_s(cell: Cell, folder: Path) -> float:

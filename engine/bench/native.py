@@ -25,7 +25,7 @@ _MORE_S = 60
 _PORT = 5001
 _LEAST = 0.5
 """Of the rate over the time; less is another transfer."""
-_SCRIPT = """
+_SCRIPT = r"""
 set -e
 ip link set lo up
 unshare --net sleep infinity &
@@ -43,10 +43,13 @@ $inside ip address add 10.0.0.2/24 dev wire
 $inside ip link set wire up
 $inside tc qdisc add dev wire root netem delay ${DELAY}us limit 10000 2>/dev/null || true
 endpoint=/opt/implementation/endpoint
-ROLE=receiver PEER=10.0.0.1 LOGDIR=/run/logs/receiver $inside timeout --signal TERM $((DURATION + 5)) $endpoint >&2 &
+export LOGDIR=/run/logs/receiver
+own="unshare --mount sh -c 'mount -t tmpfs tmpfs /tmp; exec \$0'"  # the hosts' clients keep the same names there
+ROLE=receiver PEER=10.0.0.1 $inside timeout --signal TERM $((DURATION + 5)) sh -c "exec $own $endpoint" >&2 &
 receiver=$!
 sleep 1
-ROLE=sender PEER=10.0.0.2 LOGDIR=/run/logs/sender timeout --signal TERM $DURATION $endpoint >&2 || true
+export LOGDIR=/run/logs/sender
+ROLE=sender PEER=10.0.0.2 timeout --signal TERM $DURATION sh -c "exec $own $endpoint" >&2 || true
 wait $receiver || true
 kill $there
 wait $there || true

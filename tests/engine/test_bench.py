@@ -8,8 +8,9 @@ import pytest
 from engine import images
 from engine.bench import growth, native
 from engine.bench.beside import slower
-from engine.bench.measure import PROGRAMS
+from engine.bench.measure import PROGRAMS, repeat_packets
 from engine.images import Program
+from scenarios import sums
 from scenarios.resolve import expand
 
 UNITS = {"run_s": "s", "speed": "virtual s/s", "payload": "Mbit/s", "ns3_s": "s"}
@@ -42,3 +43,11 @@ def test_growth_is_drawn(tmp_path: Path) -> None:
     assert [cost.each_s for cost in costs] == [2.0, 2.0, 2.0]
     growth.draw(costs, tmp_path / "growth.svg")
     assert "hosts" in (tmp_path / "growth.svg").read_text()
+
+
+def test_a_capture_whose_packets_are_repeated_has_a_sum_again(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"h" * 24 + b"packets")
+    sums.write(tmp_path, sums.below(tmp_path))
+    repeat_packets(tmp_path, "a.pcap", 3)
+    assert (tmp_path / "a.pcap").read_bytes() == b"h" * 24 + b"packets" * 3
+    assert not sums.damaged(tmp_path)
