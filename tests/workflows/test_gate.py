@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ import yaml
 
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
+from images.cache import file_digest
 from scenarios import sums
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -277,6 +280,76 @@ def test_a_real_gate(tmp_path: Path) -> None:
     }
     assert outcomes == {"fills the link": "passed", "gives way": "broken"}
     assert "broken   gives way (race.yaml): " in done.stdout
+
+
+# over UDP: 1000 bytes every 2 ms, counted where they arrive; a sender does ENDING in its third second
+UDP_CLIENT = """\
+#!/usr/bin/env python3
+import os, signal, socket, sys, time
+
+def end(*_):
+    if os.environ["ROLE"] == "receiver":
+        open(os.environ["LOGDIR"] + "/received_bytes", "w").write(str(1000 * count))
+    os._exit(0)
+
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("mine 1"))
+signal.signal(signal.SIGTERM, end)
+count, port = 0, int(os.environ["PORT"])
+over = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+if os.environ["ROLE"] == "receiver":
+    over.bind(("", port))
+while os.environ["ROLE"] == "receiver":
+    over.recv(2000)
+    count += 1
+while True:
+    over.sendto(count.to_bytes(8, "big") * 125, (os.environ["PEER"], port))
+    count += 1
+    time.sleep(0.002)
+    if count == 1000:
+        ENDING
+"""
+ENDINGS = {
+    "pass": r"passed   keeps its rate \(race.yaml\): throughput",
+    "sys.exit('nobody answers')": r"broken   .*: the client gave up at 2\.\d+ s: sender exited with 1: nobody answers",
+    "os.kill(os.getpid(), signal.SIGSEGV)": r"broken   .*: the client died at 2\.\d+ s: sender",
+    "sys.exit(127)": r"broken   .*: the client refused at 2\.\d+ s: sender exited with 127",
+}
+
+
+def test_a_real_gate_of_commits_and_an_archive(tmp_path: Path) -> None:
+    """Each commit of a client over UDP ends otherwise; the archive has the last one, and the working tree has none."""
+    mine = tmp_path / "client" / "testing" / "mine"
+    mine.mkdir(parents=True)
+    about = {"title": "Datagrams", "kind": "program", "roles": ["sender", "receiver"], "transport": "udp"}
+    about |= {"licence": "MIT", "source": "here", "version_command": ["/opt/implementation/endpoint", "--version"]}
+    (mine / "implementation.yaml").write_text(yaml.safe_dump(about))
+    git(tmp_path, "init", "-q", "client")
+    given = []
+    for ending in ENDINGS:
+        (mine / "endpoint").write_text(UDP_CLIENT.replace("ENDING", ending))
+        (mine / "endpoint").chmod(0o755)
+        git(tmp_path / "client", "add", ".")
+        git(tmp_path / "client", "commit", "-qm", ending)
+        given.append(f"{tmp_path}/client@{git(tmp_path / 'client', 'rev-parse', 'HEAD')}:testing/mine")
+    with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
+        tar.add(mine, "mine")
+    given[-1] = f"{tmp_path}/mine.tar.gz@sha256:{file_digest(tmp_path / 'mine.tar.gz')}"
+    (mine / "endpoint").unlink()
+    file = put(tmp_path, budget("keeps its rate", "throughput('client', 1, 9) / 1e6 > 3"))
+    for number, (folder, says) in enumerate(zip(given, ENDINGS.values(), strict=True)):
+        words = ["gate", file, "--implementation", folder, "--into", tmp_path / str(number)]
+        command = [Path(sys.executable).parent / "testbed", *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == says.startswith("broken"), done.stdout + done.stderr
+        assert re.search(says, done.stdout), done.stdout
+
+
+def git(repository: Path, *words: str) -> str:
+    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", **who}
+    command = ["git", "-C", str(repository), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
 
 
 def at_work(folder: Path) -> list[str]:
