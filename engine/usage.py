@@ -7,6 +7,7 @@ until the disk has less than FREE_BYTES left, and memory in shared pieces of 16 
 """
 
 import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -20,6 +21,9 @@ from engine.sandbox import MEMORY_FOLDER, Limits
 FREE_BYTES = 16 << 20
 """A guest is ended before the disk has less space left than this, whoever filled it."""
 
+_LIBC = ctypes.CDLL(None)
+_KCMP = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine)
+_KCMP_FILES = 2
 _KIB = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
 _SOCKET_BYTES = 256 << 10
 """What waits in one socket at most, in the host's kernel: its default is 208 KiB, and a message may exceed that."""
@@ -76,13 +80,16 @@ def processes(top: int) -> list[int]:
 
 
 def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
-    """Yield the status of each open file of each thread: threads need not share descriptors.
+    """Yield the status of each open file of each table of descriptors: threads need not share one, processes can.
 
     Raises:
         PermissionError: a live process of the guest cannot be inspected.
     """
+    tables: list[int] = []  # a thread of each
     for process in inside:
-        for thread in _listed(f"/proc/{process}/task"):
+        for thread in map(int, _listed(f"/proc/{process}/task")):
+            if any(_share_descriptors(thread, other) for other in tables):
+                continue
             folder = f"/proc/{process}/task/{thread}/fd"
             try:
                 descriptors = os.listdir(folder)  # noqa: PTH208  a path object for each takes longer than the rest
@@ -92,10 +99,16 @@ def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
                 continue  # the sandbox's own first steps may be privileged, and who ends has no memory any more
             except OSError:
                 continue
+            tables.append(thread)
             for descriptor in descriptors:
                 with contextlib.suppress(OSError):
                     # of the file itself: there is no name to resolve
                     yield os.stat(f"{folder}/{descriptor}")  # noqa: PTH116
+
+
+def _share_descriptors(thread: int, other: int) -> bool:
+    """Ask kcmp(2). All host processes of a guest share one table, which has a descriptor for each of them and more."""
+    return _KCMP is not None and _LIBC.syscall(_KCMP, thread, other, _KCMP_FILES, 0, 0) == 0
 
 
 def _kernel_bytes(file: os.stat_result) -> int:

@@ -17,7 +17,7 @@ from engine.progress import Progress, Stage
 from engine.sandbox import Limits
 from engine.usage import Usage, processes
 
-_LOOK_S = 0.25  # a guest can overshoot its limits between two looks; each look costs a millisecond
+_LOOK_S = 0.25  # a guest can overshoot its limits between two looks; each look costs milliseconds
 _ANSWER_S = 2.0
 
 

@@ -112,6 +112,24 @@ held.wait()"""
     assert "largest file is 'a file without a name'" in str(started(alone).too_much())
 
 
+def test_a_table_of_descriptors_that_processes_share_is_listed_once(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As all host processes of a guest do."""
+    shared = """
+import ctypes
+libc = ctypes.CDLL(None)
+held = [open("/dev/null") for _ in range(50)]
+for _ in range(5):
+    if libc.syscall(56, 0x400 | 17, 0, 0, 0, 0) == 0:  # clone, CLONE_FILES, SIGCHLD
+        libc.pause()"""
+    looker = started(shared)
+    (top, *inside) = usage.processes(looker._top)
+    listed = len(list(usage._open_files([top, *inside])))
+    monkeypatch.setattr(usage, "_KCMP", None)
+    assert len(list(usage._open_files([top, *inside]))) >= listed + 5 * 50
+
+
 def test_a_file_on_a_device_of_its_own_is_counted(started: Started) -> None:
     """As in a part of the disk that the guest makes itself: a subvolume of Btrfs."""
     (user, group), into = (os.getuid(), os.getgid()), "/proc/self"
