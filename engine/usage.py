@@ -80,15 +80,15 @@ def processes(top: int) -> list[int]:
 
 
 def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
-    """Yield the status of each open file of each table of descriptors: threads need not share one, processes can.
+    """Yield the status of each open file of each thread that does not share its descriptors with the one before.
 
     Raises:
         PermissionError: a live process of the guest cannot be inspected.
     """
-    tables: list[int] = []  # a thread of each
+    listed = 0
     for process in inside:
         for thread in map(int, _listed(f"/proc/{process}/task")):
-            if any(_share_descriptors(thread, other) for other in tables):
+            if listed and _share_descriptors(thread, listed):
                 continue
             folder = f"/proc/{process}/task/{thread}/fd"
             try:
@@ -99,7 +99,7 @@ def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
                 continue  # the sandbox's own first steps may be privileged, and who ends has no memory any more
             except OSError:
                 continue
-            tables.append(thread)
+            listed = thread
             for descriptor in descriptors:
                 with contextlib.suppress(OSError):
                     # of the file itself: there is no name to resolve

@@ -256,22 +256,16 @@ static void take_from_the_host(void)
 	tell("descriptors", limits[1]);
 }
 
-/* Ends by itself at some: as root nothing but the watch ends it, and other tests need processes, too. */
+/* Stops by itself at some: as root nothing but the watch ends it, and other tests need processes, too. Then it waits. */
 static void fork_many(void)
 {
 	const long hour[2] = { 3600, 0 };
+	long child = 1;
 
-	for (int i = 0; i < 2000; i++) {
-		const long child = HOST3(SYS_clone, 0, 0, 0);
-
-		if (child == 0)
-			for (;;)
-				HOST3(SYS_nanosleep, hour, 0, 0);
-		if (child < 0) {
-			HOST3(SYS_nanosleep, hour, 0, 0);
-			return;
-		}
-	}
+	for (int i = 0; i < 2000 && child > 0; i++)
+		child = HOST3(SYS_clone, 0, 0, 0);
+	for (;;)
+		HOST3(SYS_nanosleep, hour, 0, 0);
 }
 
 static int __init hostile_init(void)
