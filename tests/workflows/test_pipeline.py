@@ -330,6 +330,19 @@ def test_seeds_that_were_asked_for_are_not_forgotten(small: Any) -> None:
     assert "toy-one/single/seed-5" in small.done_seeds()
 
 
+def test_seeds_without_a_sum_are_refused_before_anything_runs(small: Any) -> None:
+    results = small.folder / "results"
+    results.mkdir()
+    (results / "seeds.json").write_text('{"seeds": {"toy-one": {"single": 4}}, "beyond": {}}')
+    refused = small(code=1)
+    assert "results/seeds.json: it, or its sum in results/SHA256SUMS, is damaged or missing" in refused
+    assert small.calls("testbed run") == []
+    (command,) = re.findall(r"write its sum: (.*)", refused)
+    subprocess.run(["bash", "-c", command], check=True, cwd=small.folder)
+    small()
+    assert "toy-one/single/seed-4" in small.done_seeds()
+
+
 def test_a_wrong_scenario_is_told_before_anything_runs(small: Any) -> None:
     two = small.folder / "workflows/studies/toy/two.yaml"
     two.write_text(two.read_text().replace("buffer: 40p", "buffer: 40"))

@@ -42,10 +42,11 @@ def damaged(size):
     lines = shell("python -P -m analysis damaged {root:q}", read=True).splitlines()
     files = dict(json.loads(line) for line in lines)
     seeds = Path(seeds_file(size))
-    if seeds.name in files or (SUMS in files and seeds.exists()):
+    if seeds.name in files:
         raise WorkflowError(
             f"{seeds}: it, or its sum in {root}/{SUMS}, is damaged or missing; put both back, or remove both, and "
-            "`snakemake more-seeds` asks for seeds again"
+            "`snakemake more-seeds` asks for seeds again; if you wrote the file, write its sum: "
+            f"cd {root} && sha256sum *.json > {SUMS}"
         )
     return files
 
@@ -87,7 +88,7 @@ def made_by(file):
 
 
 if workflow.is_main_process:
-    there = [size for size, root in ROOTS.items() if Path(root, "runs").exists()]
+    there = [size for size, root in ROOTS.items() if Path(root, "runs").exists() or Path(seeds_file(size)).exists()]
     files = {size: damaged(size) for size in there}  # before a plan reads which seeds were asked for
     plan(config["size"])  # a wrong scenario is refused here, in its own words, and not while jobs are looked for
     for size in there:
