@@ -19,10 +19,6 @@ QUANTITIES: Final[dict[str, Callable[[Run], Series]]] = {
     "queuing delay [ms]": lambda run: run.queue_ms,
     "rate of the client [Mbit/s]": lambda run: run.rate(CLIENT, BIN_S).scaled(1e-6),
 }
-CAPTION: Final = (
-    "For each value, the part of the time in which it was not exceeded: further left is less. Lines are medians over "
-    "the seeds, bands reach from the smallest to the largest seed. Rates are those of whole seconds."
-)
 
 
 def specify(runs: dict[str, list[Run]], width: int) -> Specification:
@@ -33,6 +29,14 @@ def specify(runs: dict[str, list[Run]], width: int) -> Specification:
     each = (width - style.GAP * (across - 1)) // across - style.AXIS - names
     drawn = [_plot(*panel, each) for panel in plots]
     return style.specification({"concat": drawn, "columns": across, "spacing": {"row": 22, "column": style.GAP}})
+
+
+def caption(seeds: int) -> str:
+    """Say what the reader has to know to read such a figure."""
+    text = "For each value, the part of the time in which it was not exceeded: further left is less. "
+    if seeds > 1:
+        text += "Lines are medians over the seeds, bands reach from the smallest to the largest seed. "
+    return text + "Rates are those of whole seconds."
 
 
 def alternative(runs: dict[str, list[Run]]) -> str:

@@ -62,7 +62,7 @@ def write_pages(results: Path) -> Path:
         "believed": largest_p,
         "standings": STANDINGS,
         "phases": [phase for phase in PHASES if phase in measured_in],
-        "distributions": distributions.CAPTION,
+        "distributions": distributions.caption(seeds),
         "versions": {name: version for scenario in scenarios for name, version in scenario["versions"].items()},
         "provenance": distinct(
             {name: value}

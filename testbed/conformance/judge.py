@@ -62,7 +62,7 @@ def write(folder: Path) -> str:
     }
     write_made(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
     write_shared(folder)
-    values = document | {"counts": Counter(row.result for row in rows), "results": list(SIGNS)}
+    values = document | {"counts": Counter((row.document, row.result) for row in rows), "results": list(SIGNS)}
     values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
     render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", values)
     return f"{folder.name}: {_counted(rows)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from analysis.capture.columns import write_columns
 from testbed.compare.differences import largest_believed, rank_test, smallest_p
 from testbed.compare.judge import compare
+from testbed.compare.pages import write_pages
 from tests.analysis.synthetic import plain, write
 
 NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)
@@ -66,7 +68,8 @@ def test_many_tests_at_once() -> None:
 
 
 def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -> None:
-    scenario = tmp_path / "race.yaml"
+    scenario = tmp_path / "studies/compare/race.yaml"
+    scenario.parent.mkdir(parents=True)
     scenario.write_text("experiment: made-by-hand\ntitle: A race\nmatrix: {client: [one, second]}\n")
     for client in ("one", "second"):
         made = plain()
@@ -75,5 +78,9 @@ def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -
         made.changes = {"cell_values": {"client": client}, "provenance": provenance}
         write_columns(write(tmp_path / "runs", made))
     compare(tmp_path, scenario)
+    write_pages(tmp_path)
+    pages = "".join((tmp_path / name).read_text() for name in ("index.html", "made-by-hand.html"))
+    assert pages.count("those of one seed") == 2
+    assert not re.search("deviations|medians over the seeds", pages)  # one seed has none
     kept = json.loads((tmp_path / "experiments/made-by-hand/comparison.json").read_text())["provenance"]
     assert kept == {"kernel": ["k"], "program:one": ["p"], "program:second": ["p"]}

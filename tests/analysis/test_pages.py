@@ -343,6 +343,15 @@ def test_print_shows_what_is_folded(report: Path, browser: Any) -> None:
     assert page.locator(".bar").is_hidden()
 
 
+def test_a_printed_figure_is_the_wide_one(report: Path, browser: Any) -> None:
+    # paper is as narrow as a phone in pixels, and has room
+    page = opened(browser, report / CARDS, viewport=PAPER)
+    page.emulate_media(media="print")
+    image = page.locator("picture img").first
+    image.scroll_into_view_if_needed()
+    assert not image.evaluate("image => image.decode().then(() => image.currentSrc)").endswith("-narrow.svg")
+
+
 def test_a_printed_table_is_whole(report: Path, browser: Any) -> None:
     page = opened(browser, report / WIDEST, viewport=PAPER)
     page.emulate_media(media="print")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,15 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
         write_columns(run)
     judge.write(folder)
     return {row["id"]: row["result"] for row in json.loads((folder / "conformance.json").read_text())["rows"]}
+
+
+def test_results_are_counted_by_document(tmp_path: Path) -> None:
+    judge.write(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>.*?(\d+) not observable', page)
+    rows = Counter(row["document"] for row in json.loads((tmp_path / "conformance.json").read_text())["rows"])
+    assert [int(number) for _, number in counted] == list(rows.values())
+    assert [name for name, _ in counted] == ["RFC 6817", "draft-irtf-iccrg-ledbat-plus-plus", "BEP 29"]
 
 
 def test_how_the_module_is_judged(tmp_path: Path) -> None:

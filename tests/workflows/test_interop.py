@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -130,7 +131,11 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
         "reordering": ("failed", "flow pair: receiver exited with 1: wrong"),
         "wrap": ("failed", "there is no run"),
     }
-    assert "900 of 1000 bytes arrived" in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "900 of 1000 bytes arrived" in page
+    # what passed has its evidence one click away, too
+    [run] = re.findall(r'class="verdict passed" href="([^"]*)"', page)
+    assert (tmp_path / unquote(run) / "run.json").exists()
 
 
 def test_the_tables_of_a_page(tmp_path: Path) -> None:
