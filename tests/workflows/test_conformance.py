@@ -106,6 +106,7 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
 
 
 def test_results_are_counted_by_document(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
     judge.write(tmp_path)
     page = (tmp_path / "index.html").read_text()
     counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>.*?(\d+) not observable', page)
