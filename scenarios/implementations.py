@@ -18,6 +18,7 @@ IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 VERSION = "@"
 """Stands between the name of an implementation and one of the versions that it lists."""
 _IS = "implementation"
+_UNSAID = {"application": "stream", "family": "unnamed"}
 
 Implementation = dict[str, Any]
 Value = int | bool | str
@@ -158,10 +159,12 @@ def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
     # the guest's own TCP receives for controls that have no say in it
     if receiver is not sender and "receiver" not in receiver["roles"]:
         return "the receiver cannot receive"
-    for field in ("kind", "transport", "application"):
-        sides = [side.get(field, "stream") for side in (sender, receiver)]
-        if sides[0] != sides[1]:
-            return f"their {field} differs: {sides[0]} and {sides[1]}"
+    # what is above UDP has no name but its family: QUIC, DNS
+    fields = ("kind", "transport", "application", *(["family"] if sender["transport"] == "udp" else []))
+    for field in fields:
+        found = [side.get(field, _UNSAID.get(field)) for side in (sender, receiver)]
+        if found[0] != found[1]:
+            return f"their {field} differs: {found[0]} and {found[1]}"
     return None
 
 

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
@@ -14,6 +14,9 @@ from testbed import arguments, own_study
 from testbed.interop import judge
 from testbed.interop.judge import STUDY
 from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+
+QUIC: Final = "QUIC"
+"""The family over UDP that delivers streams."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +58,9 @@ def _known(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Describe the implementations, each of which has to deliver a stream."""
     known = arguments.known(names)
     for name in names:
-        if known[name]["transport"] == "udp":
-            raise EngineError(f"{name} is over UDP, and no case is; allowed: implementations over TCP or uTP")
+        family = known[name].get("family", "unnamed")
+        if known[name]["transport"] == "udp" and family != QUIC:
+            raise EngineError(f"{name} is over UDP, family {family}; allowed: implementations over TCP, uTP or {QUIC}")
     if len(set(names)) < len(names):
         raise EngineError(f"found {', '.join(names)}; allowed: each implementation once")
     return known

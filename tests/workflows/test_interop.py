@@ -49,6 +49,8 @@ def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path)
     assert ("libutp", "utp-rs") in meeting
     assert ("qbittorrent", "transmission-3.00") in meeting
     assert ("libutp", "qbittorrent") not in meeting
+    assert implementations.mismatch(known["quinn"], known["quic-go"]) is None
+    assert implementations.mismatch(known["quinn"], known["udp-cbr"]) == "their family differs: QUIC and constant rate"
     texts = [text for pair, text in filled(read(CASES).data, order) if pair["sender"] == pair["receiver"]]
     assert len(texts) == len(streams)
     for number, text in enumerate(texts):
@@ -79,7 +81,7 @@ def test_every_library_meets_every_script(tmp_path: Path) -> None:
     [
         (["libutpp"], "unknown implementation 'libutpp'; allowed: "),
         (["libutp", "libutp"], "allowed: each implementation once"),
-        (["udp-cbr"], "udp-cbr is over UDP, and no case is"),
+        (["udp-cbr"], "udp-cbr is over UDP, family constant rate; allowed: implementations over TCP, uTP or QUIC"),
         (["libutp", "--case", "los"], "--case: found 'los'; allowed: transfer, loss"),
         (["libutp", "--script", "no.utp"], "no.utp: [Errno 2] No such file"),
         (["libutp", "--script", "README.md"], "README.md: line 3: found "),
