@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare.panel import filled
-from testbed.evaluate import criteria, judge, pages
+from testbed.evaluate import criteria, figures, judge, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY
 
@@ -51,7 +51,8 @@ def main(options: argparse.Namespace) -> int:
     status = own_study.carry_out(folder) if texts else 0
     with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
         judged = judge.judge(chosen, folder, client, baseline)
-        page = pages.write(folder, judged, client, baseline, options.seeds)
+        drawings = figures.draw(folder, list(texts), client, baseline)
+        page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
     print(pages.summary(judged, client, baseline, page))
     if status:
         print("Some runs failed; the next call tries them again.", file=sys.stderr)

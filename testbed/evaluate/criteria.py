@@ -24,7 +24,8 @@ BASELINE: Final = "baseline"
 class Row:
     """A statement about the control under test; `bound` is an expression, and the measure's most or its least.
 
-    `points` are the scenario's points that it speaks of; None are all.
+    `points` are the scenario's points that it speaks of; None are all. Where it is false, `harms` are worse off. The
+    summary says what was measured under the name `tells`.
     """
 
     id: str
@@ -37,6 +38,8 @@ class Row:
     bound: str
     is_most: bool
     because: str
+    harms: str | None = None
+    tells: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,9 @@ def load(path: Path) -> Criterion:
 def _row(entry: dict[str, Any]) -> Row:
     is_most = "at_most" in entry
     texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
-    return Row(
-        **texts, points=entry.get("points"), bound=str(entry["at_most" if is_most else "at_least"]), is_most=is_most
-    )
+    bound = str(entry["at_most" if is_most else "at_least"])
+    optional: dict[str, Any] = {name: entry.get(name) for name in ("points", "harms", "tells")}
+    return Row(**texts, **optional, bound=bound, is_most=is_most)
 
 
 def _problems(document: Document) -> list[Problem]:

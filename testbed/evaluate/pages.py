@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,17 @@ from analysis.report.evidence import Evidence, of_run
 from analysis.report.formats import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
+from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import MET, NOT_MET, SIGNS, STUDY, Cell, Judged
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
 _MADE: Final = ("evaluation.json", "evaluation.md", "index.html")
-SHOWN_FAULTS: Final = 12
-"""So many sentences fit on a screen together with the table of criteria."""
+SHOWN: Final = 6
+"""So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
 
 
-def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> Path:
+def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, seeds: int, drawings: Drawings) -> Path:
     """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page."""
     document = {
         "format": FORMAT,
@@ -39,11 +40,14 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     counts = Counter(cell.verdict for of_criterion in judged for cell in of_criterion.cells)
     values = document | {
         "judged": judged,
+        "numbers": numbers(judged, baseline),
+        "harms": harms(judged),
         "faults": faults(judged),
         "results": list(SIGNS),
         "counts": counts,
         "title": _title(counts),
         "evidence_of": partial(_evidence, folder),
+        "figures": drawings,
     }
     render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
     crate.write(folder, client, baseline, [folder / name for name in _MADE])
@@ -73,26 +77,59 @@ def summary(judged: Sequence[Judged], client: str, baseline: str, page: Path) ->
         told = told or "for the author to answer"
         sign = SIGNS[of_criterion.verdict] if criterion.rows else "-"
         lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({told})")
-    sentences = faults(judged)
-    if sentences:
-        lines.append(f"Where it fails: {client}")
-        lines += [f"  - {sentence}" for sentence in sentences[:SHOWN_FAULTS]]
-        if len(sentences) > SHOWN_FAULTS:
-            lines.append(f"  - and {len(sentences) - SHOWN_FAULTS} more, on the page")
+    parts = {
+        "What it does:": numbers(judged, baseline),
+        "Whom it harms, more than the baseline does:": harms(judged),
+        f"Where it fails: {client}": faults(judged),
+    }
+    for head, sentences in parts.items():
+        if sentences:
+            lines += [head, *(f"  - {sentence}" for sentence in sentences[:SHOWN])]
+        if len(sentences) > SHOWN:
+            lines.append(f"  - and {len(sentences) - SHOWN} more, on the page")
     return "\n".join([*lines, f"Page: {page}"])
 
 
+def numbers(judged: Sequence[Judged], baseline: str) -> list[str]:
+    """Say what the control does: what was measured in the rows that `tells` names, over all points, and the baseline's.
+
+    A point at which one of the two has no number is left out.
+    """
+    sentences = []
+    for of_criterion in judged:
+        for row in of_criterion.criterion.rows:
+            own = [cell.measured for cell in of_criterion.of(row) if cell.measured is not None]
+            beside = [cell.beside for cell in of_criterion.of(row) if cell.beside is not None]
+            if row.tells and own and beside:
+                sentences.append(f"{row.tells}: {_range(own)} {row.unit}; {baseline}: {_range(beside)}")
+    return sentences
+
+
+def _range(values: Sequence[float]) -> str:
+    least, most = f"{min(values):.3g}", f"{max(values):.3g}"
+    return least if least == most else f"{least} to {most}"
+
+
+def harms(judged: Sequence[Judged]) -> list[str]:
+    """Say who is worse off beside the control, and by what; MUST comes first."""
+    return _failing(judged, lambda row: f"{row.harms}: it {row.otherwise}" if row.harms else None)
+
+
 def faults(judged: Sequence[Judged]) -> list[str]:
-    """Say what the control does in each row that it does not meet, and where; MUST comes first."""
+    """Say what the control does in each other row that it does not meet, and where; MUST comes first."""
+    return _failing(judged, lambda row: None if row.harms else row.otherwise)
+
+
+def _failing(judged: Sequence[Judged], says: Callable[[Row], str | None]) -> list[str]:
     sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
             points = [cell.point for cell in of_criterion.of(row) if cell.verdict == NOT_MET]
-            if points:
+            if points and (said := says(row)):
                 where = "" if points == ["single"] else f" ({'; '.join(points)})"
                 criterion = of_criterion.criterion
                 word = "" if criterion.level == "text" else f", {criterion.level}"
-                sentences[criterion.level].append(f"{row.otherwise}{where} [{criterion.section}{word}]")
+                sentences[criterion.level].append(f"{said}{where} [{criterion.section}{word}]")
     return [sentence for of_level in sentences.values() for sentence in of_level]
 
 

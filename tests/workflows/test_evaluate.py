@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +131,28 @@ def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
 
 
+def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> None:
+    told = replace(FLOOR, id="told", tells="its rate", harms="web pages", otherwise="is slow to others")
+    cells = [cell("rate=1mbit", judge.NOT_MET), replace(cell("single", judge.NOT_MET), row="told", measured=1.25)]
+    of_criterion = Judged(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], None), cells)
+    lines = pages.summary([of_criterion], "mine", "tcp-cubic", Path("page.html")).splitlines()
+    assert lines[2:-1] == [
+        "What it does:",
+        "  - its rate: 1.25 Mbit/s; tcp-cubic: 4",
+        "Whom it harms, more than the baseline does:",
+        "  - web pages: it is slow to others [9.9, MUST]",
+        "Where it fails: mine",
+        "  - is slow (rate=1mbit) [9.9, MUST]",
+    ]
+
+
 def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
     folders = []
     for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
         folders.append(tmp_path / name)
         folders[-1].mkdir()
-        pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5)
+        pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5, {})
     lines = pages.tables(folders).splitlines()
     assert lines[0] == "| section | criterion | level | `tcp-good` | `tcp-bad` |"
     assert lines[2] == "| 9.9 | A title | MUST | ✓ | ✗ 1 not met of 2 |"
@@ -152,7 +169,7 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     (run / "pcap").mkdir(parents=True)
     (run / "pcap" / "sender.pcap").touch()
     of_criterion = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
-    page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2)
+    page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2, {})
     text = page.read_text()
     assert "<h1>mine does not meet its bound in 1 of 2 decided cells</h1>" in text
     assert '<article class="claim not-met" id="x-floor"' in text
@@ -162,7 +179,7 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
 
 
 def test_a_control_that_never_backs_off_fails_its_rows(
-    evaluated: Callable[..., dict[str, Any]],
+    evaluated: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     """BBR of the kernel is the first version: RFC 9743 names its losses behind less than 1.5 products of buffer."""
     document = evaluated("tcp-bbr", "high-loss", "multipath")
@@ -170,6 +187,14 @@ def test_a_control_that_never_backs_off_fails_its_rows(
     assert cells["number=12,buffer=33p"]["verdict"] == judge.NOT_MET
     assert cells["number=1,buffer=66p"]["verdict"] == judge.MET
     assert document["criteria"][1]["verdict"] == judge.NOT_MEASURED
+    folder = tmp_path / "tcp-bbr"
+    text = (folder / "index.html").read_text()
+    pictures = set(re.findall(r'src="(figures/[\w-]+[.]svg)" alt="[^"]*[Tt]cp-cubic[^"]*"', text))
+    assert len(pictures) == len(cells) == 6
+    assert all(
+        (folder / name.replace(".svg", suffix)).exists() for name in pictures for suffix in (".svg", "-narrow.svg")
+    )
+    assert invalid(folder, "index.html") == ""
 
 
 @pytest.fixture

@@ -1,0 +1,70 @@
+"""Draws what decides a cell: rates and queue over time, the control under test beside the baseline."""
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from analysis.claims.question import Question
+from analysis.documents import Fields, read_yaml
+from analysis.errors import BadInputError
+from analysis.figures import roles, style, svg
+from analysis.figures.kinds.time_series import TimeSeries
+from analysis.files import write_text
+from analysis.runs import Runs
+from analysis.series import NotMeasuredError
+from testbed.compare.panel import CLIENT, in_order, point
+from testbed.evaluate.judge import STUDY
+
+PANELS: Final = ["rate", "queue"]
+WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}
+FOLDER: Final = "figures"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`address` is where it lies, from the evaluation's folder, without -narrow and .svg."""
+
+    address: str
+    caption: str
+
+
+Drawings = dict[tuple[str, str], Drawing]
+"""By the scenario's file and the point."""
+
+
+def draw(folder: Path, files: Sequence[str], client: str, baseline: str) -> Drawings:
+    """Draw each point of scenarios, given by their files' names.
+
+    A point without a finished run of both has none.
+    """
+    # a fork would copy the libraries without their threads
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        drawn = pool.map(partial(_of_scenario, folder=folder, order=(client, baseline)), files)
+        return {(file, name): one for file, of_file in zip(files, drawn, strict=True) for name, one in of_file}
+
+
+def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[str, Drawing]]:
+    scenario = read_yaml(folder / "studies" / STUDY / file)
+    ask = Question(Runs(folder / "runs"), scenario.get("experiment", str), {})
+    cells: dict[str, dict[str, str]] = {}
+    for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
+        cells.setdefault(point(cell), {})[run.settings.cell_values[CLIENT]] = cell
+    drawn = []
+    for number, name in enumerate(in_order(scenario, list(cells)), 1):
+        if not all(side in cells[name] for side in order):
+            continue
+        beside = [{"cell": cells[name][side], "title": side} for side in order]
+        address = f"{FOLDER}/{file.removesuffix('.yaml')}-{number}"
+        try:
+            figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": beside}), ask, [], roles.by_flow)
+        except (BadInputError, NotMeasuredError):
+            continue
+        for suffix, width in WIDTHS.items():
+            picture = svg.draw(figure.specify(width, interactive=False), figure.alternative())
+            write_text(folder / f"{address}{suffix}.svg", picture)
+        drawn.append((name, Drawing(address, figure.caption())))
+    return drawn
