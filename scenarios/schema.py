@@ -16,7 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from scenarios.errors import Problem, choices
+from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document, read
 from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
@@ -35,6 +35,19 @@ def load_schema(name: str) -> Schema:
     written = read(SCHEMAS / f"{name}.schema.yaml").data
     schema: Schema = _without_references(written, written.get("$defs", {}))
     return schema
+
+
+def checked(path: Path, schema: Path) -> tuple[Document, Any]:
+    """Read a file by the schema in another one; return it, and its data with defaults for missing fields.
+
+    Raises:
+        ScenarioError: it violates the schema; the message names line and field of everything that does.
+    """
+    rules = read(schema).data
+    document = read(path)
+    if wrong := problems(document, rules):
+        raise ScenarioError(wrong)
+    return document, with_defaults(document.data, rules)
 
 
 def problems(document: Document, schema: Schema) -> list[Problem]:

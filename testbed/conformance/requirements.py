@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import load as yaml_file
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError, choices
 from testbed.conformance.measures import MEASURES
@@ -56,10 +55,7 @@ class Requirements:
 def load(path: Path = FILE) -> Requirements:
     """Read and check a file. Raises BadInputError that names line and field of everything that is wrong."""
     try:
-        rules = yaml_file.read(SCHEMA).data
-        document = yaml_file.read(path)
-        if wrong := schema.problems(document, rules):
-            raise ScenarioError(wrong)
+        document, _ = schema.checked(path, SCHEMA)
         documents = {
             name: Paper(entry["title"], entry.get("transport")) for name, entry in document.data["documents"].items()
         }

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import load as yaml_file
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document
@@ -72,9 +71,8 @@ def load_all() -> list[Criterion]:
 def load(path: Path) -> Criterion:
     """Read and check a criterion. Raises BadInputError that names line and field of everything that is wrong."""
     try:
-        rules = yaml_file.read(SCHEMA).data
-        document = yaml_file.read(path)
-        if wrong := schema.problems(document, rules) or _problems(document):
+        document, _ = schema.checked(path, SCHEMA)
+        if wrong := _problems(document):
             raise ScenarioError(wrong)
     except ScenarioError as error:
         raise BadInputError(str(error)) from None

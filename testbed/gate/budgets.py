@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import load as yaml_file
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
 from testbed.compare.differences import LEVEL, smallest_p
@@ -103,11 +102,7 @@ def names_of(expression: str) -> list[ast.Name]:
 def load(path: Path) -> Budgets:
     """Read and check a file. Raises BadInputError that names line and field of everything that is wrong."""
     try:
-        rules = yaml_file.read(SCHEMA).data
-        document = yaml_file.read(path)
-        if wrong := schema.problems(document, rules):
-            raise ScenarioError(wrong)
-        data = schema.with_defaults(document.data, rules)
+        document, data = schema.checked(path, SCHEMA)
         listed: list[Budget | Comparison] = []
         problems: list[Problem] = []
         for index, entry in enumerate(data["budgets"]):

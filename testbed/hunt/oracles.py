@@ -10,7 +10,6 @@ import simpleeval
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import load as yaml_file
 from scenarios import schema
 from scenarios.errors import ScenarioError
 from scenarios.units import QUANTITIES
@@ -118,11 +117,7 @@ def load_all(family: str) -> list[Oracle]:
 def load(path: Path) -> Oracle:
     """Read and check an oracle. Raises BadInputError that names line and field of everything that is wrong."""
     try:
-        rules = yaml_file.read(SCHEMA).data
-        document = yaml_file.read(path)
-        if wrong := schema.problems(document, rules):
-            raise ScenarioError(wrong)
-        data = schema.with_defaults(document.data, rules)
+        document, data = schema.checked(path, SCHEMA)
         instant = data.get("instant", MIDDLE)
         if told := expressions.problem(instant, ()):
             raise ScenarioError([document.problem(("instant",), told, "an expression in the words of claims")])
