@@ -146,10 +146,15 @@ def _flow_problems(
                 yield document.problem((*path, "implementation"), why, allowed)
 
 
+def _transport(flow: Mapping[str, Any], known: Mapping[str, Implementation]) -> str:
+    transport: str = known.get(flow["implementation"], {}).get("transport", "tcp")
+    return transport
+
+
 def _clock_problems(
     document: Document, filled: dict[str, Any], known: Mapping[str, Implementation]
 ) -> Iterator[Problem]:
-    """Refuse clocks that a relay (engine/guest/relay.c) cannot show, and a second relay in a host's link."""
+    """Refuse clocks that a relay (engine/guest/relay.c) cannot show, boxes without work, and a second one in a link."""
     clocks = filled.get("clocks", [])
     tcp = filled["tcp"]
     stamps = {"from": tcp["timestamps"], "to": tcp.get("receiver_timestamps", tcp["timestamps"])}
@@ -163,10 +168,15 @@ def _clock_problems(
             if host in relayed:
                 yield document.problem(path, f"found {host!r} again", "each host once, in clocks or middleboxes")
             relayed.add(host)
+    for index, box in enumerate(filled.get("middleboxes", ())):
+        over = [_transport(flow, known) for flow in filled["flows"] if box["host"] in (flow["from"], flow["to"])]
+        if "rebound" in box and {*over} == {"tcp"}:
+            found = f"found {box['host']!r}, whose flows are over TCP"
+            yield document.problem(("middleboxes", index, "rebound"), found, "hosts with a flow over UDP")
     for index, host in enumerate(clock["host"] for clock in clocks):
         path = ("clocks", index, "host")
         for flow in filled["flows"]:
-            transport = known.get(flow["implementation"], {}).get("transport", "tcp")
+            transport = _transport(flow, known)
             if host in (flow["from"], flow["to"]) and transport not in ("tcp", "utp"):
                 found = f"found {host!r}, whose flow {flow['name']!r} is {flow['implementation']}, without timestamps"
                 yield document.problem(path, found, "hosts all of whose flows are over TCP or uTP")

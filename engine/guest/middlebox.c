@@ -9,7 +9,9 @@
  *   split        makes PIECES acknowledgements of each that the host sends, each for a part of the bytes
  *   stretched    sends an acknowledgement WAIT_MS after the first that it stands for, and drops those in between
  *   optimistic   acknowledges all up to the newest byte that came to the host, whatever was lost before it
- * of which the last three exclude each other and speak of TCP segments with an acknowledgement and nothing else; Savage
+ *   rebound=NS   from this instant of the real-time clock on, the UDP ports of the host have other numbers outside, as
+ *                behind a translator of addresses that forgot them; what comes for a number without a port is dropped
+ * of which split, stretched and optimistic exclude each other and speak of TCP segments that only acknowledge; Savage
  * and others (CCR 29(5), 1999) describe the first and the last of them as attacks of receivers. An optimistic
  * acknowledgement has no SACK blocks and echoes the newest timestamp, as that of a receiver without losses would.
  *
@@ -27,6 +29,7 @@
 #define WAIT_MS 20
 #define ECN_FIELD 3
 #define CONNECTIONS (1 << 12)
+#define OTHER_PORT 0x20 /* in a port's first byte: flipped, no two ports become one, and those above 8191 stay there */
 
 /* A connection of the host by both ports; what `acked` and `end` compare with is newer if their difference is positive. */
 static struct connection {
@@ -37,7 +40,10 @@ static struct connection {
 
 static struct {
 	bool bleached, split, stretched, optimistic;
+	long long rebound_ns; /* 0: never */
 } box;
+
+static bool known_outside[1 << 16]; /* ports that the host has sent from since its first ones were forgotten */
 
 static struct {
 	unsigned char frame[1 << 11];
@@ -53,11 +59,11 @@ struct segment {
 	size_t length, header; /* of the segment, and of TCP's header */
 };
 
-static long long now_ns(void)
+static long long now_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
@@ -77,6 +83,21 @@ static void set_ip_checksum(unsigned char *ip)
 	folded = ~(folded + (folded >> 16)) & 0xffff;
 	ip[10] = folded >> 8;
 	ip[11] = folded;
+}
+
+/* Return the header of a UDP datagram whose port counts as forgotten by now, or NULL. */
+static unsigned char *forgotten(unsigned char *frame, size_t available)
+{
+	unsigned char *ip = frame + ETH_HLEN;
+	const size_t header = (ip[0] & 0xf) * 4, total = ip[2] << 8 | ip[3];
+
+	if (!box.rebound_ns || now_ns(CLOCK_REALTIME) < box.rebound_ns)
+		return NULL;
+	if (ip[9] != IPPROTO_UDP || total > available - ETH_HLEN || total < header + UDP_HEADER_BYTES)
+		return NULL;
+	if ((ip[6] & 0x3f) || ip[7]) /* fragments pass as they are */
+		return NULL;
+	return ip + header;
 }
 
 /* Complete all checksums. Return whether the frame is a TCP segment, which is described then. */
@@ -188,7 +209,7 @@ static bool hold(const struct segment *s, const unsigned char *frame, size_t len
 	if (length > sizeof(held.frame) || (held.length && (held.ports != ports || (int32_t)(acked - held.acked) <= 0)))
 		return false;
 	if (!held.length)
-		held.until_ns = now_ns() + WAIT_MS * 1000000LL;
+		held.until_ns = now_ns(CLOCK_MONOTONIC) + WAIT_MS * 1000000LL;
 	memcpy(held.frame, frame, length);
 	held.length = length;
 	held.ports = ports;
@@ -198,8 +219,13 @@ static bool hold(const struct segment *s, const unsigned char *frame, size_t len
 
 static void from_host(unsigned char *frame, size_t length)
 {
+	unsigned char *udp = forgotten(frame, length);
 	struct segment s;
 
+	if (udp) {
+		udp[0] ^= OTHER_PORT;
+		known_outside[udp[0] << 8 | udp[1]] = true;
+	}
 	if (prepared(frame, length, &s) && s.header == s.length && (s.tcp[13] & 0x3f) == TH_ACK) {
 		struct connection *c = connection(load(s.tcp));
 
@@ -216,8 +242,14 @@ static void from_host(unsigned char *frame, size_t length)
 
 static void to_host(unsigned char *frame, size_t length)
 {
+	unsigned char *udp = forgotten(frame, length);
 	struct segment s;
 
+	if (udp) {
+		if (!known_outside[udp[2] << 8 | udp[3]])
+			return;
+		udp[2] ^= OTHER_PORT;
+	}
 	if (prepared(frame, length, &s))
 		take_note(&s);
 	put(inner, frame, length);
@@ -248,14 +280,17 @@ int main(int argc, char **argv)
 	struct pollfd ends[2];
 	int count = 0;
 
-	for (int i = 3; i < argc; i++)
+	for (int i = 3; i < argc; i++) {
+		if (sscanf(argv[i], "rebound=%lld", &box.rebound_ns) == 1)
+			count++;
 		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
 			if (!strcmp(argv[i], words[k].name)) {
 				*words[k].is = true;
 				count++;
 			}
+	}
 	if (argc < 4 || count != argc - 3) {
-		fprintf(stderr, "usage: middlebox INNER OUTER bleached|split|stretched|optimistic...\n");
+		fprintf(stderr, "usage: middlebox INNER OUTER bleached|split|stretched|optimistic|rebound=NS...\n");
 		return 1;
 	}
 	inner = open_interface(argv[1], ETH_P_IP);
@@ -264,12 +299,12 @@ int main(int argc, char **argv)
 	ends[1] = (struct pollfd){.fd = outer, .events = POLLIN};
 	be_first();
 	for (;;) {
-		const long long left_ns = held.length ? held.until_ns - now_ns() : 0;
+		const long long left_ns = held.length ? held.until_ns - now_ns(CLOCK_MONOTONIC) : 0;
 		const struct timespec wait = {.tv_nsec = left_ns > 0 ? left_ns : 0};
 
 		if (ppoll(ends, 2, held.length ? &wait : NULL, NULL) < 0)
 			die("poll");
-		if (held.length && now_ns() >= held.until_ns)
+		if (held.length && now_ns(CLOCK_MONOTONIC) >= held.until_ns)
 			let_go();
 		if (ends[1].revents)
 			pass(outer, to_host);

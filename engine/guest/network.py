@@ -35,6 +35,8 @@ class Relays:
             self._start(net, "/opt/tools/relay", run["network"]["relays"], clock["host"], words)
         for box in run.get("middleboxes", []):
             words = [box[what] for what in ("acks", "ecn") if what in box]
+            if "rebound_ns" in box:
+                words.append(f"rebound={run['origin_ns'] + box['rebound_ns']}")
             self._start(net, "/opt/tools/middlebox", run["network"]["relays"], box["host"], words)
 
     def _start(self, net: BatchMininet, tool: str, relays: dict[str, Any], host: str, words: list[Any]) -> None:

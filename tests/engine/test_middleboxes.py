@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from analysis.capture.columns import write_columns
+from analysis.run import Run
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
 from tests.trial import trial
@@ -77,4 +78,33 @@ def test_marks_are_lost_behind_the_queue_and_not_made_before_it(behind: Behind) 
     assert marked["d1"]["overflowed_pkts"] > 0
 
 
+def test_a_host_gets_other_ports_and_the_old_ones_are_forgotten(tmp_path: Path, program: Callable[[str], None]) -> None:
+    """A sender that nobody answers notices nothing. libutp's receiver takes the packets for a stranger's."""
+    for name in ("udp-cbr", "libutp"):
+        program(name)
+    text = SCENARIO.replace("{name: flow, implementation: tcp-reno, from: s1, to: d1}", FLOWS).replace(
+        "pairs: 1", "pairs: 2"
+    )
+    box = "middleboxes: [{host: s1, rebound: 2s}, {host: s2, rebound: 2s}]\n"
+    (cell,) = expand(trial(tmp_path, text + box), "full")
+    flows = execute(cell, 1, tmp_path)["flows"]
+    folder = run_folder(tmp_path, cell, 1)
+    write_columns(folder)
+    packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(pl.col("tap") == "bottleneck-out")
+    for name in ("call", "utp"):
+        own = packets.filter(pl.col("flow") == name, "forward")
+        before, after = (
+            set(own.filter(pl.col("time_ns").is_between(*part))["sport"]) for part in ((0, 2 * NS), (2.1 * NS, 5 * NS))
+        )
+        assert after == {port ^ 1 << 13 for port in before}, name
+    run = Run(folder)
+    assert run.reconnections("call").times == pytest.approx([2.025], abs=0.025)
+    assert flows["call"]["received_bytes"] == pytest.approx(5 * 64_000 / 8, rel=0.02)
+    assert flows["utp"]["received_bytes"] < run.bytes_of("utp", 0, 2.2)
+    assert run.bytes_of("utp", 2.2) < run.bytes_of("utp", 0, 2.2) / 10  # sent again in vain
+
+
+NS = 1_000_000_000
+FLOWS = """{name: utp, implementation: libutp, from: s1, to: d1, may_fail: true}
+  - {name: call, implementation: udp-cbr, from: s2, to: d2, params: {rate: 64kbit}}"""
 BLEACHED = {"none": ""} | {host: f"middleboxes: [{{host: {host}, ecn: bleached}}]\n" for host in ("s1", "d1")}

@@ -561,6 +561,11 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
         ({}, "middleboxes: [{host: d1, acks: spilt}]\n", "acks: found 'spilt'; allowed: split, stretched, optimistic"),
         (
             {},
+            "middleboxes: [{host: s1, rebound: 2s}]\n",
+            ":10: middleboxes[0].rebound: found 's1', whose flows are over TCP; allowed: hosts with a flow over UDP",
+        ),
+        (
+            {},
             "clocks: [{host: s1, offset: 3}]\n",
             "clocks[0].offset: found 3, a number without a unit; allowed: a time",
         ),
