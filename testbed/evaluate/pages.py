@@ -45,7 +45,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "faults": faults(judged),
         "results": list(SIGNS),
         "counts": counts,
-        "title": _title(counts),
+        "title": _title(counts, seeds),
         "evidence_of": partial(_evidence, folder),
         "figures": drawings,
     }
@@ -54,9 +54,10 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     return folder / "index.html"
 
 
-def _title(counts: Counter[str]) -> str:
-    """Say what came out, for the page's head."""
-    decided = plural(counts[MET] + counts[NOT_MET], "decided cell")
+def _title(counts: Counter[str], seeds: int) -> str:
+    """Say what came out, for the page's head; one seed decides nothing."""
+    cells = counts[MET] + counts[NOT_MET]
+    decided = plural(cells, "decided cell") if seeds > 1 else f"{plural(cells, 'cell')}, in one seed"
     if counts[NOT_MET]:
         return f"does not meet its bound in {counts[NOT_MET]} of {decided}"
     return f"meets its bound in {decided}" if counts[MET] else "cannot be judged by these runs"

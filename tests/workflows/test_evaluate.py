@@ -176,6 +176,8 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     assert '<a href="runs/x/pcap/sender.pcap">sender</a>' in text
     assert "testbed run studies/evaluate/x-runs.yaml --seed x --cell runs --into again" in text
     assert invalid(tmp_path, page.name) == ""
+    page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 1, {})
+    assert "<h1>mine does not meet its bound in 1 of 2 cells, in one seed</h1>" in page.read_text()
 
 
 def test_a_control_that_never_backs_off_fails_its_rows(
