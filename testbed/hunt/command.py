@@ -1,9 +1,9 @@
 """Carries out `testbed hunt`: searches scenarios in which an implementation breaks a property, and shrinks them."""
 
 import argparse
+import math
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -69,12 +69,14 @@ def main(options: argparse.Namespace) -> int:
     place = arena.read(options.arena, client)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
-    is_within = _budget(options.budget)
+    budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
     expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
     runs = measure.Runs(folder, expressions, made_of)
-    hunt = Hunt(place, asked, client, baseline, runs, options.seed, options.search, lambda: is_within(runs))
-    runs.told = _Progress(hunt, options.budget)
+    hunt = Hunt(
+        place, asked, client, baseline, runs, options.seed, options.search, lambda: budget.allows(len(runs.asked_for))
+    )
+    runs.told = _Progress(hunt, budget)
     kept: list[Evidence] = []
     for finding in hunt.new_findings():
         kept.append(evidence.keep(finding, len(kept) + 1, hunt.question(finding.oracle), folder))
@@ -98,35 +100,62 @@ def _oracles(own: str | None, only: list[str], family: str) -> list[Oracle]:
     return [oracle for name, oracle in known.items() if not only or name in only]
 
 
-def _budget(text: str) -> Callable[[measure.Runs], bool]:
-    """Return what tells whether the search is still within its budget."""
-    if (number := text.removesuffix(RUNS)) != text and number.strip().isdecimal():
-        return lambda runs: len(runs.asked_for) < int(number)
+class _Budget:
+    """How long a search goes on: a time, or a number of runs."""
+
+    def __init__(self, text: str) -> None:
+        self._started_s = time.monotonic()
+        self._runs = int(number) if (number := text.removesuffix(RUNS)) != text and number.strip().isdecimal() else None
+        self._limit_s = 0.0 if self._runs is not None else _seconds(text)
+
+    @property
+    def _passed_s(self) -> float:
+        return time.monotonic() - self._started_s
+
+    def allows(self, runs: int) -> bool:
+        """Say whether the search goes on after some runs."""
+        return self._passed_s < self._limit_s if self._runs is None else runs < self._runs
+
+    def left_s(self, runs: int) -> float:
+        """Return the time that is left (s) after some runs, at least one, if more of them are as fast."""
+        if self._runs is None:
+            return max(0.0, self._limit_s - self._passed_s)
+        return max(0.0, self._passed_s / runs * (self._runs - runs))
+
+
+def _seconds(text: str) -> float:
     try:
-        minutes = text.removesuffix("h")
-        limit_s = float(minutes) * 3600 if minutes != text else parse(text, "time") / 1e9
+        hours = text.removesuffix("h")
+        return float(hours) * 3600 if hours != text else parse(text, "time") / 1e9
     except (UnitError, ValueError):
         allowed = f"a time such as 2h, 30min, 90s, or a number of runs such as 500{RUNS}"
         raise EngineError(f"--budget: found {text!r}; allowed: {allowed}") from None
-    until_s = time.monotonic() + limit_s
-    return lambda _: time.monotonic() < until_s
 
 
 class _Progress:
     """Prints a line at times while a batch runs."""
 
-    def __init__(self, hunt: Hunt, budget: str) -> None:
+    def __init__(self, hunt: Hunt, budget: _Budget) -> None:
         self._hunt, self._budget = hunt, budget
-        self._started_s = self._told_s = time.monotonic()
+        self._told_s = time.monotonic()
 
     def __call__(self, done: int, due: int) -> None:
         now_s = time.monotonic()
         if now_s - self._told_s < _TELL_EVERY_S:
             return
         self._told_s = now_s
+        before = len(self._hunt.runs.asked_for) - (due - done)  # those of this step have been asked for
         print(
             f"{len(self._hunt.trials)} scenarios, {len(self._hunt.findings)} findings; runs {done}/{due} of this step; "
-            f"{now_s - self._started_s:.0f} s, budget {self._budget}",
+            f"{_left(self._budget.left_s(before))}",
             file=sys.stderr,
             flush=True,
         )
+
+
+def _left(seconds: float) -> str:
+    """Say how long the search still goes on."""
+    if seconds == 0:
+        return "the budget is used up; what has begun is finished"
+    left = f"{math.ceil(seconds / 60)} min" if seconds > 90 else f"{seconds:.0f} s"
+    return f"about {left} of search left"

@@ -18,7 +18,7 @@ from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
 from testbed.gate import budgets
-from testbed.hunt import arena, evidence, measure, oracles, search, shrink, survival
+from testbed.hunt import arena, command, evidence, measure, oracles, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, Runs
 from testbed.hunt.oracles import Oracle
@@ -292,6 +292,20 @@ def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
         for wanted, made in ((("duration",), "these"), (("duration",), "those"), (("jain()",), "these"))
     ]
     assert [list(numbers) for numbers in known] == [[("s", 1)], [], []]
+
+
+def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    a_time, a_number = command._Budget("2min"), command._Budget("40runs")
+    now_s = 130.0
+    assert (a_time.left_s(10), a_number.left_s(10)) == (90, 90)
+    assert command._left(90) == "about 90 s of search left"
+    assert command._left(a_number.left_s(5)) == "about 4 min of search left"
+    now_s = 220.0
+    assert (a_time.left_s(50), a_number.left_s(50)) == (0, 0)
+    assert [(budget.allows(39), budget.allows(40)) for budget in (a_time, a_number)] == [(False, False), (True, False)]
+    assert command._left(0) == "the budget is used up; what has begun is finished"
 
 
 @pytest.mark.usefixtures("alone_in_checkout")
