@@ -35,8 +35,11 @@ PROPERTY = 'throughput("client", 2.5, 3.5) > 50000'
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rewind")
-    (folder / "turned.yaml").write_text(SCENARIO)
+    return carried_out(SCENARIO, tmp_path_factory.mktemp("rewind"))
+
+
+def carried_out(scenario: str, folder: Path) -> Path:
+    (folder / "turned.yaml").write_text(scenario)
     assert main(["run", str(folder / "turned.yaml"), "--seed", "3", "--columns", "--into", str(folder / "runs")]) == 0
     [run] = folder.glob("runs/*/turned/single/seed-3")
     return run
@@ -58,13 +61,30 @@ def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pyt
     assert "keeps" in capsys.readouterr().out
 
 
-def test_the_instant_of_a_planted_trigger(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    order = ["rewind", str(run), "--when", PROPERTY, "--events", "none", "--futures", "0", "--into", str(tmp_path)]
+LOSS = "2s, on: path, loss: {forward: 100%}"
+OUTAGE = "1700ms, on: path, suspension: {forward: 1800ms}"
+DELAY = "2300ms, on: path, delay: {forward: 500ms}"
+FAST = 'throughput("client", 2.4, 2.7) > 500000'
+
+
+@pytest.mark.parametrize(
+    ("trigger", "at_s", "holds"),
+    [(LOSS, 2.0, PROPERTY), (OUTAGE, 1.7, PROPERTY), (DELAY, 2.3, FAST)],
+    ids=["loss", "outage", "delay"],
+)
+def test_the_instant_of_a_planted_trigger(
+    trigger: str, at_s: float, holds: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if trigger not in SCENARIO:
+        run = carried_out(SCENARIO.replace(LOSS, trigger), tmp_path)
+    capsys.readouterr()
+    order = ["rewind", str(run), "--when", holds, "--events", "none", "--futures", "0"]
+    order += ["--into", str(tmp_path / "own")]
     assert main(order) == 0
     [low, high] = map(
         float, re.findall(r"point of no return lies between ([\d.]+) s and ([\d.]+) s", capsys.readouterr().out)[0]
     )
-    assert low <= 2.0 <= high <= low + 0.1
+    assert low <= at_s <= high <= low + 0.1
 
 
 def test_a_run_that_means_something_else_is_refused(run: Path, tmp_path: Path) -> None:
