@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
@@ -168,17 +169,18 @@ def test_a_mark_says_the_papers_value_and_the_measured_one(report: Path, browser
     cell = page.locator('.cell[data-finding="icccn/ledbat-yields"]').first
     label = cell.get_attribute("aria-label")
     assert re.search(r"paper \d.*, measured \d", label)
+    tip = expect(page.locator("#tip"))
     cell.hover()
-    assert page.locator("#tip").inner_text() == label
+    tip.to_have_text(label)
     page.mouse.move(0, 0)
-    assert page.locator("#tip").is_hidden()
+    tip.to_be_hidden()
     cells = page.locator("#matrix .study").first.locator(".cell")
     cells.first.focus()
     page.keyboard.press("ArrowRight")
-    assert cells.nth(1).evaluate("cell => cell === document.activeElement")
-    assert page.locator("#tip").inner_text() == cells.nth(1).get_attribute("aria-label")
+    expect(cells.nth(1)).to_be_focused()
+    tip.to_have_text(cells.nth(1).get_attribute("aria-label"))
     cells.nth(1).click()
-    assert page.locator(".claim:target").is_visible()
+    expect(page.locator(".claim:target")).to_be_visible()
 
 
 def test_filters(report: Path, browser: Any) -> None:
