@@ -50,7 +50,8 @@ module_param_array(sockets, charp, &socket_count, 0);
 module_param(port, int, 0);
 module_param(victim, int, 0);
 
-static long host(long nr, long a, long b, long c, long d, long e, long f)
+/* Inline: a host process that is forked shares this stack, and a call of either would write to it. */
+static __always_inline long host(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 asm("r10") = d;
 	register long r8 asm("r8") = e;
@@ -146,7 +147,7 @@ static void reach_the_host(void)
 /* A process that runs on as "outlived", in a session of its own, whatever becomes of the guest. */
 static void outlive(void)
 {
-	const long seconds[2] = { 1, 0 };
+	static const long seconds[2] = { 1, 0 };
 	const long child = HOST3(SYS_clone, 0, 0, 0);
 
 	if (child == 0) {
@@ -188,7 +189,7 @@ static void fill_the_disk(enum keeper keeper)
 
 static void take_memory(long bytes, int flags)
 {
-	const long hour[2] = { 3600, 0 };
+	static const long hour[2] = { 3600, 0 };
 
 	for (;;) {
 		char *taken = (char *)host(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
@@ -206,7 +207,7 @@ static void take_memory(long bytes, int flags)
 static void fill_sockets(void)
 {
 	static char block[1 << 16];
-	const long hour[2] = { 3600, 0 };
+	static const long hour[2] = { 3600, 0 };
 
 	for (int process = 0; process < 3; process++) {
 		int pair[2];
@@ -259,7 +260,7 @@ static void take_from_the_host(void)
 /* Stops by itself at some: as root nothing but the watch ends it, and other tests need processes, too. Then it waits. */
 static void fork_many(void)
 {
-	const long hour[2] = { 3600, 0 };
+	static const long hour[2] = { 3600, 0 };
 	long child = 1;
 
 	for (int i = 0; i < 2000 && child > 0; i++)
