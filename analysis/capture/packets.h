@@ -298,6 +298,8 @@ static void udp(const uint8_t *p, const uint8_t *end, uint32_t length, const str
 	if (end - p <= UDP_HEADER)
 		return;
 	utp(p + UDP_HEADER, end, length - UDP_HEADER, c, row);
+	if (c->utp_header[row] && !c->digest)
+		return;
 	digest = digested(NOTHING_DIGESTED ^ length, p + UDP_HEADER,
 			  end - p < UDP_HEADER + DIGESTED_UDP ? end : p + UDP_HEADER + DIGESTED_UDP);
 	if (c->digest)
