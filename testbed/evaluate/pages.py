@@ -42,6 +42,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "judged": judged,
         "numbers": numbers(judged, baseline),
         "harms": harms(judged),
+        "asked": _about_others(judged),
         "faults": faults(judged),
         "results": list(SIGNS),
         "counts": counts,
@@ -114,6 +115,12 @@ def _range(values: Sequence[float]) -> str:
 def harms(judged: Sequence[Judged]) -> list[str]:
     """Say who is worse off beside the control, and by what; MUST comes first."""
     return _failing(judged, lambda row: f"{row.harms}: it {row.otherwise}" if row.harms else None)
+
+
+def _about_others(judged: Sequence[Judged]) -> int:
+    """Count the decided cells of rows that tell of harm; without one nothing is known of it."""
+    rows = [(of_criterion, row) for of_criterion in judged for row in of_criterion.criterion.rows if row.harms]
+    return sum(cell.verdict in (MET, NOT_MET) for of_criterion, row in rows for cell in of_criterion.of(row))
 
 
 def faults(judged: Sequence[Judged]) -> list[str]:

@@ -172,6 +172,7 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2, {})
     text = page.read_text()
     assert "<h1>mine does not meet its bound in 1 of 2 decided cells</h1>" in text
+    assert "Not known: no cell about others was decided." in text
     assert '<article class="claim not-met" id="x-floor"' in text
     assert '<a href="runs/x/pcap/sender.pcap">sender</a>' in text
     assert "testbed run studies/evaluate/x-runs.yaml --seed x --cell runs --into again" in text
