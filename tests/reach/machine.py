@@ -9,6 +9,7 @@ from typing import Any
 
 from engine import images
 from engine.backends.qemu import EMULATOR
+from engine.images import PROJECT
 from engine.run import execute
 from images import index, locked
 from images.cache import Store, default_root
@@ -42,6 +43,14 @@ def debian(packages: Sequence[str], into: Path, suite: str = SUITE) -> None:
     shutil.copytree(root, into, symlinks=True)
 
 
+def copy_project(root: Path) -> None:
+    """Put the packages that carry out runs, and the images that boot, into a machine's root folder as /project."""
+    for package in ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows"):
+        shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Snakefile", root / "project")
+    copy_images(root, "/project")
+
+
 def copy_images(root: Path, project: str) -> None:
     """Put what boots into the checkout that the machine with this root sees as `project`."""
     cache = default_root()
@@ -69,12 +78,14 @@ def make_disk(root: Path, disk: Path, size_gib: int) -> None:
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, disk], check=True)
 
 
-def carry_out(kernel: Path, initrd: Path, disk: Path, first: str, limit_s: float) -> None:
+def carry_out(kernel: Path, initrd: Path, disk: Path, first: str, limit_s: float, words: str = "") -> None:
     """Boot from `disk` with `first` as the first program, until that powers the machine off.
+
+    `words` are options of its kernel.
 
     Its clock counts instructions: a real time in which nothing else runs, whatever the host does.
     """
-    command = [*_machine(kernel, initrd, disk, f"quiet init={first}"), "-icount", "shift=0,sleep=off"]
+    command = [*_machine(kernel, initrd, disk, f"quiet init={first} {words}"), "-icount", "shift=0,sleep=off"]
     subprocess.run(command, check=True, timeout=limit_s)
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from engine import backends, images
 from engine.errors import EngineError
-from engine.images import PROJECT
 from engine.run import execute
 from images import index
 from scenarios import implementations
@@ -95,10 +94,7 @@ def _disk(stock: dict[str, dict[str, Any]], folder: Path, disk: Path) -> None:
     shutil.copytree(kernel.parents[1] / "usr/lib/modules" / release, modules, symlinks=True)
     (modules / "updates").mkdir()
     shutil.copy(stock["module:tcp_ledbat"]["path"], modules / "updates")
-    for package in ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows"):
-        shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Snakefile", root / "project")
-    machine.copy_images(root, "/project")
+    machine.copy_project(root)
     for name in IMPLEMENTATIONS:
         _cell(root / "project", name)
     (root / "out").mkdir()
