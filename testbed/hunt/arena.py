@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -84,7 +84,7 @@ def read(file: Path, client: str) -> Arena:
     Raises:
         ScenarioError: it names line and field of all that is wrong, at either end of each range and in each choice.
     """
-    document = load.read(file)
+    document = _without_useless_clocks(load.read(file), client)
     wrong: list[Problem] = [
         document.problem((name,), "has no place in an arena", "ranges (5ms..50ms), choices (a | b) and maybe")
         for name in _NO_PLACE
@@ -102,6 +102,16 @@ def read(file: Path, client: str) -> Arena:
     if wrong:
         raise ScenarioError(list(dict.fromkeys(wrong)))
     return Arena(document, knobs)
+
+
+def _without_useless_clocks(document: Document, client: str) -> Document:
+    """Leave out the clocks that are `maybe` there for a client whose packets have no timestamps."""
+    clocks = document.data.get("clocks")
+    if implementations.known()[client]["transport"] != "udp" or not isinstance(clocks, list):
+        return document
+    kept = [clock for clock in clocks if not (isinstance(clock, dict) and MAYBE in clock)]
+    rest = {name: value for name, value in document.data.items() if name != "clocks"}
+    return replace(document, data=rest | ({"clocks": kept} if kept else {}))
 
 
 def _leaves(data: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:

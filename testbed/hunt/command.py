@@ -10,6 +10,7 @@ from typing import Final
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios.errors import choices
+from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
 from testbed.hunt import arena, evidence, measure, oracles, pages, search
@@ -21,6 +22,7 @@ STANDARD: Final = "tcp-cubic"
 """What shows whether the path is at fault; for itself, `SECOND`."""
 SECOND: Final = "tcp-reno"
 RUNS: Final = "runs"
+LEAST_RUNS: Final = 2
 _TELL_EVERY_S: Final = 5.0
 
 
@@ -65,7 +67,7 @@ def main(options: argparse.Namespace) -> int:
     known = arguments.senders([client, baseline])
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
-    asked = _oracles(options.property, options.only, str(known[client].get("family", "")))
+    asked = _oracles(options.property, options.only, known[client])
     place = arena.read(options.arena, client)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
@@ -74,7 +76,7 @@ def main(options: argparse.Namespace) -> int:
     expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
     runs = measure.Runs(folder, expressions, made_of)
     hunt = Hunt(
-        place, asked, client, baseline, runs, options.seed, options.search, lambda: budget.allows(len(runs.asked_for))
+        place, asked, client, baseline, runs, options.seed, options.search, lambda: budget.left(len(runs.asked_for))
     )
     runs.told = _Progress(hunt, budget)
     kept: list[Evidence] = []
@@ -88,12 +90,12 @@ def main(options: argparse.Namespace) -> int:
     return int(bool(kept))
 
 
-def _oracles(own: str | None, only: list[str], family: str) -> list[Oracle]:
+def _oracles(own: str | None, only: list[str], about: Implementation) -> list[Oracle]:
     if own is not None and only:
         raise EngineError("--only: found beside --property; allowed: one of them")
     if own is not None:
         return [oracles.of_property(own)]
-    known = {oracle.name: oracle for oracle in oracles.load_all(family)}
+    known = {oracle.name: oracle for oracle in oracles.load_all(about)}
     for name in only:
         if name not in known:
             raise EngineError(f"--only: found {name!r}; allowed: {choices(list(known), name)}")
@@ -107,14 +109,20 @@ class _Budget:
         self._started_s = time.monotonic()
         self._runs = int(number) if (number := text.removesuffix(RUNS)) != text and number.strip().isdecimal() else None
         self._limit_s = 0.0 if self._runs is not None else _seconds(text)
+        if self._runs is not None and self._runs < LEAST_RUNS:
+            raise EngineError(
+                f"--budget: found {text!r}; allowed: at least {LEAST_RUNS}{RUNS}, a scenario and one beside it"
+            )
 
     @property
     def _passed_s(self) -> float:
         return time.monotonic() - self._started_s
 
-    def allows(self, runs: int) -> bool:
-        """Say whether the search goes on after some runs."""
-        return self._passed_s < self._limit_s if self._runs is None else runs < self._runs
+    def left(self, runs: int) -> float:
+        """Return how many more runs the search may begin after some: infinity until a time is over."""
+        if self._runs is None:
+            return math.inf if self._passed_s < self._limit_s else 0
+        return self._runs - runs
 
     def left_s(self, runs: int) -> float:
         """Return the time that is left (s) after some runs, at least one, if more of them are as fast."""

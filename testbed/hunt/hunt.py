@@ -47,7 +47,7 @@ class Trial:
 
 @dataclass
 class Hunt:
-    """A search for scenarios in which a client breaks a property; it goes on as long as `goes_on` allows."""
+    """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero."""
 
     arena: Arena
     oracles: list[Oracle]
@@ -56,7 +56,7 @@ class Hunt:
     runs: Runs
     seed: int
     search: str
-    goes_on: Callable[[], bool]
+    runs_left: Callable[[], float]
     trials: list[Trial] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     refuted: set[tuple[str, str]] = field(default_factory=set)
@@ -68,16 +68,24 @@ class Hunt:
 
     def new_findings(self) -> Iterator[Finding]:
         """Yield each finding as soon as it is as small as it gets, so that an interruption loses none."""
+        for oracle, trial in self.broken():
+            question, runs = self.question(oracle), self.search_runs
+            smallest = shrink(trial.scenario, question.breaking)
+            finding = Finding(oracle, trial.scenario, smallest, survival(smallest, question), runs)
+            self.findings.append(finding)
+            yield finding
+
+    def broken(self) -> Iterator[tuple[Oracle, Trial]]:
+        """Yield what breaks a property for sure and which no finding explains; it is not made small."""
         for number in itertools.count():
-            if not self.goes_on():
-                return
             focus = self.oracles[number % len(self.oracles)]
             tried = [Tried(trial.point, self._worth(trial, focus)) for trial in self.trials]
-            points = search.batch(self.arena, tried, self.seed, self.search)
-            batch = [Trial(point, self.arena.scenario(point, self.client), {}) for point in points]
-            self._measure(batch)
+            points = search.batch(self.arena, tried, self.seed, self.search) if self.runs_left() > 0 else []
+            batch = self._measured([Trial(point, self.arena.scenario(point, self.client), {}) for point in points])
+            if not batch:
+                return
             self.trials += batch
-            yield from self._findings(batch)
+            yield from self._broken(batch)
 
     def _worth(self, trial: Trial, focus: Oracle) -> float:
         """Say how near a trial is to a new finding of the property that a batch aims at."""
@@ -88,42 +96,43 @@ class Hunt:
     def _is_known(self, oracle: Oracle, scenario: Data) -> bool:
         return any(finding.explains(oracle, scenario) for finding in self.findings)
 
-    def _measure(self, batch: list[Trial]) -> None:
-        """Run each scenario as it is, and beside it what one property in turn compares it with."""
-        asked: list[list[Oracle]] = []
+    def _measured(self, batch: list[Trial]) -> list[Trial]:
+        """Run the scenarios of a batch for which there are runs left; return their trials, in the same order.
+
+        Beside each scenario runs what one property in turn compares it with.
+        """
+        begun: list[tuple[Trial, list[Oracle]]] = []
+        needed: dict[tuple[str, int], tuple[Data, int]] = {}
+        left = self.runs_left()
         for place, trial in enumerate(batch, len(self.trials)):
             fitting = [oracle for oracle in self.oracles if oracle.speaks_of(trial.scenario)]
             compared = [oracle for oracle in fitting if oracle.beside]
             in_turn = compared[place % len(compared) :][:1] if compared else []
-            asked.append([oracle for oracle in fitting if not oracle.beside or oracle in in_turn])
-        needed = [
-            run
-            for trial, oracles in zip(batch, asked, strict=True)
-            for oracle in oracles
-            for run in self.question(oracle).needed(trial.scenario, (SEED,))
-        ]
+            asked = [oracle for oracle in fitting if not oracle.beside or oracle in in_turn]
+            own = [run for oracle in asked for run in self.question(oracle).needed(trial.scenario, (SEED,))]
+            more = needed | {(name(scenario), seed): (scenario, seed) for scenario, seed in own}
+            if len(more.keys() - self.runs.asked_for) > left:
+                break
+            needed = more
+            begun.append((trial, asked))
         before = len(self.runs.asked_for)
-        self.runs.ask(needed)
+        self.runs.ask(list(needed.values()))
         self.search_runs += len(self.runs.asked_for) - before
-        for trial, oracles in zip(batch, asked, strict=True):
+        for trial, oracles in begun:
             trial.badness = {oracle.name: self.question(oracle).badness(trial.scenario, SEED) for oracle in oracles}
+        return [trial for trial, _ in begun]
 
-    def _findings(self, batch: list[Trial]) -> Iterator[Finding]:
+    def _broken(self, batch: list[Trial]) -> Iterator[tuple[Oracle, Trial]]:
         for oracle in self.oracles:
             suspects = [trial for trial in batch if trial.badness.get(oracle.name, 0.0) > 1]
             suspects.sort(key=lambda trial: (-trial.badness[oracle.name], len(parts(trial.scenario))))
             for trial in suspects[:SUSPECTS]:
                 if self._is_known(oracle, trial.scenario):
                     continue
-                question = self.question(oracle)
-                if not question.breaking([trial.scenario])[0]:
+                if self.question(oracle).breaking([trial.scenario])[0]:
+                    yield oracle, trial
+                else:
                     self.refuted.add((name(trial.scenario), oracle.name))
-                    continue
-                runs = self.search_runs
-                smallest = shrink(trial.scenario, question.breaking)
-                finding = Finding(oracle, trial.scenario, smallest, survival(smallest, question), runs)
-                self.findings.append(finding)
-                yield finding
 
 
 def parts(scenario: Data) -> frozenset[str]:

@@ -12,6 +12,7 @@ from analysis.claims import expressions
 from analysis.errors import BadInputError
 from scenarios import schema
 from scenarios.errors import ScenarioError
+from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
 from testbed.gate import budgets
 from testbed.gate.budgets import HOLDS
@@ -48,6 +49,7 @@ class Oracle:
     instant: str
     flows: str | None
     families: list[str] | None
+    transports: list[str] | None
     of_path: bool
     because: str
 
@@ -60,6 +62,11 @@ class Oracle:
     def is_against_baseline(self) -> bool:
         """Whether `other` is the baseline's run, which says all about the path."""
         return bool(self.beside and "client" in self.beside)
+
+    def asks_of(self, about: Implementation) -> bool:
+        """Whether it asks something of an implementation."""
+        fits = {"family": self.families, "transport": self.transports}
+        return all(allowed is None or about.get(field) in allowed for field, allowed in fits.items())
 
     def speaks_of(self, data: Data) -> bool:
         """Whether a scenario is one of those that it is about."""
@@ -108,10 +115,9 @@ def _ratio(low: float, high: float) -> float:
     return low / high if high > 0 else _WORST
 
 
-def load_all(family: str) -> list[Oracle]:
-    """Read all oracles that ask something of implementations of a family. Raises BadInputError as `load` does."""
-    everything = map(load, sorted(FOLDER.glob("*.yaml")))
-    return [oracle for oracle in everything if oracle.families is None or family in oracle.families]
+def load_all(about: Implementation) -> list[Oracle]:
+    """Read all oracles that ask something of an implementation. Raises BadInputError as `load` does."""
+    return [oracle for oracle in map(load, sorted(FOLDER.glob("*.yaml"))) if oracle.asks_of(about)]
 
 
 def load(path: Path) -> Oracle:
@@ -166,5 +172,6 @@ def _oracle(name: str, data: dict[str, Any], instant: str) -> Oracle:
         instant=instant,
         flows=data.get("flows"),
         families=data.get("families"),
+        transports=data.get("transports"),
         **texts,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from analysis.errors import BadInputError
+from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.resolve import expand
@@ -55,7 +56,8 @@ def test_the_page_lists_the_properties() -> None:
     lines = ["| property | what should hold | of |", "|---|---|---|"]
     for file in sorted(oracles.FOLDER.glob("*.yaml")):
         oracle = oracles.load(file)
-        of = " ".join([*(oracle.families or ["all"]), *([f"({oracle.flows})"] if oracle.flows else [])])
+        asked = [*(oracle.families or []), *(oracle.transports or [])] or ["all"]
+        of = " ".join([*asked, *([f"({oracle.flows})"] if oracle.flows else [])])
         lines.append(f"| `{oracle.name}` | {oracle.says} `{oracle.holds}` | {of} |")
     assert "<!-- properties -->\n" + "\n".join(lines) + "\n<!-- end of properties -->" in PAGE
 
@@ -73,6 +75,12 @@ def test_each_point_of_an_arena_is_a_scenario(file: Path, tmp_path: Path) -> Non
         written = tmp_path / f"{number}.yaml"
         written.write_text(text(place.scenario(point, "libutp")))
         assert len(expand(written, "full")) == 1
+
+
+def test_a_client_without_timestamps_has_no_clocks() -> None:
+    place = arena.read(arena.DEFAULT, "quinn")
+    assert not [knob.name for knob in place.knobs if knob.path[0] == "clocks"]
+    assert [knob.name for knob in arena.read(arena.DEFAULT, "libutp").knobs if knob.path[0] == "clocks"]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +142,7 @@ def test_what_is_wrong_with_a_property(change: dict[str, Any], message: str, tmp
         (["tcp-cubicc"], "unknown implementation 'tcp-cubicc'; allowed: "),
         (["tcp-bbr", "--only", "deaths"], "--only: found 'deaths'; allowed: "),
         (["tcp-bbr", "--budget", "2"], "--budget: found '2'; allowed: a time such as 2h"),
+        (["tcp-bbr", "--budget", "1runs"], "--budget: found '1runs'; allowed: at least 2runs"),
         (["tcp-bbr", "--property", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
         (["tcp-bbr", "--property", "duration > 1", "--only", "death"], "--only: found beside --property"),
         (["tcp-bbr", "--baseline", "tcp-bbr"], "--baseline: found 'tcp-bbr', the implementation under test"),
@@ -172,7 +181,8 @@ def test_what_a_run_is_compared_with() -> None:
         "events": [{"at": "1s", "on": "bottleneck", "rate": "500kbit"}, {"at": "1s", "on": "path", "mtu": {}}],
         "flows": [{"name": "client"}],
     }
-    known = {oracle.name: oracle for oracle in oracles.load_all("LEDBAT")}
+    clients = implementations.known()
+    known = {oracle.name: oracle for oracle in oracles.load_all(clients["tcp-ledbat"])}
     faster = known["capacity"].other(own, "tcp-cubic")
     assert faster == own | {
         "bottleneck": {"rate": "3mbit", "buffer": "9p"},
@@ -182,7 +192,8 @@ def test_what_a_run_is_compared_with() -> None:
     assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": [{"host": "d1", "offset": "1800s"}]}
     assert known["death"].other(own, "tcp-cubic") is None
     assert not known["harm"].speaks_of(own)
-    assert "standing-queue" not in {oracle.name for oracle in oracles.load_all("CUBIC")}
+    assert "standing-queue" not in {oracle.name for oracle in oracles.load_all(clients["tcp-cubic"])}
+    assert "clock" not in {oracle.name for oracle in oracles.load_all(clients["quinn"])}
 
 
 @pytest.mark.parametrize(
@@ -224,10 +235,10 @@ def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
 
 
 def hunted(small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another) -> Hunt:
-    asked = [oracle for oracle in oracles.load_all("LEDBAT") if oracle.name == "death"]
+    asked = [oracle for oracle in oracles.load_all(implementations.known()["libutp"]) if oracle.name == "death"]
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
-    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, "tpe", lambda: len(hunt.trials) < 48)
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, "tpe", lambda: 48 - len(hunt.trials))
     list(hunt.new_findings())
     return hunt
 
@@ -283,6 +294,27 @@ def test_what_is_fragile(seeds: int, changed: int, is_fragile: bool) -> None:
     assert str(left).startswith("fragile: ") == is_fragile
 
 
+@pytest.mark.parametrize("words", [[], ["--property", "queue_ms.max() <= 2"]], ids=["built-in", "own"])
+def test_a_search_starts_no_more_runs_than_its_budget(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer than a batch has; all numbers are 1, so no finding needs further runs."""
+    started: list[str] = []
+
+    def ends(
+        _work: object, jobs: Mapping[tuple[str, int], measure.Order]
+    ) -> Iterator[tuple[tuple[str, int], Measured]]:
+        for key, order in jobs.items():
+            started.append(order.scenario.name)
+            yield key, Measured(dict.fromkeys(order.expressions, 1.0))
+
+    monkeypatch.setattr(measure, "as_they_end", ends)
+    monkeypatch.setattr(oracles, "load_all", lambda _: [oracles.load(oracles.FOLDER / "capacity.yaml")])
+    main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
+    assert 5 <= len(started) <= 6
+    assert json.loads((tmp_path / "tcp-bbr" / "hunt.json").read_text())["all_runs"] == len(started)
+
+
 def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
     entry = {"scenario": "s", "seed": 1, "made_of": "these", "cpu_s": 1.0, "numbers": {"duration": 2.0}}
     (tmp_path / measure.FILE).write_text(json.dumps(entry) + "\n" + json.dumps(entry)[:20])
@@ -304,7 +336,8 @@ def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command._left(a_number.left_s(5)) == "about 4 min of search left"
     now_s = 220.0
     assert (a_time.left_s(50), a_number.left_s(50)) == (0, 0)
-    assert [(budget.allows(39), budget.allows(40)) for budget in (a_time, a_number)] == [(False, False), (True, False)]
+    assert [[budget.left(runs) for runs in (10, 40)] for budget in (a_time, a_number)] == [[0, 0], [30, 0]]
+    assert command._Budget("2min").left(1000) == math.inf
     assert command._left(0) == "the budget is used up; what has begun is finished"
 
 
