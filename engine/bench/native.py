@@ -43,13 +43,15 @@ $inside ip address add 10.0.0.2/24 dev wire
 $inside ip link set wire up
 $inside tc qdisc add dev wire root netem delay ${DELAY}us limit 10000 2>/dev/null || true
 endpoint=/opt/implementation/endpoint
+# in the foreground: the signal ends the endpoint alone, not also a client that it still has to ask
+limit="timeout --foreground --signal TERM"
 export LOGDIR=/run/logs/receiver
 own="unshare --mount sh -c 'mount -t tmpfs tmpfs /tmp; exec \$0'"  # the hosts' clients keep the same names there
-ROLE=receiver PEER=10.0.0.1 $inside timeout --signal TERM $((DURATION + 5)) sh -c "exec $own $endpoint" >&2 &
+ROLE=receiver PEER=10.0.0.1 $inside $limit $((DURATION + 5)) sh -c "exec $own $endpoint" >&2 &
 receiver=$!
 sleep 1
 export LOGDIR=/run/logs/sender
-ROLE=sender PEER=10.0.0.2 timeout --signal TERM $DURATION sh -c "exec $own $endpoint" >&2 || true
+ROLE=sender PEER=10.0.0.2 $limit $DURATION sh -c "exec $own $endpoint" >&2 || true
 wait $receiver || true
 kill $there
 wait $there || true

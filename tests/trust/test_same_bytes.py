@@ -42,7 +42,7 @@ def everybody(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("everybody") / "everybody.yaml"
     file.write_text(
         f"experiment: everybody\ntitle: All at once\ntopology: {{name: dumbbell, pairs: {len(kernel)}}}\n"
-        # the buffer holds every first window (10 packets) and its successor: no flow loses its SYN, however many there are
+        # the buffer holds every first window (10 packets) and its successor, so no flow loses its SYN
         f"bottleneck: {{rate: 20mbit, buffer: {20 * len(kernel)}p}}\ndelay: {{forward: 10ms, backward: 10ms}}\n"
         f"start_jitter: 100ms\nflows:\n{flows}"
         "events:\n  - {at: 1s, on: path, jitter: {forward: 1ms}, loss: {forward: 1%}}\n"
