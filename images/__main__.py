@@ -18,13 +18,13 @@ from images import guest_code, guest_tools, index, lock, module, pack, programs
 from images.build_root import BuildRoot
 from images.cache import Store, default_root, project_root
 from images.errors import ImageError
-from images.given import folder_of
+from images.given import check_started, folder_of
 from images.kernel import build as kernel
 from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
 from images.rootfs import build as rootfs
 from images.run import Say
-from scenarios import homes
+from scenarios import homes, implementations
 from scenarios.errors import ScenarioError
 
 _ELSEWHERE = (
@@ -72,6 +72,8 @@ def main() -> int:
         words = [*words, *_elsewhere(store, options.implementation)]
         if verb in ("", "pack"):
             programs.check_names(words)
+            for name in words:
+                check_started(name, implementations.folders()[implementations.folder_of(name)], store)
         packed_kinds: list[str] = []
         if verb == "lock":
             lock.renew(store, say, words)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from images import tars
 from images.cache import Store, digest_of, file_digest
 from images.errors import ImageError
+from images.programs import check_executable
 from scenarios.homes import DESCRIPTION
 from scenarios.names import KINDS
 
@@ -37,6 +39,23 @@ def folder_of(given: Path, store: Store) -> Path:
     if not given.is_dir() and (commit := _COMMIT.fullmatch(str(given))):
         return _of_commit(Path(commit["repository"]).resolve(), commit["commit"], commit["folder"], store)
     return given
+
+
+def check_started(what: str, home: Path, store: Store) -> None:
+    """Raise ImageError if no kernel starts what a folder has to start, with the command that mends it.
+
+    What a commit or an archive holds is mended there, so the message has no path of the cache.
+    """
+    for file in (home / name for name in ("build", "endpoint")):
+        if not file.is_file():
+            continue
+        try:
+            check_executable(what, file)
+        except ImageError as error:
+            if store.root in home.parents:
+                raise
+            mend = ["sed", "-i", r"s/\r$//"] if os.access(file, os.X_OK) else ["chmod", "+x"]
+            raise ImageError(f"{error}; mend it by: {shlex.join([*mend, str(file)])}") from None
 
 
 def _of_archive(archive: Path, wanted: str, store: Store) -> Path:

@@ -9,8 +9,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from images.cache import Store, default_root
 from images.errors import ImageError
-from images.given import folder_of
-from images.programs import check_executable
+from images.given import check_started, folder_of
 from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
@@ -30,9 +29,7 @@ def elsewhere(folders: Sequence[Path]) -> list[str]:
         unpacked = {folder: folder_of(folder, store) for folder in folders}
         names = [homes.add(home) for home in unpacked.values()]
         for folder, home in unpacked.items():
-            for file in (home / name for name in ("build", "endpoint")):
-                if file.is_file():
-                    check_executable(str(folder), file)
+            check_started(str(folder), home, store)
     except (ImageError, ValueError) as error:
         raise EngineError(f"--implementation: {error}") from None
     for name in names:

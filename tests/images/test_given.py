@@ -12,7 +12,7 @@ import pytest
 
 from images.cache import Store
 from images.errors import ImageError
-from images.given import folder_of
+from images.given import check_started, folder_of
 from scenarios import homes
 from testbed.cli import main
 
@@ -151,16 +151,22 @@ def test_other_archives_are_refused(store: Store, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mode", "says"),
     [
-        ("#!/bin/sh\r\n", 0o755, "has lines that end in CR LF, as on Windows; allowed: LF alone"),
-        ("#!/bin/sh\n", 0o644, r"is not executable \(chmod \+x\)"),
+        ("#!/bin/sh\r\nexit\r\n", 0o755, "has lines that end in CR LF, as on Windows; allowed: LF alone"),
+        ("#!/bin/sh\n", 0o644, "is not executable (chmod +x)"),
     ],
 )
-def test_a_program_that_does_not_start_is_named_with_its_folder(
+def test_a_program_that_does_not_start_is_named_with_the_command_that_mends_it(
     repository: Path, store: Store, capsys: pytest.CaptureFixture[str], text: str, mode: int, says: str
 ) -> None:
     mine = repository / "testing" / "mine"
     (mine / "endpoint").write_bytes(text.encode())
     (mine / "endpoint").chmod(mode)
+    git(repository, "commit", "-qam", "wrong")
     assert main(["check", "--implementation", str(mine)]) == 2
-    said = capsys.readouterr().err
-    assert re.search(f"--implementation: {mine}: the file `endpoint` {says}", said), said
+    about, _, command = capsys.readouterr().err.strip().partition("; mend it by: ")
+    assert about.endswith(f"--implementation: {mine}: the file `endpoint` {says}")
+    subprocess.run(["sh", "-c", command], check=True)
+    check_started("mine", mine, store)
+    given = f"{repository}@{git(repository, 'rev-parse', 'HEAD')}:testing/mine"
+    assert main(["check", "--implementation", given]) == 2
+    assert capsys.readouterr().err.strip().endswith(says)
