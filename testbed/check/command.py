@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from analysis.capture import pcap
 from engine import images
 from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
@@ -22,6 +25,7 @@ TRANSFER_BYTES = 1_000_000
 ENDLESS_NS = 15_000_000_000  # Transmission lets a peer have data only after 10 s
 LATE_NS = 30_000_000_000
 NOT_SUPPORTED = 127
+_TCP = 6
 _SEED = 1
 _SCENARIO = """\
 experiment: check
@@ -117,7 +121,8 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     scenario.write_text(_SCENARIO.format(name=name))
     (cell,) = expand(scenario, "full")
     runs = "runs/transfer"
-    yield Finding("transfers 1 MB from sender to receiver", _transfer(cell, folder / runs, is_program), runs)
+    wrong = _transfer(cell, folder / runs, is_program, arguments.known([name])[name]["transport"])
+    yield Finding("transfers 1 MB from sender to receiver", wrong, runs)
     runs = "runs/endless"
     demand = "sends without end until SIGTERM, and ends within a virtual second of it"
     yield Finding(demand, _endless(cell, folder / runs), runs)
@@ -130,7 +135,7 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
             yield Finding(demand, _unknown(cell, folder / runs, role), runs)
 
 
-def _transfer(cell: Cell, into: Path, is_program: bool) -> str | None:
+def _transfer(cell: Cell, into: Path, is_program: bool, transport: str) -> str | None:
     def change(flow: dict[str, Any]) -> None:
         flow["bytes"] = TRANSFER_BYTES
         flow["payload"] = PAYLOAD
@@ -144,7 +149,9 @@ def _transfer(cell: Cell, into: Path, is_program: bool) -> str | None:
         return f"not done after {cell.virtual_s:g} s at 10 Mbit/s"
     if flow["received_bytes"] != TRANSFER_BYTES:
         return f"the receiver tells of {flow['received_bytes']} bytes"
-    return _wrong_payload(run_folder(into, cell, _SEED) / "logs" / "checked.receiver") if is_program else None
+    folder = run_folder(into, cell, _SEED)
+    wrong = _wrong_payload(folder / "logs" / "checked.receiver") if is_program else None
+    return wrong or _other_transport(folder / "pcap" / "sender.pcap", transport)
 
 
 def _wrong_payload(logs: Path) -> str | None:
@@ -156,6 +163,16 @@ def _wrong_payload(logs: Path) -> str | None:
     if arrived_bytes != TRANSFER_BYTES or arrived.read_bytes() != expected:  # a foreign file may be of any size
         return f"the {arrived_bytes} bytes in PAYLOAD are not those that should have been sent"
     return None
+
+
+def _other_transport(capture: Path, transport: str) -> str | None:
+    """Compare what `transport` says with the packets that carry most of the data."""
+    over_udp = pl.when(pl.col("utp_header_bytes") > 0).then(pl.lit("utp")).otherwise(pl.lit("udp"))
+    spoken = pl.when(pl.col("proto") == _TCP).then(pl.lit("tcp")).otherwise(over_udp)
+    parts = [chunk.packets.filter(pl.col("payload_bytes") > 0) for chunk in pcap.read_chunks(capture)]
+    by_bytes = pl.concat(parts).group_by(spoken.alias("spoken")).agg(pl.col("payload_bytes").cast(pl.Int64).sum())
+    found = str(by_bytes.sort("payload_bytes")["spoken"][-1])
+    return None if found == transport else f"its packets are {found}; allowed: {transport}, as its `transport` says"
 
 
 def _endless(cell: Cell, into: Path) -> str | None:

@@ -257,6 +257,12 @@ def test_check_says_what_is_wrong(toy: Toy, tmp_path: Path, flaw: str, wrong: di
         assert expected is None or expected in str(words)
 
 
+def test_check_compares_the_transport_with_the_packets(toy: Toy, own_implementations: Path, tmp_path: Path) -> None:
+    toy("none")
+    (own_implementations / "none/implementation.yaml").write_text("extends: toy\ntransport: udp\n")
+    assert next(check.check("none", tmp_path)).wrong == "its packets are tcp; allowed: udp, as its `transport` says"
+
+
 @pytest.mark.parametrize(
     ("flaw", "told"),
     [
