@@ -1,4 +1,4 @@
-"""The quality of a voice call or a game, from its packets at both hosts.
+"""The quality of a call or a game, from its packets at both hosts.
 
 The E-model (ITU-T G.107) rates a transmission from 0 to 100 and gives the mean opinion score that follows. Of its terms
 those remain that a network changes: the absolute delay without echo (7.2) and the losses (7.4). All else has G.107's
@@ -46,7 +46,7 @@ class CallWords(RunFolder):
 
     @word
     def packet_delay_ms(self, flow: str, percent: float, t0: float = 0.0, t1: float | None = None) -> float:
-        """Percentile of the one-way delays, ms, of the packets of udp-cbr; lost ones have the longest."""
+        """Percentile of the one-way delays, ms, of the packets of udp-cbr or video-call; lost ones have the longest."""
         delays_ms = np.sort(self._delays_between_ms(flow, t0, t1))
         delay_ms = float(delays_ms[max(0, math.ceil(len(delays_ms) * percent / 100) - 1)])
         if math.isinf(delay_ms):
@@ -55,7 +55,7 @@ class CallWords(RunFolder):
 
     @word
     def lost_share(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
-        """Lost packets over all packets that udp-cbr sent in the interval; end it before the last ones arrive."""
+        """Lost packets over all that udp-cbr or video-call sent in the interval; end it before the last ones arrive."""
         return float(np.isinf(self._delays_between_ms(flow, t0, t1)).mean())
 
     def _delays_between_ms(self, flow: str, t0: float, t1: float | None) -> NDArray[np.float64]:
@@ -71,7 +71,7 @@ class CallWords(RunFolder):
         taps = ["sender", "receiver"]
         if not set(taps) <= set(self.settings.captures):
             raise NotMeasuredError("the delays of single packets need captures at both hosts (sender and receiver)")
-        packets = self.packets(60).filter(pl.col("flow") == self.flow(flow).name)
+        packets = self.packets(60).filter((pl.col("flow") == self.flow(flow).name) & pl.col("forward"))
         leaving, arriving = taps[::-1] if self.flow(flow).backward else taps
         sent, arrived = (
             packets.filter(pl.col("tap") == tap).select("ip_id", "time_ns").sort("time_ns").collect()

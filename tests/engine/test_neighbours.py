@@ -1,6 +1,7 @@
-"""What a home does beside its downloads, in real runs: video, a game and names that are looked up."""
+"""What a home does beside its downloads, in real runs: video, a call, a game and names that are looked up."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,21 @@ events:
   - {at: 40s, on: path, pairs: [3], loss: {forward: 10%}}
 duration: 100s
 captures: [sender, receiver]
+"""
+
+FACE = """\
+experiment: face
+title: The video of a call, first alone, then over less than it wants, then over nothing for 3 s
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 100p}
+delay: {forward: 20ms, backward: 20ms}
+flows: [{name: face, implementation: video-call, from: s1, to: d1}]
+events:
+  - {at: 20s, on: bottleneck, rate: 1200kbit}
+  - {at: 60s, on: bottleneck, rate: 10mbit}
+  - {at: 80s, on: path, suspension: {forward: 20s}}
+duration: 110s
+captures: [sender, receiver, bottleneck-out]
 """
 
 
@@ -77,3 +93,22 @@ def test_names_take_a_round_trip_or_five_seconds_more(ran: tuple[Run, dict[str, 
     assert summary["flows"]["names"]["received_bytes"] / 40 == run.objects("names")
     assert run.object_s("names", 1, 0, 38) == pytest.approx(0.04, abs=0.002)
     assert run.object_s("names", 99, 45, 80) > 5
+
+
+def test_a_face_has_the_rate_that_losses_and_delay_allow(program: Callable[[str], None], tmp_path: Path) -> None:
+    program("video-call")
+    (cell,) = expand(trial(tmp_path, FACE), "full")
+    execute(cell, 1, tmp_path)
+    write_columns(run_folder(tmp_path, cell, 1))
+    run = Run(run_folder(tmp_path, cell, 1))
+    # 2.5 Mbit/s of payload, in packets of 1200 bytes with a header of 24 and 28 of UDP and IP
+    assert run.throughput("face", 10, 20) == pytest.approx(2.5e6 * 1228 / 1176, rel=0.05)
+    assert run.lost_share("face", 0, 19) == 0
+    assert run.packet_delay_ms("face", 100, 0, 19) < 20 + 15  # the 9 packets of a frame wait for each other
+    # a rung below the rate, with a step up now and then
+    assert 0.5e6 < run.throughput("face", 35, 60) < 1.2e6
+    assert run.packet_delay_ms("face", 50, 35, 60) < 20 + 150
+    # a path that holds packets for 20 s loses none
+    assert run.packet_delay_ms("face", 100, 80, 100) == pytest.approx(20e3, rel=0.01)
+    assert run.lost_share("face", 80, 105) == 0
+    assert run.throughput("face", 101, 110) > 0.15e6

@@ -498,8 +498,8 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
         ),
         (
             {},
-            "events: [{at: 1s, on: path, suspension: {forward: 20s}}]\n",
-            "events[0].suspension.forward: found '20s', too large; allowed: 10s or less",
+            "events: [{at: 1s, on: path, suspension: {forward: 61min}}]\n",
+            "events[0].suspension.forward: found '61min', too large; allowed: 60min or less",
         ),
         (
             {},
