@@ -1,21 +1,57 @@
-"""A release in roots of Debian that have Python and a sandbox: no compiler, no mirror, no checkout."""
+"""A release in roots that have Python and a sandbox: no compiler, no mirror, no checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+import yaml
 
-from images.cache import file_digest
-from tests.reach import machine
+from images.cache import file_digest, project_root
+from tests.reach import machine, ubuntu
 
-# Debian's release, and its Python
-RELEASES = {"bookworm": "3.11", "trixie": "3.13"}
+# each release, and its Python
+RELEASES = {"bookworm": "3.11", "trixie": "3.13", "noble": "3.12"}
+OF_UBUNTU = pytest.mark.skipif(ubuntu.missing() is not None, reason=str(ubuntu.missing()))
 MOST_INSTALLED_BYTES = 300e6
 MOST_PACKED_BYTES = 60e6
 FIRST_VERDICT_S = 60
+PACKAGES = ("bubblewrap", "libstdc++6", "python3", "python3-venv")
+BASE = "debian:bookworm-slim"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+WORDS = ["passed"] * 6 + ["page"]  # of a gate of libutp, each at the beginning of a line
+BUDGETS = """\
+client: mine
+budgets:
+  - {name: fills an idle link, scenario: alone, cell: case=10mbit, holds: alone("throughput") > 9}
+  - {name: keeps out of the way, scenario: against-tcp, holds: shared("share") < 20}
+"""
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A root with what a release needs, and the wheels of its requirements."""
+
+    root: Path
+    walls: list[str | Path]
+
+    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command inside, without a network."""
+        settings = {"PATH": "/usr/sbin:/usr/bin", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels", **environment}
+        given = [word for name, value in settings.items() for word in ("--setenv", name, value)]
+        return subprocess.run([*self.walls, *given, *words], stdout=subprocess.PIPE, text=True, check=False)
+
+    def says(self, *words: str) -> str:
+        """Run a command that has to succeed; return what it prints."""
+        done = self.run(*words)
+        done.check_returncode()
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +62,28 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "testbed.release", "libutp", "--into", into, "--sign", key]
     subprocess.run(command, check=True)
     return into
+
+
+@pytest.fixture
+def bare(release: Path, tmp_path: Path) -> Callable[[str], Bare]:
+    def make(suite: str) -> Bare:
+        (wheel,) = release.glob("ledbat_testbed-*.whl")
+        download = ["pip", "download", "--quiet", "--only-binary=:all:", f"--python-version={RELEASES[suite]}"]
+        subprocess.run([sys.executable, "-m", *download, "--dest", tmp_path / "wheels", wheel], check=True)
+        root = tmp_path / "root"
+        if suite == "noble":
+            shutil.copytree(ubuntu.root(suite, PACKAGES), root, symlinks=True)
+        else:
+            machine.debian(PACKAGES, root, suite)
+        assert not any((root / "usr/bin" / name).exists() for name in ("cc", "gcc", "git", "make"))
+        (root / "home/work").mkdir()
+        # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
+        walls: list[str | Path] = ["bwrap", "--die-with-parent", "--unshare-net", "--bind", root, "/"]
+        walls += ["--dev", "/dev", "--bind", "/proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm"]
+        walls += ["--ro-bind", tmp_path / "wheels", "/wheels", "--ro-bind", release, "/release"]
+        return Bare(root, [*walls, "--chdir", "/home/work", "--clearenv"])
+
+    return make
 
 
 def test_what_is_published_is_small_and_signed(release: Path) -> None:
@@ -40,34 +98,19 @@ def test_what_is_published_is_small_and_signed(release: Path) -> None:
         subprocess.run(["ssh-keygen", "-Y", "verify", *words], stdin=signed, check=True)
 
 
-@pytest.mark.parametrize("suite", RELEASES)
-def test_a_bare_debian_comes_to_a_verdict(suite: str, release: Path, tmp_path: Path) -> None:
-    (wheel,) = release.glob("ledbat_testbed-*.whl")
-    download = ["pip", "download", "--quiet", "--only-binary=:all:", f"--python-version={RELEASES[suite]}"]
-    subprocess.run([sys.executable, "-m", *download, "--dest", tmp_path / "wheels", wheel], check=True)
-    root = tmp_path / "root"
-    machine.debian(("bubblewrap", "libstdc++6", "python3", "python3-venv"), root, suite)
-    assert not any((root / "usr/bin" / name).exists() for name in ("cc", "gcc", "git", "make"))
-    (root / "home/work").mkdir()
-
-    def inside(*words: str) -> str:
-        # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
-        walls = ["bwrap", "--die-with-parent", "--unshare-net", "--bind", root, "/", "--dev", "/dev", "--bind", "/proc"]
-        walls += ["/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm", "--ro-bind", tmp_path / "wheels", "/wheels"]
-        walls += ["--ro-bind", release, "/release", "--chdir", "/home/work", "--clearenv"]
-        command = [*walls, "--setenv", "PATH", "/usr/sbin:/usr/bin", *words]
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
+@pytest.mark.parametrize("suite", ["bookworm", "trixie", pytest.param("noble", marks=OF_UBUNTU)])
+def test_a_bare_root_comes_to_a_verdict(suite: str, bare: Callable[[str], Bare]) -> None:
+    inside = bare(suite)
     began = time.monotonic(), os.times().children_user + os.times().children_system
-    inside("python3", "-m", "venv", "testbed")
-    inside("testbed/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "ledbat-testbed")
-    inside("testbed/bin/python", "-m", "images", "unpack", "/release/libutp.tar.xz")
-    said = inside("testbed/bin/testbed", "gate", "--client", "libutp")
+    inside.says("python3", "-m", "venv", "testbed")
+    inside.says("testbed/bin/pip", "install", "--quiet", "ledbat-testbed")
+    inside.says("testbed/bin/python", "-m", "images", "unpack", "/release/libutp.tar.xz")
+    said = inside.says("testbed/bin/testbed", "gate", "--client", "libutp")
     cpu_s = os.times().children_user + os.times().children_system - began[1]
     print(f"{suite}: first verdict after {time.monotonic() - began[0]:.0f} s, {cpu_s:.0f} s of a processor")
-    assert [line.split()[0] for line in said.splitlines()] == ["passed"] * 6
+    assert [line.split()[0] for line in said.splitlines()] == WORDS
     assert cpu_s < FIRST_VERDICT_S
-    packages = (root / "home/work/testbed/lib" / f"python{RELEASES[suite]}" / "site-packages").rglob("*")
+    packages = (inside.root / "home/work/testbed/lib" / f"python{RELEASES[suite]}" / "site-packages").rglob("*")
     own = ("pip", "setuptools", "pkg_resources", "_distutils_hack")  # what venv put there
     installed = sum(
         file.stat().st_size
@@ -76,3 +119,54 @@ def test_a_bare_debian_comes_to_a_verdict(suite: str, release: Path, tmp_path: P
     )
     print(f"installed: {installed / 1e6:.0f} MB")
     assert installed < MOST_INSTALLED_BYTES
+
+
+def test_the_step_for_github_tells_which_budget_is_broken(bare: Callable[[str], Bare]) -> None:
+    """Its own commands, with stand-ins for what GitHub's machine brings: sudo, and gh, which downloads the release."""
+    inside = bare("bookworm")
+    machine.write_program(inside.root, "usr/bin/sudo", "#!/bin/sh\n")
+    machine.write_program(inside.root, "usr/bin/gh", '#!/bin/sh\nmkdir -p "$7" && cp /release/* "$7"\n')
+    mine = inside.root / "home/work/testing/mine"
+    mine.mkdir(parents=True)
+    page = (project_root() / "docs/howto/adding-a-client.md").read_text()
+    for name, language in (("implementation.yaml", "yaml"), ("endpoint", "python")):
+        (mine / name).write_text(page.partition(f"```{language}\n")[2].partition("```")[0])
+    (mine / "endpoint").chmod(0o755)
+    (mine.parent / "budgets.yaml").write_text(BUDGETS)
+    action = yaml.safe_load((project_root() / "testbed/gate/action.yml").read_text())
+    [step] = action["runs"]["steps"]
+    given = {name.upper(): about["default"] for name, about in action["inputs"].items()}
+    given |= {"RELEASE": "v1", "REPOSITORY": "us/testbed", "RUNNER_TEMP": "/home/work/temp"}
+    assert step["env"].keys() <= {*given, "GH_TOKEN"}
+    given["GITHUB_STEP_SUMMARY"] = "/home/work/summary.md"
+    done = inside.run("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"], **given)
+    assert done.returncode == 1
+    words = [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("passed", "broken"))]
+    assert words == ["passed", "broken"], done.stdout
+    assert "keeps out of the way" in (inside.root / "home/work/summary.md").read_text()
+
+
+@pytest.fixture
+def image(release: Path) -> Iterator[str]:
+    docker = shutil.which("docker", path="/usr/bin") or shutil.which("docker")
+    there = docker and subprocess.run([docker, "image", "inspect", BASE], capture_output=True, check=False)
+    if not docker or not there or there.returncode:
+        pytest.skip(f"no docker daemon runs here that has the image {BASE}")
+    name = f"ledbat-gate-{uuid4().hex}"
+    build = [docker, "build", "--quiet", "--file", release / "gate.Dockerfile", "--tag", name]
+    if CERTIFICATES.exists():  # of this host, whose network may have an authority of its own
+        build += ["--build-arg", f"CA_CERTIFICATE={CERTIFICATES.read_text()}"]
+    subprocess.run([*build, release], check=True)
+    yield name
+    subprocess.run([docker, "rmi", "--force", name], check=True)
+
+
+def test_the_container_image_comes_to_a_verdict(image: str, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir(mode=0o777)
+    (tmp_path / "results").chmod(0o777)
+    walls = ["--network=none", "--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined"]
+    volume = f"--volume={tmp_path}/results:/home/runner/results"
+    command = ["docker", "run", "--rm", *walls, volume, image, "--client", "libutp"]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert [line.split()[0] for line in said.splitlines()] == WORDS
+    assert (tmp_path / "results/gate/libutp/gate.html").exists()
