@@ -1,6 +1,6 @@
 """What the senders of a run tell: windows and delays, as their kernels report them and as captures show them."""
 
-from analysis.observer import conversation, delay, sizes
+from analysis.observer import conversation, datagrams, delay, sizes
 from analysis.observer.control import Control, Estimate, infer
 from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
@@ -42,6 +42,14 @@ class SenderWords(RunFolder):
         """Reconstruct what a flow had in flight from its captures."""
         tables = self.packets(100), self.table("utp")
         return Flight(conversation.load(self.settings, *tables, self.flow(flow), self.ends_s))
+
+    @keep
+    def seen_flight(self, flow: str) -> Flight:
+        """Reconstruct the same, and of a stream over UDP, such as QUIC, from when its packets passed both hosts."""
+        known = self.flow(flow)
+        if known.transport != datagrams.PROTOCOL:
+            return self.flight(flow)
+        return Flight(datagrams.load(self.settings, self.packets(150), known, self.ends_s))
 
     @word
     def in_flight(self, flow: str) -> Series:

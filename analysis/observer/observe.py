@@ -37,7 +37,7 @@ def observe(folder: Path) -> list[str]:
 
 def _flow(run: Run, name: str) -> dict[str, Any]:
     try:
-        return described(run.flight(name))
+        return described(run.seen_flight(name))
     except NotMeasuredError as error:
         return {"not_observed": str(error)}
 

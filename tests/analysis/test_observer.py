@@ -9,7 +9,7 @@ from analysis.capture.columns import write_columns
 from analysis.claims.expressions import evaluate
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
-from analysis.observer import control, delay, limits, sizes
+from analysis.observer import control, datagrams, delay, limits, sizes
 from analysis.observer.conversation import Answers, Conversation, Samples, Sent, unwrapped
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
@@ -201,3 +201,23 @@ def test_a_target_that_no_delay_reached_is_none_that_claims_may_use(tmp_path: Pa
 def test_a_limit_that_is_none_is_named(busy: Run) -> None:
     with pytest.raises(BadInputError, match="'moon' is not a valid Limit"):
         evaluate('limited_by("utp", "moon")', Vocabulary(busy, "made-by-hand", lambda *_: busy, {}))
+
+
+def test_a_stream_over_udp_is_accounted_for_by_what_arrived() -> None:
+    """Packet 2 of 8 is lost, and 5 overtakes 4; an answer leaves 0.1 s after each arrival, and takes 0.1 s."""
+    sent_s = np.arange(8) / 10
+    came_s = sent_s + 0.1
+    came_s[2] = np.inf
+    came_s[[4, 5]] = came_s[[5, 4]]
+    answered_s = np.sort(came_s)[:-1] + 0.01
+    numbers, acked, newest = datagrams.accounted(sent_s, came_s, answered_s, answered_s + 0.1)
+    # 5 arrives at 0.5 s, so packet 2 counts as lost at 0.61 s, and the next packet, 7, takes its place
+    assert numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 2]
+    assert acked.tolist() == [1, 2, 2, 2, 2, 2, 7]
+    assert newest.tolist() == [0, 1, 3, 5, 4, 6, 7]
+
+
+def test_answers_of_a_stream_over_udp_may_be_overtaken_or_missing() -> None:
+    sent_s = np.arange(4) / 10
+    numbers, acked, newest = datagrams.accounted(sent_s, sent_s + 0.1, np.array([0.35, 0.15]), np.array([0.45, 0.5]))
+    assert (numbers.tolist(), acked.tolist(), newest.tolist()) == ([0, 1, 2, 3], [3, 3], [2, -1])

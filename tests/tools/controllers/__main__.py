@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from testbed import own_study
+from tests.tools.controllers import draw
 from tests.tools.controllers.judge import write
 
 STUDY = "controllers"
@@ -18,11 +19,14 @@ def main() -> int:
     """Return 0, or 1 when the runs could not be carried out; a second call continues in the same folder."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.controllers")
     parser.add_argument("--into", type=Path, default=Path("results/controllers"), help="default: %(default)s")
+    parser.add_argument("--drawn", type=int, metavar="SEED", help="instead, networks drawn from a seed (draw.py)")
     parser.add_argument("--judge", type=Path, metavar="FOLDER", help="only judge the runs there, as of a comparison")
     options = parser.parse_args()
-    folder = options.judge or own_study.folder_of(options.into, "")
+    drawn = options.drawn is not None
+    folder = options.judge or own_study.folder_of(options.into, f"drawn-{options.drawn}" if drawn else "")
     if not options.judge:
-        own_study.write(folder, STUDY, {file.name: file.read_text() for file in sorted(CASES.glob("*.yaml"))})
+        chosen = {file.name: file.read_text() for file in sorted(CASES.glob("*.yaml"))}
+        own_study.write(folder, STUDY, {"drawn.yaml": draw.drawn(options.drawn)} if drawn else chosen)
         if own_study.carry_out(folder):
             return 1
     print(f"{write(folder)}\nPage: {folder / 'index.html'}")

@@ -24,6 +24,7 @@ from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
+from analysis.settings import Flow
 
 FORMAT: Final = 1
 UNDECIDED: Final = "undecided"
@@ -32,7 +33,26 @@ OTHER: Final = "other"  # where no well known controller behaves so
 OWN: Final = Path(__file__).parent
 TRUTH: Final = OWN / "truth.yaml"
 
-Truth = dict[str, tuple[str, str]]  # kind, and the controller that a sender is like, by its family or implementation
+SURE: Final = 0.9  # a wrong judgement with more confidence misleads
+
+Names = dict[str, tuple[str, str]]  # kind, and the controller that a sender is like, by a name
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What each sender is, by its implementation, by the control it was told to use, or by its family."""
+
+    implementations: Names
+    controls: Names
+    families: Names
+    not_judged: list[str]
+
+    def of(self, flow: Flow) -> tuple[str, str] | None:
+        """Return kind and controller of a flow's sender; None if it is not judged."""
+        if flow.implementation in self.not_judged:
+            return None
+        by_control = self.controls.get(flow.params.get("control", ""))
+        return self.implementations.get(flow.implementation) or by_control or self.families.get(flow.family)
 
 
 @dataclass(frozen=True)
@@ -55,11 +75,20 @@ class Told:
         """Whether the kind is right."""
         return self.told_kind == self.is_kind
 
+    @property
+    def decided(self) -> bool:
+        """Whether there is a judgement at all."""
+        return self.told_kind != UNDECIDED
+
+    @property
+    def misleading(self) -> bool:
+        """Whether the judgement is wrong, and sure of itself."""
+        return self.decided and not self.right and self.confidence > SURE
+
 
 def write(results: Path, truth: Path = TRUTH) -> str:
     """Judge the runs in a folder; write kinds.json and index.html there, and return what there is to print."""
-    document = read_yaml(truth)
-    known = by_name(document.get("families", dict)), by_name(document.get("implementations", dict))
+    known = read(truth)
     folders = sorted((results / "runs").glob("*/*/*/seed-*"))
     # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
@@ -84,23 +113,29 @@ def write(results: Path, truth: Path = TRUTH) -> str:
     return "\n".join(_lines(parts, failed))
 
 
-def by_name(kinds: Mapping[str, Mapping[str, list[str]]]) -> Truth:
+def read(truth: Path = TRUTH) -> Truth:
+    """Read what each sender is."""
+    document = read_yaml(truth)
+    names = (by_name(document.get(part, dict)) for part in ("implementations", "controls", "families"))
+    return Truth(*names, document.get("not_judged", list))
+
+
+def by_name(kinds: Mapping[str, Mapping[str, list[str]]]) -> Names:
     """Give, by each name that is listed, the kind and the controller below which it stands."""
     return {name: (kind_, like) for kind_, likes in kinds.items() for like, names in likes.items() for name in names}
 
 
-def _tell(folder: Path, results: Path, known: tuple[Truth, Truth]) -> list[Told]:
+def _tell(folder: Path, results: Path, known: Truth) -> list[Told]:
     run = Run(folder)
-    families, implementations = known
     derived = DERIVED in run.settings.experiment
     verdicts = []
     for flow in run.settings.flows:
-        is_so = implementations.get(flow.implementation) or families.get(flow.family)
+        is_so = known.of(flow)
         if is_so is None:
             continue
         truth = derived, flow.implementation, str(folder.relative_to(results)), flow.name, *is_so
         try:
-            judgement = kind.judge(run.flight(flow.name))
+            judgement = kind.judge(run.seen_flight(flow.name))
         except NotMeasuredError as error:
             verdicts.append(Told(*truth, UNDECIDED, OTHER, 0.0, [str(error)]))
         else:
@@ -124,6 +159,8 @@ def summary(part: Iterable[Told]) -> dict[str, Any]:
     return {
         "flows": len(part),
         "right": sum(verdict.right for verdict in part),
+        "decided": sum(verdict.decided for verdict in part),
+        "misleading": sum(verdict.misleading for verdict in part),
         "implementations": len({verdict.implementation for verdict in part}),
         "counts": {row.value: {told: counts[row.value, told] for told in columns()} for row in Kind},
         "alike": {"flows": len(alike), "right": sum(verdict.told_like == verdict.is_like for verdict in alike)},
@@ -134,19 +171,24 @@ def summary(part: Iterable[Told]) -> dict[str, Any]:
     }
 
 
+def _line(told: Told) -> str:
+    says = "right" if told.right else "wrong" if told.decided else UNDECIDED
+    is_so = f"{told.implementation}, {told.is_kind} ({told.is_like})"
+    verdict = f"{told.told_kind} ({told.told_like}, {told.confidence:.2f})" if told.decided else ""
+    return f"{says:9}  {told.run} {told.flow}: {is_so}: {verdict} {'; '.join(told.because)}"
+
+
 def _lines(parts: dict[str, list[Told]], failed: list[str]) -> Iterable[str]:
     width = max(map(len, columns()))
     for name, part in parts.items():
         counted = summary(part)
         if not part:
             continue
-        right, flows = counted["right"], counted["flows"]
-        yield f"{name}: {right} of {flows} flows right ({right / flows:.1%})"
+        right, flows, decided = counted["right"], counted["flows"], counted["decided"]
+        yield f"{name}: {right} of {decided} judgements right ({right / max(1, decided):.1%}), of {flows} flows"
+        yield f"wrong with a confidence above {SURE}: {counted['misleading']}"
         yield " " * width + "".join(f"  {told:>{len(told)}}" for told in columns())
         for row, counts in counted["counts"].items():
             yield f"{row:{width}}" + "".join(f"  {counts[told] or '.':>{len(told)}}" for told in columns())
-        for verdict in part:
-            if not verdict.right:
-                because = "; ".join(verdict.because)
-                yield f"  {verdict.run} {verdict.flow}: {verdict.told_kind} ({verdict.confidence:.2f}): {because}"
+        yield from map(_line, part)
     yield from (f"failed, and left out: {run}" for run in failed)
