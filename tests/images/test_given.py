@@ -156,7 +156,13 @@ def test_other_archives_are_refused(store: Store, tmp_path: Path) -> None:
     ],
 )
 def test_a_program_that_does_not_start_is_named_with_the_command_that_mends_it(
-    repository: Path, store: Store, capsys: pytest.CaptureFixture[str], text: str, mode: int, says: str
+    repository: Path,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    mode: int,
+    says: str,
 ) -> None:
     mine = repository / "testing" / "mine"
     (mine / "endpoint").write_bytes(text.encode())
@@ -167,6 +173,7 @@ def test_a_program_that_does_not_start_is_named_with_the_command_that_mends_it(
     assert about.endswith(f"--implementation: {mine}: the file `endpoint` {says}")
     subprocess.run(["sh", "-c", command], check=True)
     check_started("mine", mine, store)
+    monkeypatch.setenv(homes.VARIABLE, "")
     given = f"{repository}@{git(repository, 'rev-parse', 'HEAD')}:testing/mine"
     assert main(["check", "--implementation", given]) == 2
     assert capsys.readouterr().err.strip().endswith(says)
