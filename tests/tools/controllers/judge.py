@@ -40,7 +40,7 @@ Names = dict[str, tuple[str, str]]  # kind, and the controller that a sender is 
 
 @dataclass(frozen=True)
 class Truth:
-    """What each sender is, by its implementation, by the control it was told to use, or by its family."""
+    """What each sender is, by its implementation, by the control that its parameter names, or by its family."""
 
     implementations: Names
     controls: Names
