@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-NETWORKS: Final = 220
-"""Each has a control under test, and at most two neighbours, of which those with a known control are judged, too."""
+NETWORKS: Final = 120
+"""Each has a control under test and up to three neighbours, of which those with a known control are judged, too."""
 SECONDS: Final = 40
 
 # whether a window or an application limits a sender would depend on the network drawn, so no such sender is here
@@ -20,10 +20,9 @@ CONTROLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
     *((name, {}) for name in ("tcp-nice", "tcp-aimd", "tcp-tahoe", "tcp-ledbat-icccn", "tcp-fledbat")),
     *((name, {}) for name in ("libutp", "transmission-4", "libtorrent-2.0", "librqbit-utp", "utp-native", "utp-crate")),
     *(("quinn", {"control": control}) for control in ("cubic", "newreno")),
-    *(("picoquic", {"control": control}) for control in ("newreno", "cubic", "bbr")),
+    ("picoquic", {"control": "bbr"}),
     *(("ngtcp2", {"control": control}) for control in ("reno", "cubic")),
     ("quic-go", {}),
-    ("aioquic", {"control": "reno"}),
 )
 QUEUES: Final = ("fifo", "fifo", "fifo", "fifo", "bfifo", "codel", "fq_codel", "pie", "fq_pie", "cake")
 NEIGHBOURS: Final = (
@@ -31,9 +30,12 @@ NEIGHBOURS: Final = (
     {"implementation": "udp-cbr", "params": {"rate": "1mbit"}},
     {"implementation": "tcp-reno"},
     {"implementation": "tcp-cubic"},
-    {"implementation": "tcp-cubic"},
+    {"implementation": "tcp-vegas"},
+    {"implementation": "tcp-bbr"},
     {"implementation": "tcp-ledbat"},
+    {"implementation": "tcp-ledbatpp"},
     {"implementation": "libutp"},
+    {"implementation": "quinn", "params": {"control": "newreno"}},
     {"implementation": "web", "params": {"load": "500kbit"}},
 )
 
@@ -48,7 +50,7 @@ def drawn(seed: int) -> str:
     scenario = {
         "experiment": f"kinds-drawn-{seed}",
         "title": "Controls beside drawn neighbours in drawn networks",
-        "topology": {"name": "dumbbell", "pairs": 3},
+        "topology": {"name": "dumbbell", "pairs": 4},
         **{field: first[field] for field in ("bottleneck", "delay", "flows")},
         "duration": f"{SECONDS}s",
         "captures": ["sender", "receiver"],
@@ -66,7 +68,7 @@ def _network(random: Random, control: str, params: dict[str, str]) -> dict[str, 
     bottleneck = {"rate": f"{rate_kbit:g}kbit", "buffer": f"{max(20, round(deep * flight_pkts))}p", "queue": queue}
     under_test: dict[str, Any] = {"name": "it", "implementation": control, "from": "s1", "to": "d1"}
     under_test |= {"params": params} if params else {}
-    beside = random.sample(NEIGHBOURS, random.choice((0, 0, 1, 1, 1, 2)))
+    beside = random.sample(NEIGHBOURS, random.choice((0, 1, 2, 3, 3, 3)))
     flows = [
         {"name": f"beside-{number}", "from": f"s{number}", "to": f"d{number}", **neighbour}
         for number, neighbour in enumerate(beside, 2)
