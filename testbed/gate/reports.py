@@ -23,7 +23,7 @@ def write(judgement: Judgement, results: Path) -> None:
     write_text(results / "junit.xml", _junit(judgement))
     for outcome in judgement.outcomes:
         print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
-    print(f"page     {page.write_gate(judgement, results)}")
+    print(f"page     {page.write(judgement, results)}")
 
 
 def remember(judgement: Judgement, history: Path) -> None:

@@ -7,7 +7,7 @@ from engine.errors import EngineError
 from scenarios import implementations
 from scenarios.errors import choices
 from testbed import own_study
-from testbed.gate import budgets, page
+from testbed.gate import budgets, pictures
 from testbed.gate import command as gate
 
 
@@ -41,7 +41,7 @@ def main(options: argparse.Namespace) -> int:
     wanted, into = budgets.load(file), own_study.folder_of(options.into, name)
     folders = {client: gate.prepare(wanted, client, into, file.parent) for client in chosen.values()}
     judgements = {version: gate.carry_out(wanted, client, folders[client]) for version, client in chosen.items()}
-    print(page.write(into, name, judgements))
+    print(pictures.write(into, name, judgements))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
     return gate.UNKNOWN if gate.UNKNOWN in statuses else 0
 

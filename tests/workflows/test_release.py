@@ -56,6 +56,12 @@ def test_the_testbed_asks_for_nothing_that_only_pictures_need(built: dict[str, P
         assert not any("snakemake" in line and "extra" not in line for line in about.get_all("Requires-Dist", []))
 
 
+def test_a_gate_loads_nothing_that_draws() -> None:
+    """A release's wheel brings no drawing library, and its users' first command is a gate."""
+    code = "import sys; sys.modules['vl_convert'] = None; import testbed.gate.command, testbed.gate.reports"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_wheel_boots_what_the_checkout_boots(built: dict[str, Path], tmp_path: Path) -> None:
     with zipfile.ZipFile(built["ledbat_testbed"]) as archive:
         archive.extractall(tmp_path)

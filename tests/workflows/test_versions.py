@@ -21,7 +21,7 @@ from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
 from testbed.compare.panel import filled, panel
-from testbed.gate import page
+from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
 from testbed.gate.judge import Judgement, Outcome
 
@@ -152,7 +152,7 @@ def judgement(version: str, measured: float | None, result: str) -> Judgement:
 def test_the_page_shows_every_version(tmp_path: Path) -> None:
     """Also one whose runs failed, and one in which it never happened."""
     judgements = {"1.0": judgement("1.0", 12.5, "passed"), "1.1": judgement("1.1", None, "broken"), "1.2": None}
-    shown = page.write(tmp_path, "mine", judgements).read_text()
+    shown = pictures.write(tmp_path, "mine", judgements).read_text()
     row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict (\w+)">(\w+)</span></td><td>(.*?)</td></tr>'
     assert "mine from 1.0 to 1.2" in shown
     assert re.findall(row, shown) == [
