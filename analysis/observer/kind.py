@@ -13,7 +13,8 @@ Each kind shows in something that the others do not do:
 
 Where a buffer is too short for the delay that a delay-based controller aims for, both it and CUBIC grow ever more
 slowly until something is lost. What tells them apart is the shape of the growth in between: CUBIC's is a cubic function
-of time with a constant that RFC 9438 fixes, that of the others follows the delay.
+of time with a constant that RFC 9438 fixes, Reno's is the same in each round, that of the others follows the delay.
+Where losses end each stretch before its shape shows, and growth falls with the delay, nothing tells them apart.
 
 The confidence is the part of the evidence for the kind, counted by Laplace's rule (one more for, one more against), so
 that little evidence never makes it certain.
@@ -42,6 +43,8 @@ LATEST_MANAGED_MS: Final = 60  # queuing delay; managed queues (CoDel, PIE, CAKE
 FEWEST_LOSSES: Final = 5  # that tell that a controller does not answer them
 BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
 PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
+FEWEST_BLOCKS: Final = 3  # one pulse is no probing
+SLOWEST_PROBING: Final = 1 / 4  # of the blocks; BBR waits 63 rounds at most (draft-ietf-ccwg-bbr, 5.3.3.5)
 PULSE_ROUNDS: Final = 4  # that it lasts at most
 PULSE_FROM_PKTS: Final = 4  # BBR never has a smaller window
 SETTLING_ROUNDS: Final = 3  # behind a loss, what is in flight still holds what the loss left there
@@ -49,6 +52,7 @@ CUT: Final = 0.9  # of the window before a loss; more is no answer to it
 DECLINE: Final = 0.9  # of the window; less, without a loss, is an answer to delay
 USUAL: Final = 0.95  # of the usual round-trip time; who answers to delay has met as much
 STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
+RENO_PKTS: Final = 1.1  # a round at most, RFC 5681 section 3.1, and a tenth for what is counted twice
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
 CUBIC_LEAVES: Final = 0.7  # of a window, section 4.6
 NO_MISFIT: Final = 0.01  # part of a stretch's variance
@@ -126,7 +130,7 @@ def _by_rounds(seen: "Signals") -> Judgement:
             f"only {len(seen.windows)} round-trip times; at least {FEWEST_ROUNDS} are needed to tell a controller"
         )
     probed, blocks = seen.probing
-    if blocks and probed >= blocks / 2:
+    if blocks >= FEWEST_BLOCKS and probed >= blocks / 2:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
         return Judgement(Kind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
     cuts = seen.cuts
@@ -140,6 +144,11 @@ def _by_rounds(seen: "Signals") -> Judgement:
         return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
     if seen.lost_early and len(seen.declines) < FEWEST_DECLINES:
         raise NotMeasuredError(seen.lost_early)
+    if blocks >= FEWEST_BLOCKS and probed >= SLOWEST_PROBING * blocks:
+        raise NotMeasuredError(
+            f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds: too seldom for BBR's "
+            "first version, too often for a controller that answers to delay"
+        )
     return _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
 
 
@@ -162,6 +171,11 @@ def _delay_based(seen: "Signals") -> Judgement | None:
             because.append("between losses, its window grows the less the longer the delay")
             against, by_delay = seen.votes
             for_it += by_delay
+            if not for_it and not against:
+                raise NotMeasuredError(
+                    "its window grows the less the longer the delay, and losses end each stretch before its shape "
+                    "tells that from CUBIC's growth or Reno's"
+                )
     if seen.settled:
         because.append(f"its window stood still for {seen.settled} round-trip times, and no fixed limit held it")
         for_it += seen.settled // FEWEST_ROUNDS
@@ -389,7 +403,7 @@ class Signals:
         return bool(len(waits)) and float(np.median(waits)) < SHORT_WAIT * usual
 
     def _shapes(self) -> Iterator[tuple[float, float]]:
-        """Squares that a cubic function and delay leave of a stretch up to a loss; next to nothing is left out."""
+        """Squares that CUBIC or Reno, and delay leave of a stretch up to a loss; next to nothing is left out."""
         fit = self.control
         if fit is None or fit.target_ms is None or fit.gain_pkts_per_rtt is None:
             return
@@ -411,18 +425,21 @@ class Signals:
             by_delay -= by_delay.mean()
             middles = (edges[first:behind] + edges[first + 1 : behind + 1]) / 2
             latest_s = cubic_s(float(np.append(largest, windows).max()))
-            left = _cubic(middles, windows, latest_s), float((by_delay**2).sum())
+            by_loss = min(_cubic(middles, windows, latest_s), steady(windows))
+            left = by_loss, float((by_delay**2).sum())
             if max(left) > max(NO_MISFIT * spread, ROUNDING * len(windows)):
                 yield left
 
     @cached_property
     def votes(self) -> tuple[int, int]:
-        """Stretches that a cubic function of time fits better than the delay does, and the other way round.
+        """Stretches that CUBIC's or Reno's growth fits better than the delay does, and the other way round.
 
         Where both leave next to nothing, neither has it.
         """
         told = list(self._shapes())
-        return sum(cubic < by_delay for cubic, by_delay in told), sum(by_delay < cubic for cubic, by_delay in told)
+        return sum(by_loss < by_delay for by_loss, by_delay in told), sum(
+            by_delay < by_loss for by_loss, by_delay in told
+        )
 
     @cached_property
     def standing_pkts(self) -> float:
@@ -472,6 +489,14 @@ def _cubic(times: Floats, windows: Floats, latest_s: float) -> float:
         off -= off.mean()
         left.append(float((off**2).sum()))
     return min(left)
+
+
+def steady(windows: Floats) -> float:
+    """Squares that the closest growth by as much in each round leaves, as Reno's is."""
+    rounds = np.arange(len(windows)) - (len(windows) - 1) / 2
+    off = windows - windows.mean()
+    slope = min(max(float((rounds * off).sum() / (rounds**2).sum()), 0.0), RENO_PKTS)
+    return float(((off - slope * rounds) ** 2).sum())
 
 
 def _laplace(for_it: float, of: float) -> float:

@@ -23,6 +23,7 @@ from tests.tools.controllers.judge import Told, summary, write
 LOSSES = tuple(range(400, 9000, 700))
 AT_FIRST = (*range(100, 900, 60), *range(1500, 60000, 650))
 SOON = tuple(range(150, 30000, 500))
+BEFORE_ITS_SHAPE_SHOWS = tuple(range(150, 30000, 400))
 OFTEN = tuple(range(200, 16000, 450))
 SCENARIO = """\
 experiment: known
@@ -84,6 +85,12 @@ def test_senders_whose_rule_is_known(tmp_path: Path, model: Model, is_kind: Kind
 )
 def test_losses_before_the_queue_is_full_hide_the_controller(tmp_path: Path, model: Model) -> None:
     with pytest.raises(NotMeasuredError, match="as behind a managed queue"):
+        kind.judge(observed(tmp_path, model))
+
+
+def test_growth_by_delay_that_losses_end_too_soon_is_not_called_loss_based(tmp_path: Path) -> None:
+    model = Model(one_way=0.01, target=0.1, gain=6.0, lost=BEFORE_ITS_SHAPE_SHOWS)
+    with pytest.raises(NotMeasuredError, match="losses end each stretch before its shape tells"):
         kind.judge(observed(tmp_path, model))
 
 
@@ -204,3 +211,10 @@ def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
         f"failed, and left out: {experiment}, case=busy: out of luck"
         for experiment in ("kinds-derived", "kinds-judged")
     ]
+
+
+def test_growth_that_is_the_same_in_each_round_is_that_of_reno() -> None:
+    line = np.arange(20.0)
+    assert kind.steady(line / 2) < 1e-9
+    assert kind.steady(3 * line) > 1000  # more a round than Reno may
+    assert kind.steady(np.sqrt(100 * line)) > 1
