@@ -205,7 +205,7 @@ def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "summary.json").write_text('{"status": "failed", "error": "out of luck"}')
         vouch(folder)
-    (tmp_path / "truth.yaml").write_text("families: {}\nimplementations: {}\n")
+    (tmp_path / "truth.yaml").write_text("families: {}\nimplementations: {}\ncontrols: {}\nnot_judged: []\n")
     said = write(tmp_path, tmp_path / "truth.yaml").splitlines()
     assert said == [
         f"failed, and left out: {experiment}, case=busy: out of luck"
