@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.files import replace_between
 from testbed.conformance.judge import tables as conformance
-from testbed.evaluate.pages import tables as evaluate
+from testbed.evaluate.matrix import tables as evaluate
 from testbed.interop.judge import tables as interop
 
 PRODUCTS: Final = {"conformance": conformance, "evaluate": evaluate, "interop": interop}

@@ -82,14 +82,20 @@ def _reports(results: Path, out: Path) -> list[Part]:
 
 
 def _folders(results: Path, out: Path) -> list[Part]:
-    """Copy the pages of comparisons, interoperation, conformance and contracts, a folder each."""
+    """Copy the pages of comparisons, interoperation, conformance, evaluations and contracts, a folder each."""
     parts = []
     for kind, title, says in (
         ("compare", "Comparison", "Implementations beside each other, in the same scenarios"),
         ("interop", "Interoperation", "Which implementations understand each other"),
         ("conformance", "Conformance", "What its packets show of RFC 6817, LEDBAT++ and BEP 29"),
+        ("evaluate", "Evaluation", "Whether it meets the criteria of RFC 9743 for new congestion controls"),
         ("check", "Contract", "Whether an implementation keeps what every scenario relies on"),
     ):
+        if (results / kind / "index.html").exists():  # of all its folders
+            (out / kind).mkdir()
+            shutil.copyfile(results / kind / "index.html", out / kind / "index.html")
+            write_shared(out / kind)
+            parts.append(Part(f"{kind}/index.html", f"{title}: all", says))
         for index in sorted(results.glob(f"{kind}/*/index.html")):
             _copy(index.parent, out / kind / index.parent.name)
             _unlink_what_stayed(out / kind / index.parent.name)

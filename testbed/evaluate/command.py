@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare.panel import filled
-from testbed.evaluate import criteria, figures, judge, pages
+from testbed.evaluate import criteria, figures, judge, matrix, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY
 
@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Evaluate a control; return 0 when every criterion that runs decide was judged, 1 when some runs failed.
 
-    Everything is kept in the folder --into/<the control>; a second call continues there.
+    Everything is kept in the folder --into/<the control>; a second call continues there. --into/index.html has all
+    controls evaluated there.
 
     Raises:
         EngineError, ScenarioError: something is wrong with the order, before anything runs.
@@ -53,7 +54,8 @@ def main(options: argparse.Namespace) -> int:
         judged = judge.judge(chosen, folder, client, baseline)
         drawings = figures.draw(folder, list(texts), client, baseline)
         page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
-    print(pages.summary(judged, client, baseline, page))
+        matrix.write(options.into)
+    print(pages.summary(judged, client, baseline, options.seeds, page))
     if status:
         print("Some runs failed; the next call tries them again.", file=sys.stderr)
     return status

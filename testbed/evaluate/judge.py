@@ -23,8 +23,8 @@ from testbed.evaluate.criteria import BASELINE, Criterion, Row
 
 STUDY: Final = "evaluate"
 MET, NOT_MET, OPEN, NOT_MEASURED = "met", "not met", "open", "not measured"
-SIGNS: Final = {NOT_MET: "✗", OPEN: "○", MET: "✓", NOT_MEASURED: "?"}
-"""The verdicts, from worst to best; one that nothing was measured for decides only where all others do not."""
+SIGNS: Final = {NOT_MET: "✗", OPEN: "○", NOT_MEASURED: "?", MET: "✓"}
+"""The verdicts, from worst to best. What is not known at one point is not met: all points have to say so."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.documents import read_made
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
@@ -16,7 +15,7 @@ from analysis.report.formats import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MET, SIGNS, STUDY, Cell, Judged
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
@@ -41,9 +40,9 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     values = document | {
         "judged": judged,
         "numbers": numbers(judged, baseline),
-        "harms": harms(judged),
-        "asked": _about_others(judged),
+        "harms": harms(judged) or [_harmless(judged)],
         "faults": faults(judged),
+        "unknown": unknown(judged, seeds),
         "results": list(SIGNS),
         "counts": counts,
         "title": _title(counts, seeds),
@@ -69,8 +68,8 @@ def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evide
     return of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml")
 
 
-def summary(judged: Sequence[Judged], client: str, baseline: str, page: Path) -> str:
-    """Say on one screen how the control stands: a line a criterion, and what it does where it fails."""
+def summary(judged: Sequence[Judged], client: str, baseline: str, seeds: int, page: Path) -> str:
+    """Say on one screen how the control stands: a line a criterion, what it does where it fails, what is not known."""
     lines = [f"{client} beside {baseline}, by the criteria of RFC 9743:"]
     for of_criterion in judged:
         criterion = of_criterion.criterion
@@ -81,8 +80,9 @@ def summary(judged: Sequence[Judged], client: str, baseline: str, page: Path) ->
         lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({told})")
     parts = {
         "What it does:": numbers(judged, baseline),
-        "Whom it harms, more than the baseline does:": harms(judged),
+        "Whom it harms, more than the baseline does:": harms(judged) or [_harmless(judged)],
         f"Where it fails: {client}": faults(judged),
+        "What is not known:": unknown(judged, seeds),
     }
     for head, sentences in parts.items():
         if sentences:
@@ -114,66 +114,49 @@ def _range(values: Sequence[float]) -> str:
 
 def harms(judged: Sequence[Judged]) -> list[str]:
     """Say who is worse off beside the control, and by what; MUST comes first."""
-    return _failing(judged, lambda row: f"{row.harms}: it {row.otherwise}" if row.harms else None)
+    return _of_rows(judged, lambda row: f"{row.harms}: it {row.otherwise}" if row.harms else None)
 
 
-def _about_others(judged: Sequence[Judged]) -> int:
-    """Count the decided cells of rows that tell of harm; without one nothing is known of it."""
+def _harmless(judged: Sequence[Judged]) -> str:
+    """Say why nobody is known to be worse off."""
     rows = [(of_criterion, row) for of_criterion in judged for row in of_criterion.criterion.rows if row.harms]
-    return sum(cell.verdict in (MET, NOT_MET) for of_criterion, row in rows for cell in of_criterion.of(row))
+    decided = sum(cell.verdict in (MET, NOT_MET) for of_criterion, row in rows for cell in of_criterion.of(row))
+    if not decided:
+        return "not known: no cell about others was decided"
+    return f"nobody, in {plural(decided, 'decided cell')} about others"
 
 
 def faults(judged: Sequence[Judged]) -> list[str]:
     """Say what the control does in each other row that it does not meet, and where; MUST comes first."""
-    return _failing(judged, lambda row: None if row.harms else row.otherwise)
+    return _of_rows(judged, lambda row: None if row.harms else row.otherwise)
 
 
-def _failing(judged: Sequence[Judged], says: Callable[[Row], str | None]) -> list[str]:
+def unknown(judged: Sequence[Judged], seeds: int) -> list[str]:
+    """Say what these runs leave open: in rows, MUST first; what no run shows; what the author has to answer."""
+    sentences = [] if seeds > 1 else ["whether other seeds say the same: one seed decides nothing"]
+    for says, field in (("no run here shows", "not_measured"), ("only its author can answer", "form")):
+        if sections := [one.criterion.section for one in judged if getattr(one.criterion, field)]:
+            sentences.append(f"what {says} [{', '.join(sections)}]")
+    sentences += _of_rows(judged, lambda row: f"whether it {row.otherwise}", NOT_MEASURED)
+    return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", OPEN)
+
+
+def _of_rows(judged: Sequence[Judged], says: Callable[[Row], str | None], verdict: str = NOT_MET) -> list[str]:
     sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
-            points = [cell.point for cell in of_criterion.of(row) if cell.verdict == NOT_MET]
+            points = [cell.point for cell in of_criterion.of(row) if cell.verdict == verdict]
             if points and (said := says(row)):
                 where = "" if points == ["single"] else f" ({'; '.join(points)})"
+                where += "" if verdict == NOT_MET else f": {verdict}"
                 criterion = of_criterion.criterion
                 word = "" if criterion.level == "text" else f", {criterion.level}"
                 sentences[criterion.level].append(f"{said}{where} [{criterion.section}{word}]")
     return [sentence for of_level in sentences.values() for sentence in of_level]
 
 
-def tables(folders: Sequence[Path]) -> str:
-    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails."""
-    documents = [read_made(folder, "evaluation.json").data for folder in folders]
-    clients = [document["client"] for document in documents]
-    lines = [f"| section | criterion | level |{''.join(f' `{client}` |' for client in clients)}"]
-    lines.append("|---" * (3 + len(clients)) + "|")
-    for of_all in zip(*(document["criteria"] for document in documents), strict=True):
-        first = of_all[0]
-        if first["rows"]:
-            stands = " | ".join(_standing(criterion) for criterion in of_all)
-            lines.append(f"| {first['section']} | {first['title']} | {first['level']} | {stands} |")
-    for document in documents:
-        name, baseline, seeds = document["client"], document["baseline"], document["seeds"]
-        lines += ["", f"### {name}", "", f"`testbed evaluate {name} --baseline {baseline} --seeds {seeds}`:", ""]
-        lines += ["| section | where it fails | where | measured |", "|---|---|---|---|"]
-        for criterion in document["criteria"]:
-            otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
-            lines += [
-                f"| {criterion['section']} | it {otherwise[cell['row']]} | {_where(cell['point'])} | {cell['why']} |"
-                for cell in criterion["cells"]
-                if cell["verdict"] == NOT_MET
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _standing(criterion: dict[str, Any]) -> str:
-    """Show the verdict of a criterion, with how many of its cells have another one than MET."""
-    counts = Counter(cell["verdict"] for cell in criterion["cells"])
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if verdict != MET and counts[verdict])
-    return f"{SIGNS[criterion['verdict']]} {told} of {counts.total()}" if told else SIGNS[MET]
-
-
-def _where(point: str) -> str:
+def place(point: str) -> str:
+    """Name a point; the only one of a scenario has no name."""
     return "" if point == "single" else point
 
 
@@ -202,7 +185,7 @@ def _section(of_criterion: Judged) -> list[str]:
         for row in criterion.rows:
             for cell in of_criterion.of(row):
                 says = cell.why + (f"; it {cell.ended}" if cell.ended else "")
-                texts = (SIGNS[cell.verdict], row.says, _where(cell.point), says.replace("|", "\\|").replace("\n", " "))
+                texts = (SIGNS[cell.verdict], row.says, place(cell.point), says.replace("|", "\\|").replace("\n", " "))
                 lines.append("| " + " | ".join(texts) + " |")
         lines.append("")
     for question in criterion.form:

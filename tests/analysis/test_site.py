@@ -31,6 +31,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = "".join(f'<a href="{where}">{where}</a>' for where in ("index.html", "runs/compare/x/seed%3D1/logs/"))
     (compared / "index.html").write_text(f"<!doctype html><title>compared</title>{links}")
     (compared / "runs/large.parquet").write_text("")
+    (results / "evaluate/tcp-bbr").mkdir(parents=True)
+    (results / "evaluate/tcp-bbr/index.html").write_text("<!doctype html><title>one</title>")
+    matrix = '<!doctype html><title>all</title><link href="report.css"><a href="tcp-bbr/index.html#aqm">x</a>'
+    (results / "evaluate/index.html").write_text(matrix)
     assert main(["site", "--results", str(results), "--out", str(results / "site")]) == 0
     return results / "site"
 
@@ -77,7 +81,8 @@ def test_captures_stay_at_home(site: Path) -> None:
 def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:
     page = opened(browser, site / "index.html")
     parts = page.locator(".parts b").all_inner_texts()
-    assert parts == ["The report", "What changed", "Comparison: tcp-cubic-tcp-ledbat", "Documentation"]
+    products = ["Comparison: tcp-cubic-tcp-ledbat", "Evaluation: all", "Evaluation: tcp-bbr"]
+    assert parts == ["The report", "What changed", *products, "Documentation"]
     assert serious(page) == []
     assert page.said == []
 

@@ -17,7 +17,7 @@ from analysis.errors import BadInputError
 from images.cache import file_digest
 from scenarios.load import read
 from testbed.cli import main
-from testbed.evaluate import criteria, judge, pages
+from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
 from tests.analysis.browser import invalid
@@ -127,7 +127,10 @@ def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
     text = judged("text", [cell("single", judge.NOT_MET)])
     must = judged("MUST", [cell("rate=1mbit", judge.NOT_MET), cell("rate=2mbit", judge.MET)])
     forms = judged("MUST", [])
-    assert [judged.verdict for judged in (text, must, forms)] == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED]
+    unknown = judged("MUST", [cell("rate=1mbit", judge.MET), cell("rate=2mbit", judge.NOT_MEASURED)])
+    verdicts = [judged.verdict for judged in (text, must, forms, unknown)]
+    assert verdicts == [judge.NOT_MET, judge.NOT_MET, judge.NOT_MEASURED, judge.NOT_MEASURED]
+    assert unknown.verdict_of(FLOOR) == judge.NOT_MEASURED
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
 
 
@@ -135,7 +138,7 @@ def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> Non
     told = replace(FLOOR, id="told", tells="its rate", harms="web pages", otherwise="is slow to others")
     cells = [cell("rate=1mbit", judge.NOT_MET), replace(cell("single", judge.NOT_MET), row="told", measured=1.25)]
     of_criterion = Judged(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], None), cells)
-    lines = pages.summary([of_criterion], "mine", "tcp-cubic", Path("page.html")).splitlines()
+    lines = pages.summary([of_criterion], "mine", "tcp-cubic", 5, Path("page.html")).splitlines()
     assert lines[2:-1] == [
         "What it does:",
         "  - its rate: 1.25 Mbit/s; tcp-cubic: 4",
@@ -146,22 +149,60 @@ def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> Non
     ]
 
 
+def test_the_summary_says_what_is_not_known() -> None:
+    told = replace(FLOOR, id="told", harms="web pages", otherwise="is slow to others")
+    cells = [
+        cell("rate=1mbit", judge.OPEN),
+        cell("rate=2mbit", judge.NOT_MEASURED),
+        replace(cell("single", judge.NOT_MEASURED), row="told"),
+    ]
+    of_criterion = Judged(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], "No power."), cells)
+    form = Judged(Criterion("y", "9.10", "Another", "text", "Why?", [], ["Why so?"], None), [])
+    lines = pages.summary([of_criterion, form], "mine", "tcp-cubic", 1, Path("page.html")).splitlines()
+    assert lines[3:-1] == [
+        "Whom it harms, more than the baseline does:",
+        "  - not known: no cell about others was decided",
+        "What is not known:",
+        "  - whether other seeds say the same: one seed decides nothing",
+        "  - what no run here shows [9.9]",
+        "  - what only its author can answer [9.10]",
+        "  - whether it is slow (rate=2mbit): not measured [9.9, MUST]",
+        "  - whether it is slow to others: not measured [9.9, MUST]",
+        "  - whether it is slow (rate=1mbit): open [9.9, MUST]",
+    ]
+
+
 def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
     folders = []
-    for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
+    for name, cells in (("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
         folders.append(tmp_path / name)
         folders[-1].mkdir()
         pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5, {})
-    lines = pages.tables(folders).splitlines()
-    assert lines[0] == "| section | criterion | level | `tcp-good` | `tcp-bad` |"
-    assert lines[2] == "| 9.9 | A title | MUST | ✓ | ✗ 1 not met of 2 |"
+    lines = matrix.tables(folders).splitlines()
+    assert lines[0] == "| section | criterion | level | cells | [`tcp-good`](#tcp-good) | [`tcp-bad`](#tcp-bad) |"
+    assert lines[2] == "| 9.9 | A title | MUST | 2 | ✓ | ✗\xa01 |"
     assert [line for line in lines if "rate=" in line] == ["| 9.9 | it is slow | rate=1mbit | 3 Mbit/s |"]
 
     graph = json.loads((folders[1] / "ro-crate-metadata.json").read_text())["@graph"]
     files = {entity["@id"]: entity["sha256"] for entity in graph if entity["@type"] == "File"}
     assert files.keys() == {"evaluation.json", "evaluation.md", "index.html"}
     assert all(file_digest(folders[1] / name) == sha for name, sha in files.items())
+
+
+def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: Path) -> None:
+    met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
+    for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
+        (tmp_path / name).mkdir()
+        pages.write(tmp_path / name, [judged("MUST", cells)], name, "tcp-cubic", 5, {})
+    other = Judged(Criterion("y", "9.10", "Another", "text", "Why?", [FLOOR], [], None), [met])
+    pages.write(tmp_path / "tcp-good", [judged("MUST", [met]), other], "tcp-good", "tcp-cubic", 5, {})
+    text = matrix.write(tmp_path).read_text()
+    assert '<a class="verdict not-met" href="tcp-bad/index.html#x" title="1 not met, 1 met"' in text
+    assert '<a class="verdict met" href="tcp-good/index.html#y" title="1 met"' in text
+    assert "tcp-bad/index.html#y" not in text  # it was not asked there
+    assert text.index("9.9 A title") < text.index("9.10 Another")
+    assert invalid(tmp_path, "index.html") == ""
 
 
 def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path) -> None:
@@ -172,13 +213,15 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 2, {})
     text = page.read_text()
     assert "<h1>mine does not meet its bound in 1 of 2 decided cells</h1>" in text
-    assert "Not known: no cell about others was decided." in text
+    assert "<li>Not known: no cell about others was decided.</li>" in text
     assert '<article class="claim not-met" id="x-floor"' in text
     assert '<a href="runs/x/pcap/sender.pcap">sender</a>' in text
     assert "testbed run studies/evaluate/x-runs.yaml --seed x --cell runs --into again" in text
     assert invalid(tmp_path, page.name) == ""
     page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 1, {})
-    assert "<h1>mine does not meet its bound in 1 of 2 cells, in one seed</h1>" in page.read_text()
+    text = page.read_text()
+    assert "<h1>mine does not meet its bound in 1 of 2 cells, in one seed</h1>" in text
+    assert "<li>Whether other seeds say the same: one seed decides nothing.</li>" in text
 
 
 def test_a_control_that_never_backs_off_fails_its_rows(

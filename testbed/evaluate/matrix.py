@@ -1,0 +1,82 @@
+"""Several evaluations beside each other: a page whose cells open their evidence, and tables in Markdown."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import read_made
+from analysis.report import TEMPLATES, pages, render, write_shared
+from testbed.evaluate.judge import MET, NOT_MET, SIGNS
+from testbed.evaluate.pages import OWN, place
+
+DATA: Final = "evaluation.json"
+
+
+def write(into: Path) -> Path:
+    """Write index.html of a folder whose folders are evaluations, by the names of their controls; return it."""
+    documents = {file.parent.name: read_made(file.parent, DATA).data for file in sorted(into.glob(f"*/{DATA}"))}
+    criteria = {criterion["id"]: criterion for one in documents.values() for criterion in one["criteria"]}
+    rows = [criterion for criterion in criteria.values() if criterion["rows"]]
+    cells = {
+        (name, criterion["id"]): {"verdict": criterion["verdict"], "told": _told(criterion)}
+        for name, one in documents.items()
+        for criterion in one["criteria"]
+    }
+    write_shared(into)
+    values = {
+        "documents": documents,
+        "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
+        "cells": cells,
+        "results": list(SIGNS),
+        "counts": {name: Counter(_verdicts(one["criteria"])) for name, one in documents.items()},
+    }
+    render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
+    return into / "index.html"
+
+
+def _verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:
+    return [cell["verdict"] for criterion in criteria for cell in criterion["cells"]]
+
+
+def _told(criterion: dict[str, Any]) -> str:
+    counts = Counter(_verdicts([criterion]))
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+
+
+def tables(folders: Sequence[Path]) -> str:
+    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails."""
+    documents = [read_made(folder, DATA).data for folder in folders]
+    names = [document["client"] for document in documents]
+    lines = [f"| section | criterion | level | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
+    lines.append("|---" * (4 + len(names)) + "|")
+    for of_all in zip(*(document["criteria"] for document in documents), strict=True):
+        first = of_all[0]
+        if first["rows"]:
+            stands = " | ".join(_standing(criterion) for criterion in of_all)
+            cells = len(first["cells"])
+            lines.append(f"| {first['section']} | {first['title']} | {first['level']} | {cells} | {stands} |")
+    for document in documents:
+        lines += _failures(document)
+    return "\n".join(lines) + "\n"
+
+
+def _standing(criterion: dict[str, Any]) -> str:
+    """Show how many cells of a criterion have another verdict than MET; the sign of that if none has."""
+    counts = Counter(_verdicts([criterion]))
+    others = [f"{SIGNS[verdict]}\xa0{counts[verdict]}" for verdict in SIGNS if verdict != MET and counts[verdict]]
+    return " ".join(others) or SIGNS[MET]
+
+
+def _failures(document: dict[str, Any]) -> list[str]:
+    name, baseline, seeds = document["client"], document["baseline"], document["seeds"]
+    lines = ["", f"### {name}", "", f"`testbed evaluate {name} --baseline {baseline} --seeds {seeds}`:", ""]
+    lines += ["| section | where it fails | where | measured |", "|---|---|---|---|"]
+    for criterion in document["criteria"]:
+        otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
+        lines += [
+            f"| {criterion['section']} | it {otherwise[cell['row']]} | {place(cell['point'])} | {cell['why']} |"
+            for cell in criterion["cells"]
+            if cell["verdict"] == NOT_MET
+        ]
+    return lines
