@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from analysis.site import navigation
-from images.cache import default_root
+from tests.copies import Copy, copied
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/howto/extending.md").read_text()
-FOLDERS = ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies", "workflows")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Copy:
     """A copy of the project with the page's files and changes."""
-    copy = tmp_path / "project"
-    for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "reference"))
-    shutil.copy(ROOT / "Snakefile", copy)
+    copy = copied(tmp_path)
     for name, text in re.findall(r"^`([\w/.-]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text(text)
+        (copy.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy.folder / name).write_text(text)
     changes = "".join(re.findall(r"^```diff\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
-    subprocess.run(["patch", "-p1", "--fuzz=0", "--quiet"], cwd=copy, input=changes, text=True, check=True)
+    subprocess.run(["patch", "-p1", "--fuzz=0", "--quiet"], cwd=copy.folder, input=changes, text=True, check=True)
     return copy
 
 
@@ -65,31 +59,19 @@ def test_a_client_is_a_folder_of_its_own() -> None:
     assert {str(Path(file).parent) for file in files} == {"images/implementations/mine"}
 
 
-def test_what_the_page_adds_works_in_one_run(project: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    for kind in default_root().iterdir():
-        if kind.is_dir() and kind.name not in ("checkouts", "images", "locks", "logs", "programs"):
-            (cache / kind.name).symlink_to(kind)
+def test_what_the_page_adds_works_in_one_run(project: Copy) -> None:
     [commands] = re.findall(r"^## All of them.*?^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    environment = {**os.environ, "TESTBED_CACHE": str(cache), "PYTHONPATH": str(project)}
-    modules = {"testbed": "testbed.cli", "python": None}
     for line in commands.splitlines():
-        program, *words = line.split()
-        module = modules[program]
-        call = ["-c", f"import sys; from {module} import main; sys.exit(main(sys.argv[1:]))"] if module else []
-        done = subprocess.run(
-            [sys.executable, *call, *words], cwd=project, env=environment, capture_output=True, text=True, check=False
-        )
+        done = project(line)
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
         last = done.stdout
     assert re.fullmatch(
         r"client=tcp-cubic: [1-9]\d* packets dropped\nclient=tcp-ledbat-mine: \d+ packets dropped\n", last
     )
-    run = json.loads((project / "runs/trial/extended/single/seed-1/run.json").read_text())
+    run = json.loads((project.folder / "runs/trial/extended/single/seed-1/run.json").read_text())
     assert (run["backend"], run["topology"]["name"], run["bottleneck"]["queue"]) == ("again", "spread", "sfq")
-    probe = json.loads((project / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
+    probe = json.loads((project.folder / "runs/trial/extended/single/seed-1/summary.json").read_text())["probe"]
     assert probe["s2-d2"]["forward_ns"] == pytest.approx(20_000_000, abs=10_000)
-    [verdict] = json.loads((project / "out/extended/verdicts.json").read_text())["claims"]
+    [verdict] = json.loads((project.folder / "out/extended/verdicts.json").read_text())["claims"]
     assert verdict["verdict"] == "reproduced"
-    assert (project / "out/extended/figure.svg").exists()
+    assert (project.folder / "out/extended/figure.svg").exists()
