@@ -72,6 +72,8 @@ def test_time_series(runs: Path, tmp_path: Path) -> None:
     assert draw(runs, tmp_path, figure) == 2  # `scaled` is no word of claims
     own["lines"] = {"its window": "cwnd('tcp')"}
     assert draw(runs, tmp_path, figure) == 0
+    own["lines"]["a name that leaves hardly any room on a phone"] = "cwnd('ledbat')"
+    assert draw(runs, tmp_path, figure) == 0
     svg = svg_of(tmp_path)
     for text in ("buffer=20p", "buffer=40p", "Rate [Mbit/s]", ">its window<", ">target 25<", ">LEDBAT<", "time [s]"):
         assert text in svg
