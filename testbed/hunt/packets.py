@@ -1,4 +1,4 @@
-"""The packets of a client around an instant, as its sender sees them."""
+"""The packets of a flow around an instant, as its sender or another tap sees them."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +18,7 @@ _TCP: Final = {0x02: "SYN", 0x01: "FIN", 0x04: "RST"}
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet: the instant (s), whether it is the sender's, its kind, its numbers, and its bytes of data."""
+    """A packet: the instant (s), whether it goes the sender's way, its kind, its numbers, and its bytes of data."""
 
     time_s: float
     is_sent: bool
@@ -32,12 +32,12 @@ class Packet:
         return f"{self.time_s:10.6f} {way} {self.kind:5}  seq {self.seq}  ack {self.ack}  {self.payload_bytes} bytes"
 
 
-def around(run: Run, instant_s: float) -> list[Packet]:
-    """List the client's packets at its sender around an instant."""
+def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> list[Packet]:
+    """List a flow's packets at a tap around an instant."""
     rows = run.packets(100).with_row_index("packet")
     known = run.table("utp").select("packet", "utp_type")
-    of_client = (pl.col("tap") == TAP) & (pl.col("flow") == CLIENT)
-    seen = rows.filter(of_client).join(known, on="packet", how="left").sort("time_ns", "packet").collect()
+    of_flow = (pl.col("tap") == tap) & (pl.col("flow") == flow)
+    seen = rows.filter(of_flow).join(known, on="packet", how="left").sort("time_ns", "packet").collect()
     first = int((seen["time_ns"] < instant_s * NS).sum())
     return [_packet(row) for row in seen.slice(max(0, first - AROUND), 2 * AROUND).iter_rows(named=True)]
 

@@ -3,11 +3,14 @@
 import argparse
 import hashlib
 import json
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from analysis.files import write_text
+from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import load, schema
 from scenarios.errors import ScenarioError, choices
@@ -17,9 +20,10 @@ from testbed.gate.budgets import HOLDS
 from testbed.hunt import oracles
 from testbed.hunt.oracles import Number, Oracle
 from testbed.parallel import as_they_end
-from testbed.rewind import again, decided, futures
+from testbed.rewind import again, decided, futures, page
 from testbed.rewind.again import Past
 from testbed.rewind.futures import NS, PAST, Events, Future, Outcome
+from testbed.rewind.page import Branch, Rewound
 
 FORMAT: Final = 1
 FILE: Final = "rewind.json"
@@ -111,15 +115,16 @@ def main(options: argparse.Namespace) -> int:
     own = order.again()
     print(f"{order.past.folder}: carried out again, with the same bytes", flush=True)
     if at_ns is None:
-        return _when(order, own, end_ns)
+        return _when(order, own, end_ns, _command(options))
     outcomes = order.futures(at_ns)
     for outcome in outcomes:
         print(_told(order, outcome))
     _write(order, {"at_s": at_ns / NS, "futures": [_data(order, outcome) for outcome in outcomes]})
+    _show(order, own, outcomes, at_ns, command=_command(options))
     return int(order.judged is not None and any(map(order.fails, outcomes)))
 
 
-def _when(order: Order, own: Outcome, end_ns: int) -> int:
+def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
     """Find the point of no return."""
     if not order.fails(own):
         raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: one that the run breaks")
@@ -139,7 +144,64 @@ def _when(order: Order, own: Outcome, end_ns: int) -> int:
     shares = [{"at_s": at_ns / NS, "failed": share} for at_ns, share in sorted(asked.items())]
     open_s = None if instant.open_ns is None else instant.open_ns / NS
     _write(order, {"open_s": open_s, "lost_s": instant.lost_ns / NS, "asked": shares})
+    from_ns = instant.open_ns or 0
+    _show(order, own, order.futures(from_ns), from_ns, command, instant.lost_ns / NS, sorted(asked.items()))
     return 0
+
+
+def _show(
+    order: Order,
+    own: Outcome,
+    outcomes: list[Outcome],
+    at_ns: int,
+    command: str,
+    lost_s: float | None = None,
+    asked: Sequence[tuple[int, float]] = (),
+) -> None:
+    """Write the page, and what was captured late; print where the page is."""
+    branches = [
+        Branch(
+            f"future {number}",
+            outcome.folder,
+            order.fails(outcome) if order.judged else None,
+            "" if order.judged is None else _written(order.numbers(outcome)[0]),
+            outcome.same_pkts,
+            list(_late(order, outcome, at_ns)),
+        )
+        for number, outcome in enumerate(outcomes, 1)
+    ]
+    drawn = "its paths and its kernel draw other numbers" if order.count else "it draws the same numbers"
+    events = {None: "the events are the same", NONE: "no event happens any more"}
+    holds = order.judged.holds if order.judged else None
+    otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
+    shares = [(instant_ns / NS, share) for instant_ns, share in asked]
+    shown = Rewound(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
+    with ended_after(LIMIT_S, "testbed rewind: the page"):
+        print(f"Page: {page.write(order.folder, shown)}")
+
+
+def _late(order: Order, outcome: Outcome, at_ns: int) -> Iterator[Path]:
+    """Write and yield, of the taps that were asked for, the captures from the instant on."""
+    origin_ns = json.loads((outcome.folder / "run.json").read_text())["origin_ns"]
+    for tap in order.captures:
+        for capture in sorted((outcome.folder / "pcap").glob(f"{tap}*.pcap")):
+            late = order.folder / "late" / outcome.folder.parent.name / capture.name
+            futures.write_late(capture, origin_ns + at_ns, late)
+            yield late
+
+
+def _written(number: Number) -> str:
+    return "not known" if number is None else f"{number:.6g}"
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Return the command that makes the same page again."""
+    words = ["testbed", "rewind", str(options.run)]
+    for name in ("at", "when", "property", "events"):
+        if (value := getattr(options, name)) is not None:
+            words += [f"--{name}", value]
+    words += ["--futures", str(options.futures), *(word for tap in options.capture for word in ("--capture", tap))]
+    return shlex.join([*words, "--into", str(options.into)])
 
 
 def _order(options: argparse.Namespace) -> Order:

@@ -3,8 +3,9 @@
 import copy
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,16 +122,28 @@ def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
 def before(capture: Path, until_ns: int) -> list[bytes]:
     """List the records of a capture (pcap of this host's byte order, in ns) before an instant, with their headers."""
     content = capture.read_bytes()
-    records = []
+    places = list(_places(content, until_ns))
+    return [content[place:end] for place, end in pairwise(places)]
+
+
+def write_late(capture: Path, from_ns: int, into: Path) -> None:
+    """Write the part of a capture that begins with an instant."""
+    content = capture.read_bytes()
+    *_, place = _places(content, from_ns)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    into.write_bytes(content[:_FILE_HEAD] + content[place:])
+
+
+def _places(content: bytes, until_ns: int) -> Iterator[int]:
+    """Yield where each record before an instant begins, and where the last of them ends."""
     place = _FILE_HEAD
+    yield place
     while place < len(content):
         seconds, nanoseconds, length, _ = _RECORD.unpack_from(content, place)
         if seconds * NS + nanoseconds >= until_ns:
-            break
-        end = place + _RECORD.size + length
-        records.append(content[place:end])
-        place = end
-    return records
+            return
+        place += _RECORD.size + length
+        yield place
 
 
 def _number(expression: str, run: Run) -> Number:

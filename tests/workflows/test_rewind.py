@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from scenarios import sums
 from testbed.cli import main
 from testbed.rewind import again, decided, futures
+from tests.analysis.browser import speechless
 
 NS = decided.NS
 SCENARIO = """\
@@ -30,6 +31,7 @@ events:
   - {at: 2s, on: path, loss: {forward: 100%}}
 duration: 3500ms
 """
+FAR = 1 << 62
 PROPERTY = 'throughput("client", 2.5, 3.5) > 50000'
 
 
@@ -55,28 +57,77 @@ def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pyt
     assert all(future["same_pkts"] > 20 for future in document["futures"])
     captures = [Path(future["folder"], "pcap") for future in document["futures"]]
     assert all((folder / "sender.pcap").exists() for folder in captures)
+    [page] = tmp_path.glob("*/index.html")
+    assert f"Page: {page}" in printed
+    assert speechless(page) == []
+    text = page.read_text()
+    assert "2 of 2 futures of turned break the property from 1.000 s on" in text
+    assert (page.parent / "futures.svg").exists()
+    for folder in captures:
+        late = page.parent / "late" / folder.parents[1].name / "sender.pcap"
+        origin_ns = json.loads((folder.parent / "run.json").read_text())["origin_ns"]
+        early, whole = (futures.before(folder / "sender.pcap", ns) for ns in (origin_ns + NS, FAR))
+        assert futures.before(late, FAR) == whole[len(early) :]
     first, second = ((folder / "bottleneck-out.pcap").read_bytes() for folder in captures)
     assert first != second
     assert main([*order, "--events", "none"]) == 0
     assert "keeps" in capsys.readouterr().out
 
 
+QUIET = """\
+experiment: turned
+title: Nothing happens but the trigger
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 1mbit, buffer: 30p}
+delay: {forward: 10ms, backward: 10ms}
+flows: [{name: client, implementation: tcp-cubic, from: s1, to: d1}]
+events: [{at: TRIGGER}]
+duration: 3500ms
+"""
 LOSS = "2s, on: path, loss: {forward: 100%}"
 OUTAGE = "1700ms, on: path, suspension: {forward: 1800ms}"
 DELAY = "2300ms, on: path, delay: {forward: 500ms}"
 FAST = 'throughput("client", 2.4, 2.7) > 500000'
+MIXED = SCENARIO.replace(LOSS, "TRIGGER")
 
 
 @pytest.mark.parametrize(
-    ("trigger", "at_s", "holds"),
-    [(LOSS, 2.0, PROPERTY), (OUTAGE, 1.7, PROPERTY), (DELAY, 2.3, FAST)],
-    ids=["loss", "outage", "delay"],
+    ("scenario", "trigger", "at_s", "holds"),
+    [
+        (MIXED, LOSS, 2.0, PROPERTY),
+        (MIXED, OUTAGE, 1.7, PROPERTY),
+        (MIXED, DELAY, 2.3, FAST),
+        (QUIET, "1200ms, on: bottleneck, rate: 100kbit", 1.2, 'throughput("client", 2.5, 3.5) > 500000'),
+        (QUIET, "1400ms, on: bottleneck, buffer: 2p", 1.4, "queue_pkts.max(2.5, 3.5) > 5"),
+        (QUIET, "1900ms, on: path, loss: {backward: 100%}", 1.9, PROPERTY),
+        (QUIET, "1300ms, on: path, corrupt: {forward: 100%}", 1.3, PROPERTY),
+        (QUIET, "2100ms, on: path, black_hole: {forward: 1000B}", 2.1, PROPERTY),
+        (QUIET, "1600ms, on: path, aggregation: {forward: 1500ms}", 1.6, 'throughput("client", 2.4, 2.7) > 500000'),
+        (
+            QUIET,
+            "900ms, on: path, policed: {forward: 100kbit}, policed_burst: {forward: 10kB}",
+            0.9,
+            'throughput("client", 2.5, 3.5) > 500000',
+        ),
+    ],
+    ids=[
+        "loss",
+        "outage",
+        "delay",
+        "capacity",
+        "buffer",
+        "ack-loss",
+        "corruption",
+        "black-hole",
+        "aggregation",
+        "policer",
+    ],
 )
 def test_the_instant_of_a_planted_trigger(
-    trigger: str, at_s: float, holds: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scenario: str, trigger: str, at_s: float, holds: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if trigger not in SCENARIO:
-        run = carried_out(SCENARIO.replace(LOSS, trigger), tmp_path)
+        run = carried_out(scenario.replace("TRIGGER", trigger), tmp_path)
     capsys.readouterr()
     order = ["rewind", str(run), "--when", holds, "--events", "none", "--futures", "0"]
     order += ["--into", str(tmp_path / "own")]
