@@ -276,6 +276,19 @@ def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None
     assert not any(question.breaking(list(shrink.changes(finding.scenario))))
 
 
+def test_a_shrunk_path_has_the_packet_size_that_was_met() -> None:
+    """QUIC needs 1228 bytes, so a path of 1000 would tell nothing."""
+    place = arena.read(arena.DEFAULT, "quic-go")
+    scenario = place.scenario({knob.name: 0 for knob in place.knobs}, "quic-go")
+    sizes = {
+        event["mtu"]["forward"]
+        for change in shrink.changes(scenario)
+        for event in change.get("events", ())
+        if "mtu" in event
+    }
+    assert sizes == {"1280B"}
+
+
 def test_changes_are_merged_whatever_their_order() -> None:
     before: Data = {"a": 1, "b": {"c": 2, "d": 3}, "events": [{"at": "1s"}, {"at": "2s"}, {"at": "3s"}]}
     fewer_fields = before | {"b": {"c": 2}}
