@@ -1,8 +1,10 @@
 """Chooses the points of an arena that are tried next: by Optuna, from what earlier ones gave, or at random."""
 
+import random
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from testbed.hunt.arena import Arena, Knob, Point
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 SEARCHES: Final = ("tpe", "random")
 BATCH: Final = 16
 """Points that are chosen together, whatever the number of CPUs: the same seed then gives the same points."""
-_FIRST: Final = 24  # points at random before the first that is chosen by what came before
+_DRAWN: Final = 2  # batches, the same in each search, before the first that is chosen by what came before
 
 
 @dataclass(frozen=True)
@@ -26,18 +28,30 @@ class Tried:
 
 def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[Point]:
     """Choose the next points; the same for the same arguments."""
+    number = len(tried) // BATCH
+    own_seed = seed * 1_000_003 + number
+    if search == "tpe" and number >= _DRAWN:
+        return _by_tpe(arena, tried, own_seed)
+    draw = random.Random(own_seed)  # noqa: S311 (repeats)
+    return [_point(arena, lambda knob: draw.randrange(len(knob.values))) for _ in range(BATCH)]
+
+
+def _point(arena: Arena, turned: Callable[[Knob], int]) -> Point:
+    """Turn the knobs that have something to turn, those that decide it first."""
+    point: dict[str, int] = {}
+    for knob in sorted(arena.knobs, key=lambda knob: len(list(arena.above(knob)))):
+        if all(above.values[point[above.name]] for above in arena.above(knob) if above.name in point):
+            point[knob.name] = turned(knob)
+    return point
+
+
+def _by_tpe(arena: Arena, tried: Sequence[Tried], seed: int) -> list[Point]:
     import optuna  # loads much
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    number = len(tried) // BATCH
-    own_seed = seed * 1_000_003 + number
     with warnings.catch_warnings():  # some of the sampler's options are called experimental
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler: optuna.samplers.BaseSampler = (
-            optuna.samplers.RandomSampler(seed=own_seed)
-            if search == "random"
-            else optuna.samplers.TPESampler(seed=own_seed, n_startup_trials=_FIRST, constant_liar=True)
-        )
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, constant_liar=True)
     study = optuna.create_study(sampler=sampler, direction="maximize")
     for past in tried:
         study.add_trial(
@@ -47,7 +61,7 @@ def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[
                 value=past.badness,
             )
         )
-    return [_point(arena, study.ask()) for _ in range(BATCH)]
+    return [_point(arena, partial(_suggested, study.ask())) for _ in range(BATCH)]
 
 
 def _places(knob: Knob) -> "optuna.distributions.BaseDistribution":
@@ -58,16 +72,7 @@ def _places(knob: Knob) -> "optuna.distributions.BaseDistribution":
     return optuna.distributions.CategoricalDistribution(range(len(knob.values)))
 
 
-def _point(arena: Arena, trial: "optuna.trial.Trial") -> Point:
-    """Turn the knobs that have something to turn, those that decide it first."""
-    point: dict[str, int] = {}
-    for knob in sorted(arena.knobs, key=lambda knob: len(list(arena.above(knob)))):
-        if all(above.values[point[above.name]] for above in arena.above(knob) if above.name in point):
-            point[knob.name] = _turned(trial, knob)
-    return point
-
-
-def _turned(trial: "optuna.trial.Trial", knob: Knob) -> int:
+def _suggested(trial: "optuna.trial.Trial", knob: Knob) -> int:
     if knob.ordered:
         return int(trial.suggest_int(knob.name, 0, len(knob.values) - 1))
     return int(trial.suggest_categorical(knob.name, range(len(knob.values))))

@@ -244,7 +244,7 @@ def hunted(small: Path, seed: int, formula: Callable[[Data, str], float] = dies_
 
 
 def test_a_hunt_finds_shrinks_and_repeats(small: Path) -> None:
-    hunt = hunted(small, 1)
+    hunt = hunted(small, 2)
     [finding] = hunt.findings
     assert parts(finding.scenario) == {"loss forward", "flow beside"}
     shown = text(finding.scenario)
@@ -254,10 +254,10 @@ def test_a_hunt_finds_shrinks_and_repeats(small: Path) -> None:
     assert len(shown.splitlines()) <= 11
     assert (finding.survival.seeds, finding.survival.of_seeds) == (20, 20)
     assert finding.survival.of_changed >= 12  # two for each number
-    again = hunted(small, 1)
+    again = hunted(small, 2)
     assert [trial.point for trial in again.trials] == [trial.point for trial in hunt.trials]
     assert again.findings == hunt.findings
-    assert [trial.point for trial in hunted(small, 2).trials] != [trial.point for trial in hunt.trials]
+    assert [trial.point for trial in hunted(small, 3).trials] != [trial.point for trial in hunt.trials]
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_path_at_fault_is_no_finding(small: Path) -> None:
 
 
 def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None:
-    hunt = hunted(small, 1)
+    hunt = hunted(small, 2)
     [finding] = hunt.findings
     question = Question(finding.oracle, "libutp", "tcp-cubic", hunt.runs)
     assert not any(question.breaking(list(shrink.changes(finding.scenario))))

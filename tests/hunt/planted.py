@@ -1,0 +1,242 @@
+"""How soon a hunt finds faults that were planted: `python -m tests.hunt.planted FOLDER`.
+
+faults.yaml has a changed line for each fault. A copy of the project in FOLDER gets an implementation `planted-NAME` for
+each, which is built there; then each is hunted in the default arena with all properties, until one is broken for sure
+or the scenarios are used up. The baseline is the implementation without the fault; what this one breaks in the same
+scenario does not count. What is found goes to FOLDER/found.jsonl, and the table of it to the terminal.
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from scenarios import implementations
+from testbed.hunt import arena, measure, oracles, search
+from testbed.hunt.hunt import Hunt, Trial
+from testbed.hunt.oracles import Oracle
+from testbed.hunt.question import Question
+from testbed.hunt.scenario import of_client
+
+ROOT: Final = Path(__file__).parents[2]
+FAULTS: Final = Path(__file__).with_name("faults.yaml")
+COPIED: Final = (
+    "analysis",
+    "engine",
+    "exec",
+    "images",
+    "scenarios",
+    "testbed",
+    "tests/hunt",
+    "topologies",
+    "workflows",
+)
+PREFIX: Final = "planted-"
+MODULE: Final = "tcp-ledbat"
+LIBUTP: Final = "utp_internal.cpp"
+FOUND: Final = "found.jsonl"
+_BUILD: Final = "libutp=$FETCHED/utp-native/package/deps/libutp\n"
+_CHANGED: Final = """\
+cp -r "$libutp" planted
+sed -i -f planted.sed planted/utp_internal.cpp
+! cmp -s "$libutp/utp_internal.cpp" planted/utp_internal.cpp
+libutp=$PWD/planted
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A line of an implementation's file that is another."""
+
+    name: str
+    of: str
+    file: str
+    says: str
+    old: str
+    new: str
+
+    @property
+    def client(self) -> str:
+        """The implementation that has it."""
+        return PREFIX + self.name
+
+    def plant(self, project: Path) -> None:
+        """Write the implementation into a copy of the project. Raises ValueError if the line is not there once."""
+        own = project / "images" / "implementations" / self.client
+        own.mkdir(parents=True)
+        about = {"extends": self.of, "title": f"{self.of}, but {self.says}"}
+        if self.of == MODULE:
+            about |= self._module(project)
+        elif self.file == LIBUTP:
+            (own / "planted.sed").write_text(f"s\001{_escaped(self.old)}\001{_escaped(self.new)}\001\n")
+            build = (project / "images/implementations/libutp/build").read_text()
+            (own / "build").write_text(_replaced(build, _BUILD, _BUILD + _CHANGED))
+            (own / "build").chmod(0o755)
+        else:
+            text = (project / "images/implementations/libutp" / self.file).read_text()
+            (own / self.file).write_text(_replaced(text, self.old, self.new))
+        (own / "implementation.yaml").write_text(yaml.safe_dump(about))
+
+    def _module(self, project: Path) -> dict[str, Any]:
+        name = f"tcp_{self.client.replace('-', '_')}"
+        source, own = project / "images/tcp_ledbat", project / "images" / name
+        own.mkdir()
+        shutil.copy(source / "settings.h", own)
+        (own / "Kbuild").write_text((source / "Kbuild").read_text().replace("tcp_ledbat", name))
+        (own / f"{name}.c").write_text(_replaced((source / self.file).read_text(), self.old, self.new))
+        return {"module": name, "version_command": ["cat", f"/sys/module/{name}/version"]}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a search: the first scenario, from 1, that breaks a property for sure, if one does."""
+
+    fault: str
+    search: str
+    seed: int
+    scenario: int | None
+    prop: str
+    scenarios: int
+    runs: int
+    cpu_s: float
+
+
+def faults() -> list[Fault]:
+    """All faults of the file."""
+    return [Fault(**fault) for fault in yaml.safe_load(FAULTS.read_text())]
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    if text.count(old) != 1:
+        raise ValueError(f"found {old!r} {text.count(old)} times; allowed: once")
+    return text.replace(old, new)
+
+
+def _escaped(text: str) -> str:
+    """Return a text as sed takes it literally, on either side."""
+    return "".join(f"\\{letter}" if letter in r"\.*[]^$&" else letter for letter in text)
+
+
+def hunted(
+    fault: Fault, how: str, seed: int, most: int, only: Sequence[str], folder: Path, everyone: set[str]
+) -> Found:
+    """Search for a fault. All searches share a folder, so what several ask for runs once."""
+    everything = oracles.load_all(implementations.known()[fault.client])
+    asked = [oracle for oracle in everything if not only or oracle.name in only]
+    place = arena.read(arena.DEFAULT, fault.client)
+    expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
+    runs = measure.Runs(folder, expressions, measure.made_of(everyone | place.implementations))
+    hunt = Hunt(
+        place, asked, fault.client, fault.of, runs, seed, how, lambda: math.inf if len(hunt.trials) < most else 0
+    )
+    number, prop = None, ""
+    for oracle, trial in hunt.broken():
+        if _is_new(hunt, oracle, trial):
+            number, prop = 1 + [each is trial for each in hunt.trials].index(True), oracle.name
+            break
+    cpu_s = round(runs.cpu_s, 1)
+    return Found(fault.name, how, seed, number, prop, len(hunt.trials), len(runs.asked_for), cpu_s)
+
+
+def _is_new(hunt: Hunt, oracle: Oracle, trial: Trial) -> bool:
+    """Whether the implementation without the fault keeps the property; where a path can be at fault, it was asked."""
+    if oracle.of_path or oracle.is_against_baseline:
+        return True
+    without = Question(oracle, hunt.baseline, hunt.baseline, hunt.runs)
+    return not without.breaking([of_client(trial.scenario, hunt.baseline)])[0]
+
+
+def planted(folder: Path) -> Path:
+    """Return a copy of the project with all faults, built."""
+    project = folder / "project"
+    if not project.exists():
+        draft = folder / "draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        for name in COPIED:
+            shutil.copytree(ROOT / name, draft / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
+        for fault in faults():
+            fault.plant(draft)
+        draft.rename(project)
+    programs = [fault.client for fault in faults() if fault.of != MODULE]
+    subprocess.run(
+        [sys.executable, "-m", "images", "libutp", *programs], cwd=project, env=_environment(project), check=True
+    )
+    return project
+
+
+def _environment(project: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(project)}
+
+
+def kept(folder: Path) -> list[Found]:
+    """What was found so far."""
+    file = folder / FOUND
+    return [Found(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def table(found: Sequence[Found]) -> Iterator[str]:
+    """Yield a row for each fault: by each search, the scenarios until it was found with each seed."""
+    searches = sorted({one.search for one in found})
+    yield f"| fault | of | {' | '.join(searches)} | property |"
+    yield f"|---|---|{'---|' * (len(searches) + 1)}"
+    for fault in faults():
+        own = [one for one in found if one.fault == fault.name]
+        if own:
+            by_search = [
+                ", ".join(
+                    str(one.scenario or f"not in {one.scenarios}")
+                    for one in sorted(own, key=lambda one: one.seed)
+                    if one.search == how
+                )
+                for how in searches
+            ]
+            props = sorted({one.prop for one in own} - {""})
+            yield f"| {fault.says} | {fault.of} | {' | '.join(by_search)} | {', '.join(props)} |"
+
+
+def main() -> int:
+    """Search for what was not searched for before; print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--fault", action="append", default=[], choices=[fault.name for fault in faults()])
+    parser.add_argument("--search", action="append", default=[], choices=search.SEARCHES)
+    parser.add_argument("--seed", action="append", default=[], type=int)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="check this property; repeatable")
+    parser.add_argument("--scenarios", type=int, default=64, help="tried in each search; default: %(default)s")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    if folder / "project" != ROOT:
+        project = planted(folder)
+        words = [
+            sys.executable,
+            "-m",
+            "tests.hunt.planted",
+            *(str(folder) if word == str(options.folder) else word for word in sys.argv[1:]),
+        ]
+        return subprocess.run(words, cwd=project, env=_environment(project), check=False).returncode
+    everyone = {fault.client for fault in faults()} | {fault.of for fault in faults()}
+    wanted = [fault for fault in faults() if not options.fault or fault.name in options.fault]
+    done = {(one.fault, one.search, one.seed) for one in kept(folder)}
+    (folder / "runs").mkdir(exist_ok=True)
+    for seed, how, fault in product(options.seed or [1], options.search or search.SEARCHES, wanted):
+        if (fault.name, how, seed) not in done:
+            one = hunted(fault, how, seed, options.scenarios, options.only, folder / "runs", everyone)
+            with (folder / FOUND).open("a") as file:
+                file.write(json.dumps(asdict(one)) + "\n")
+            print(one, file=sys.stderr, flush=True)
+    print("\n".join(table(kept(folder))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
