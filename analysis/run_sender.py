@@ -49,7 +49,8 @@ class SenderWords(RunFolder):
         known = self.flow(flow)
         if known.transport != datagrams.PROTOCOL:
             return self.flight(flow)
-        return Flight(datagrams.load(self.settings, self.packets(150), known, self.ends_s))
+        marked = self.summary.child("counters").child("queues").child("bottleneck").maybe("marked_pkts", int) or 0
+        return Flight(datagrams.load(self.settings, self.packets(150), known, self.ends_s, marked))
 
     @word
     def in_flight(self, flow: str) -> Series:

@@ -72,6 +72,7 @@ class Conversation:
     forward: Samples  # one-way delays of data, at the instants their answers arrive
     backward: Samples  # one-way delays of answers, at the instants the sender reports them
     connections: int
+    marked_pkts: int = 0  # of all that the bottleneck's queue marked, if the sender may have asked for marks
 
 
 def load(settings: Settings, packets: pl.LazyFrame, utp: pl.LazyFrame, flow: Flow, end: float) -> Conversation:

@@ -27,8 +27,8 @@ REORDERED_PKTS: Final = 3  # RFC 9002 section 6.1.1
 LARGEST_ANSWER: Final = 0.5  # bytes that come back, as part of those that go; more is a conversation of equals
 
 
-def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float) -> Conversation:
-    """Take a flow over UDP out of the packets of a run that ended at `end`, s.
+def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float, marked_pkts: int) -> Conversation:
+    """Take a flow over UDP out of the packets of a run that ended at `end`, s, whose queue marked so many packets.
 
     Raises NotMeasuredError when its packets were not captured at both ends, or nothing answers them.
     """
@@ -61,6 +61,7 @@ def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float) -> C
         forward=Samples(heard_s[told], (came_s - sent_s)[newest[told]]),
         backward=Samples(heard_s, heard_s - back["left_s"].to_numpy()),
         connections=1,
+        marked_pkts=marked_pkts,
     )
 
 

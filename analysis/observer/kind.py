@@ -7,6 +7,7 @@ Each kind shows in something that the others do not do:
 - A delay-based one (LEDBAT, Vegas) lowers its window without a loss, or grows the less the longer the delay until it
   stands still. LEDBAT++ moreover stops every now and then, down to two packets.
 - A loss-based one (Reno, CUBIC) grows until something is lost, then cuts its window, and never lowers it otherwise.
+  Losses cut that of others, too, so its growth has to be the same at any delay, or to have the shape of one of these.
 - None: losses change nothing.
 - A window that no controller moves, the receiver's or one of the program's own, or an application that has nothing to
   send, hides the controller.
@@ -53,6 +54,7 @@ DECLINE: Final = 0.9  # of the window; less, without a loss, is an answer to del
 USUAL: Final = 0.95  # of the usual round-trip time; who answers to delay has met as much
 STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
 RENO_PKTS: Final = 1.1  # a round at most, RFC 5681 section 3.1, and a tenth for what is counted twice
+SURELY: Final = 0.9  # part of the fits in which growth falls with delay; fewer is a growth that does not heed it
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
 CUBIC_LEAVES: Final = 0.7  # of a window, section 4.6
 NO_MISFIT: Final = 0.01  # part of a stretch's variance
@@ -144,6 +146,11 @@ def _by_rounds(seen: "Signals") -> Judgement:
         return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
     if seen.lost_early and len(seen.declines) < FEWEST_DECLINES:
         raise NotMeasuredError(seen.lost_early)
+    if marked := seen.flight.conversation.marked_pkts:
+        raise NotMeasuredError(
+            f"the queue marked {marked} packets instead of dropping them, and captures do not show whose: a window "
+            "that sinks may answer to marks"
+        )
     if blocks >= FEWEST_BLOCKS and probed >= SLOWEST_PROBING * blocks:
         raise NotMeasuredError(
             f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds: too seldom for BBR's "
@@ -204,6 +211,13 @@ def _loss_based(seen: "Signals") -> Judgement:
         return Judgement(Kind.LOSS_BASED, _laplace(blocks, blocks), because)
     if not cuts:
         raise NotMeasuredError("nothing was lost, and the window answered to no delay: nothing tells a controller")
+    by_shape, by_delay = seen.votes
+    grows_on = seen.control is not None and seen.control.falls < SURELY
+    if not grows_on and by_shape <= by_delay:
+        raise NotMeasuredError(
+            "losses cut its window, as they cut that of every controller; whether it answers to delay, too, does not "
+            "show"
+        )
     answered = sum(left <= CUT for left in cuts)
     because = [f"its window was cut after {answered} of {len(cuts)} losses, and never sank without one"]
     like = None

@@ -94,6 +94,19 @@ def test_growth_by_delay_that_losses_end_too_soon_is_not_called_loss_based(tmp_p
         kind.judge(observed(tmp_path, model))
 
 
+def test_losses_that_cut_the_window_of_every_controller_tell_none(tmp_path: Path) -> None:
+    """Between them, growth that probably follows the delay lasts for three rounds."""
+    model = Model(one_way=0.01, target=0.1, gain=4.0, lost=tuple(range(150, 30000, 300)))
+    with pytest.raises(NotMeasuredError, match="as they cut that of every controller"):
+        kind.judge(observed(tmp_path, model))
+
+
+def test_a_sender_that_may_answer_to_marks_is_not_judged(tmp_path: Path) -> None:
+    seen = observed(tmp_path, Model()).conversation
+    with pytest.raises(NotMeasuredError, match="the queue marked 3 packets"):
+        kind.judge(Flight(replace(seen, marked_pkts=3)))
+
+
 def test_an_application_that_keeps_a_rate() -> None:
     """A packet every 40 ms over a round-trip time of 100 ms: two or three are in flight, and none waits for answers."""
     sent = [(0.04 * n, n, 1000) for n in range(600)]
