@@ -28,7 +28,7 @@ JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
 BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
 STROKES: Final = 240  # intervals of a panel that draws each value
 PIXELS: Final = 1.8  # of such a joined interval, at least
-LABEL: Final = 100  # pixels of a cell's title as the name of its line; a longer one only stands above its panels
+LABEL: Final = 100  # pixels of cells' titles as names of their lines; longer ones only stand above the panels
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
 Named = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their roles
@@ -197,7 +197,7 @@ class TimeSeries:
         t0, t1 = self._interval
         of_flows = self._named(column.shown.settings.flows)
         title = column.title if column.title not in (None, column.cell) and len(of_flows) == 1 else None
-        if title and style.text_width(title) <= LABEL:
+        if title and all(style.text_width(every.title or "") <= LABEL for every in self._columns):
             # alpha1, alpha2 and libutp are all LEDBAT
             of_flows = {name: replace(role, label=title) for name, role in of_flows.items()}
         shown = panel.lines(column.shown)
