@@ -17,7 +17,7 @@ WORKDIR /home/runner
 ENV PATH=/home/runner/testbed/bin:$PATH TESTBED_CACHE=/home/runner/cache
 COPY ledbat_testbed-*.whl *.tar.xz release/
 RUN python3 -m venv testbed; \
-    PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_INDEX_URL="${PYPI_INDEX:-https://pypi.org/simple}" \
-      testbed/bin/pip install --quiet --no-cache-dir release/*.whl; \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt testbed/bin/pip install --quiet --no-cache-dir \
+      ${PYPI_INDEX:+--index-url "$PYPI_INDEX"} release/*.whl; \
     for pack in release/*.tar.xz; do python3 -m images unpack "$pack"; done
 ENTRYPOINT ["testbed", "gate"]
