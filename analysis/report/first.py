@@ -41,6 +41,7 @@ class Yielding:
     page: str
     columns: list[str]
     rows: list[tuple[str, list[Share | None]]]
+    not_run: list[str]  # neither here nor in the full run
 
 
 def papers(views: Sequence[StudyView]) -> str:
@@ -131,4 +132,6 @@ def _table(page: str, here: dict[str, Range], there: dict[str, Range], labels: l
         known = here.get(label) or there.get(label)
         return Share(known[0], known[1], known[2], label in here) if known else None
 
-    return Yielding(page, columns, [(row, [share(row, column) for column in columns]) for row in rows])
+    shares = {row: [share(row, column) for column in columns] for row in rows}
+    known = {row: beside for row, beside in shares.items() if any(beside)}
+    return Yielding(page, columns, list(known.items()), [row for row in rows if row not in known])

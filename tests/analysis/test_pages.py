@@ -78,7 +78,8 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     assert "Quick look: one seed" in page.locator(".look").inner_text()
     told = page.locator("#answer").inner_text()
     assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", told)
-    assert "2 contradict its verdicts" in told
+    assert "2 contradict the full run's verdicts" in told
+    assert "Green holds, red does not, purple is open." in told
     page = opened(browser, quick / CARDS)
     card = page.locator("#e01").inner_text()
     assert "agrees in one seed" in card and "reproduced" in card and "the same number in this seed" in card
