@@ -1,4 +1,4 @@
-"""A machine whose kernel or processor lacks FSGSBASE, as before Linux 5.9 or Intel's Ivy Bridge: the same bytes."""
+"""A machine whose kernel has no FSGSBASE, as before Linux 5.9: the same bytes, by way of stub processes."""
 
 import json
 from pathlib import Path
