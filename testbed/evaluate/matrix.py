@@ -1,12 +1,14 @@
 """Several evaluations beside each other: a page whose cells open their evidence, and tables in Markdown."""
 
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
+from scenarios.sums import DamagedError
 from testbed.evaluate.judge import MET, NOT_MET, SIGNS
 from testbed.evaluate.pages import OWN, place
 
@@ -14,8 +16,11 @@ DATA: Final = "evaluation.json"
 
 
 def write(into: Path) -> Path:
-    """Write index.html of a folder whose folders are evaluations, by the names of their controls; return it."""
-    documents = {file.parent.name: read_made(file.parent, DATA).data for file in sorted(into.glob(f"*/{DATA}"))}
+    """Write index.html of a folder whose folders are evaluations, by the names of their controls; return it.
+
+    One that is damaged is named on standard error and left out.
+    """
+    documents = dict(_evaluations(into))
     criteria = {criterion["id"]: criterion for one in documents.values() for criterion in one["criteria"]}
     rows = [criterion for criterion in criteria.values() if criterion["rows"]]
     cells = {
@@ -33,6 +38,14 @@ def write(into: Path) -> Path:
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
     return into / "index.html"
+
+
+def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for folder in sorted(file.parent for file in into.glob(f"*/{DATA}")):
+        try:
+            yield folder.name, read_made(folder, DATA).data
+        except DamagedError as error:
+            print(f"left out of {into / 'index.html'}: {error}", file=sys.stderr)
 
 
 def _verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:

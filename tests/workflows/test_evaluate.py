@@ -205,6 +205,16 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
     assert invalid(tmp_path, "index.html") == ""
 
 
+def test_a_damaged_evaluation_is_left_out_of_the_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("tcp-good", "tcp-bad"):
+        (tmp_path / name).mkdir()
+        pages.write(tmp_path / name, [judged("MUST", [cell("single", judge.MET)])], name, "tcp-cubic", 5, {})
+    (tmp_path / "tcp-bad" / matrix.DATA).write_text("{}")
+    text = matrix.write(tmp_path).read_text()
+    assert "tcp-good/index.html" in text and "tcp-bad" not in text
+    assert f"tcp-bad/{matrix.DATA}: damaged" in capsys.readouterr().err
+
+
 def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "x"
     (run / "pcap").mkdir(parents=True)
