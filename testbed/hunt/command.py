@@ -67,8 +67,8 @@ def main(options: argparse.Namespace) -> int:
     known = arguments.senders([client, baseline])
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
-    asked = _oracles(options.property, options.only, known[client])
     place = arena.read(options.arena, client)
+    asked = oracles.speaking(_oracles(options.property, options.only, known[client]), place)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
     budget = _Budget(options.budget)

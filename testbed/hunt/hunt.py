@@ -19,6 +19,8 @@ SUSPECTS: Final = 3
 """Scenarios of a batch that are looked at again for a property, the worst first."""
 SEED: Final = 1
 """With which scenarios are tried; more seeds ask only about those that break something."""
+IDLE: Final = 8
+"""Batches in a row that needed no new run, after which the arena has nothing new to try."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,15 @@ class Hunt:
 
     def broken(self) -> Iterator[tuple[Oracle, Trial]]:
         """Yield what breaks a property for sure and which no finding explains; it is not made small."""
+        idle = 0
         for number in itertools.count():
             focus = self.oracles[number % len(self.oracles)]
             tried = [Tried(trial.point, self._worth(trial, focus)) for trial in self.trials]
             points = search.batch(self.arena, tried, self.seed, self.search) if self.runs_left() > 0 else []
+            before = self.search_runs
             batch = self._measured([Trial(point, self.arena.scenario(point, self.client), {}) for point in points])
-            if not batch:
+            idle = idle + 1 if self.search_runs == before else 0
+            if not batch or idle == IDLE:
                 return
             self.trials += batch
             yield from self._broken(batch)

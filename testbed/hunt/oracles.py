@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,12 +12,13 @@ import simpleeval
 from analysis.claims import expressions
 from analysis.errors import BadInputError
 from scenarios import schema
-from scenarios.errors import ScenarioError
+from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
+from testbed.compare.panel import CLIENT
 from testbed.gate import budgets
 from testbed.gate.budgets import HOLDS
-from testbed.hunt.arena import written
+from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
 
 FOLDER: Final = Path(__file__).with_name("oracles")
@@ -113,6 +115,21 @@ def _ratio(low: float, high: float) -> float:
     if low <= 0 < high:
         return 1 / (1 + math.log10(1 + high))
     return low / high if high > 0 else _WORST
+
+
+def speaking(asked: Sequence[Oracle], place: Arena) -> list[Oracle]:
+    """Return the oracles that speak of some scenario of an arena.
+
+    Raises:
+        BadInputError: none does.
+    """
+    others = [flow for flow in place.document.data["flows"] if flow["name"] != CLIENT]
+    possible = {ALONE: all(MAYBE in flow for flow in others), BESIDE: bool(others)}
+    fitting = [oracle for oracle in asked if oracle.flows is None or possible[oracle.flows]]
+    if not fitting:
+        found = f"found one in whose scenarios the client is {'never' if others else 'always'} alone"
+        raise BadInputError(f"--arena: {found}; allowed: one of which {choices([each.name for each in asked])} speaks")
+    return fitting
 
 
 def load_all(about: Implementation) -> list[Oracle]:

@@ -43,6 +43,12 @@ events:
   - {maybe: true, at: 0s..1s, on: path, loss: {forward: 0.1%..2%}}
 duration: 2s
 """
+TWO_POINTS = {
+    "bottleneck": {"rate": "1mbit", "buffer": "50p"},
+    "delay": {"forward": "1ms..2ms"},
+    "flows": [{"name": "client", "implementation": "${client}", "from": "s1", "to": "d1"}],
+    "events": [],
+}
 
 
 @pytest.fixture
@@ -326,6 +332,26 @@ def test_a_search_starts_no_more_runs_than_its_budget(
     main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
     assert 5 <= len(started) <= 6
     assert json.loads((tmp_path / "tcp-bbr" / "hunt.json").read_text())["all_runs"] == len(started)
+
+
+def test_a_search_ends_where_an_arena_has_nothing_new(small: Path) -> None:
+    """Its two points need fewer runs than the budget has."""
+    small.write_text(yaml.safe_dump(yaml.safe_load(SMALL) | TWO_POINTS))
+    asked = [oracles.load(oracles.FOLDER / "death.yaml")]
+    runs = Formula(small.parent, asked, lambda _scenario, text: 2.0 if text == "duration" else math.inf)
+    steps = iter(range(50))
+    place = arena.read(small, "libutp")
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, 1, "random", lambda: 500 - next(steps))
+    assert list(hunt.broken()) == []
+    assert len(runs.asked_for) == 2
+
+
+def test_an_arena_of_which_no_property_speaks(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small.write_text("".join(line for line in SMALL.splitlines(True) if "beside" not in line))
+    order = ["hunt", "tcp-bbr", "--only", "harm", "--arena", str(small), "--budget", "9runs"]
+    assert main([*order, "--into", str(small.parent / "results")]) == 2
+    told = "--arena: found one in whose scenarios the client is always alone; allowed: one of which harm speaks"
+    assert told in capsys.readouterr().err
 
 
 def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
