@@ -44,8 +44,7 @@ events:
 duration: 2s
 """
 TWO_POINTS = {
-    "bottleneck": {"rate": "1mbit", "buffer": "50p"},
-    "delay": {"forward": "1ms..2ms"},
+    "bottleneck": {"rate": "1mbit", "buffer": "50p", "queue": "fifo | bfifo"},
     "flows": [{"name": "client", "implementation": "${client}", "from": "s1", "to": "d1"}],
     "events": [],
 }
