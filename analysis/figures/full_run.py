@@ -1,10 +1,14 @@
 """What the full run has of a figure's numbers: the reference set, shown pale behind the figure of a quick look."""
 
+import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
+
+from analysis.documents import Fields
+from analysis.figures.numbers import lines_of, placed
 
 QUICK: Final = "quick"
 Range = list[float]  # smallest, median and largest number of the seeds
@@ -44,9 +48,70 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
     if file is None or not file.exists() or not any(run["size"] == QUICK for run in measured["runs"]):
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
-    by_name: dict[str, Range] = dict(kept.get("figure", {}))
-    for value in measured["figure"].get("values", []):
-        claim = kept["claims"].get(f"{measured['experiment']['id']}/{value.get('claim')}")
-        if claim and (known := range_of((claim["by_seed"] or {}).values())):
-            by_name[value["label"]] = known
-    measured["figure"]["full_run"] = by_name
+    figure = Fields(file, measured["figure"], "figure")
+    # what was recorded of the figure counts before what claims and further numbers say of it
+    measured["figure"]["full_run"] = {**_of_the_same(figure, _judged(measured, kept)), **kept.get("figure", {})}
+
+
+def _judged(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give what the reference set has of claims and of further numbers: `measure`, `cell` and `range`, by their names.
+
+    Of further numbers it keeps the mean in place of the median.
+    """
+    known = {}
+    for claim in measured["claims"]:
+        there = kept["claims"].get(claim["id"]) or {}
+        if found := range_of((there.get("by_seed") or {}).values()):
+            known[claim["id"].rpartition("/")[2]] = {**claim, "range": found}
+    for extra in measured["experiment"].get("also_measured", []):
+        if there := kept.get("also_measured", {}).get(extra["metric"]):
+            known[extra["metric"]] = {**extra, "range": [there[name] for name in ("minimum", "mean", "maximum")]}
+    return known
+
+
+def _of_the_same(figure: Fields, judged: Mapping[str, Mapping[str, Any]]) -> dict[str, Range]:
+    """Give the range of each number of a figure that is also that of a claim, or a further number, by its name."""
+    measures = [
+        (_factor(said["measure"]), said.get("cell"), said["range"]) for said in judged.values() if "measure" in said
+    ]
+    by_name: dict[str, Range] = {}
+    for value in figure.data.get("values", []):
+        if "claim" in value and value["claim"] in judged:
+            by_name[value["label"]] = judged[value["claim"]]["range"]
+        elif "measure" in value:
+            factor, number = _factor(value["measure"])
+            for (other, said), cell, known in measures:
+                if (said, cell) == (number, value.get("cell")):
+                    by_name[value["label"]] = _scaled(known, factor / other)
+    for plot in figure.children("plots"):
+        axis = plot.get("axis", str)
+        for name, expression in lines_of(plot).items():
+            factor, number = _factor(expression)
+            for (other, said), cell, known in measures:
+                values = dict(part.split("=", 1) for part in (cell or "").split(",") if "=" in part)
+                if said == number and (place := placed(figure, name, values)):
+                    by_name[point_name(axis, *place)] = _scaled(known, factor / other)
+        for line, printed in (plot.maybe("paper", dict) or {}).items():
+            for x, y, *claim in printed:
+                if claim and (known_claim := judged.get(claim[0])):
+                    # the claim may count in another unit
+                    by_name[point_name(axis, line, x)] = _scaled(known_claim["range"], y / float(known_claim["paper"]))
+    return by_name
+
+
+def _factor(expression: str) -> tuple[float, str]:
+    """Take an expression apart: its factor, and what that multiplies. 100 * share("low") is (100, share('low'))."""
+    factor, tree = 1.0, ast.parse(expression.strip(), mode="eval").body
+    while isinstance(tree, ast.BinOp):
+        left, right = tree.left, tree.right
+        if isinstance(tree.op, ast.Mult) and isinstance(left, ast.Constant) and isinstance(left.value, int | float):
+            factor, tree = factor * left.value, right
+        elif isinstance(tree.op, ast.Div) and isinstance(right, ast.Constant) and isinstance(right.value, int | float):
+            factor, tree = factor / right.value, left
+        else:
+            break
+    return factor, ast.unparse(tree)
+
+
+def _scaled(known: Range, factor: float) -> Range:
+    return [float(f"{value * factor:.9g}") for value in known]

@@ -57,20 +57,29 @@ class _Point(NamedTuple):
 def _points(figure: Fields, plot: Fields, ask: Question) -> Iterator[_Point]:
     """Yield what a plot needs of every cell that it shows."""
     over = figure.get("over", str)
-    labels = figure.maybe("labels", dict) or {}
-    wanted = figure.maybe("only", dict) or {}
-    lines = {"": plot.get("measure", str)} if isinstance(plot.data.get("measure"), str) else plot.get("measure", dict)
     for cell, values in ask.cells().items():
         if over not in values:
             raise figure.error(
                 figure.name("over"), over, f"a name of the matrix: {', '.join(values) or 'there is none'}"
             )
-        if any(values.get(name) != value for name, value in wanted.items()):
-            continue
-        rest = ",".join(f"{name}={value}" for name, value in values.items() if name != over and name not in wanted)
-        for name, expression in lines.items():
-            line = ", ".join(part for part in (name, labels.get(rest, rest)) if part)
-            yield _Point(line, _number(values[over], figure), expression, cell)
+        for name, expression in lines_of(plot).items():
+            if place := placed(figure, name, values):
+                yield _Point(*place, expression, cell)
+
+
+def lines_of(plot: Fields) -> dict[str, str]:
+    """Give the expressions of a plot by the names of their lines."""
+    measure = plot.data.get("measure")
+    return {"": measure} if isinstance(measure, str) else plot.get("measure", dict)
+
+
+def placed(figure: Fields, name: str, values: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Give line and x of the number of this name in a cell with these values; None where the figure leaves it out."""
+    over, labels, wanted = figure.get("over", str), figure.maybe("labels", dict) or {}, figure.maybe("only", dict) or {}
+    if over not in values or any(values.get(other) != value for other, value in wanted.items()):
+        return None
+    rest = ",".join(f"{other}={value}" for other, value in values.items() if other != over and other not in wanted)
+    return ", ".join(part for part in (name, labels.get(rest, rest)) if part), _number(values[over], figure)
 
 
 def _number(value: object, figure: Fields) -> float:

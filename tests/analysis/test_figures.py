@@ -12,7 +12,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import roles, told
+from analysis.figures import full_run, roles, told
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
@@ -257,7 +257,36 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     svg = svg_of(tmp_path)
     assert ">20 packets<" in svg and ">77 packets (full run)<" in svg
     assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
-    assert "Pale bars and strokes are the full run." in (folder / "figure.txt").read_text()
+    assert "Pale bars and strokes are the full run:" in (folder / "figure.txt").read_text()
+
+
+def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
+    cells = ["flows=2,size=10", "flows=3,size=10", "flows=3,size=20"]
+    share = "share('ledbat', 1)"
+    paper = {"3 flows": [[20, 50.0, "e02"]]}
+    curves = {"over": "size", "labels": {"flows=2": "2 flows", "flows=3": "3 flows"}}
+    curves["plots"] = [{"axis": "share [%]", "measure": f"100 * {share}", "paper": paper}]
+    values = [{"label": "percent", "measure": f"100 * {share}", "cell": cells[0]}, {"label": "e", "claim": "e02"}]
+    claims = [{"id": "x/e01", "measure": share, "cell": cells[0]}, {"id": "x/e02", "paper": "0.50", "measure": "other"}]
+    kept = {
+        "claims": {"x/e01": {"by_seed": {"1": 0.1, "2": 0.3, "3": "never"}}, "x/e02": {"by_seed": {"1": 0.4}}},
+        "also_measured": {"more": {"minimum": 0.5, "mean": 0.6, "maximum": 0.8}},
+    }
+    (tmp_path / "x.json").write_text(json.dumps(kept))
+    extra = {"metric": "more", "measure": f"{share} / 2", "cell": cells[1]}
+    experiment = {"id": "x", "also_measured": [extra]}
+
+    def of_full_run(figure: dict[str, Any]) -> dict[str, list[float]]:
+        measured = {"experiment": experiment, "claims": claims, "runs": [{"size": "quick"}], "figure": figure}
+        full_run.add_to(measured, tmp_path)
+        return dict(measured["figure"]["full_run"])
+
+    assert of_full_run(curves) == {
+        "share [%] | 2 flows | 10": [10, 20, 30],
+        "share [%] | 3 flows | 10": [100, 120, 160],
+        "share [%] | 3 flows | 20": [40, 40, 40],
+    }
+    assert of_full_run({"values": values}) == {"percent": [10, 20, 30], "e": [0.4, 0.4, 0.4]}
 
 
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class ValuesBySeed:
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
         if any("there" in row for row in self._rows):
-            text += " Pale bars and strokes are the full run."
+            text += " Pale bars and strokes are the full run: its range, and its median or mean."
         return text
 
     def alternative(self) -> str:
