@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.report.beside import Beside
 from analysis.report.evidence import Evidence, Source
 from analysis.report.formats import first_sentence, measured_value, paper_value, said, sentence
-from analysis.report.named import named
+from analysis.report.named import bare_name, named
 from analysis.report.results import state_of
 from analysis.report.strip import held_strip, strip
 from analysis.verdicts.rules import Outcome
@@ -75,7 +75,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         sentence=sentence(claim["title"]),
         paper=paper_value(claim),
         measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
-        how_many=_how_many(claim),
+        how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
         why_not=_why_not(claim),
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, told),

@@ -57,13 +57,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands in the row below a claim; `command` makes the run again, and keeps its captures."""
+    """What stands in the row below a claim; its commands make the run again, and keep its captures."""
 
     run: Link | None = None
     captures: list[Link] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
     place: Place | None = None
     command: str = ""
+    full_command: str = ""  # where the run is of another size
     instant_s: float | None = None
     packets: list[Packet] = field(default_factory=list)
 
@@ -110,12 +111,14 @@ class Source:
         folder = self._folder(cell, run["seed"]) if run and cell else self._folder()
         instant_s = _instant(claim, run["seed"]) if run and cell else None
         name = f"seed {run['seed']}" if run and cell else "all runs"
+        scenario = str(self._experiment.data["experiment"].get("scenario"))
         return Evidence(
             run=_to(name, folder, self._home) if folder.is_dir() else None,
             captures=[_to(file.stem, file, self._home) for file in sorted(folder.glob("pcap/*.pcap"))] if cell else [],
             files=self.files,
             place=_place(claim, self._experiment),
-            command=command_of(run, str(self._experiment.data["experiment"].get("scenario")), "runs") if run else "",
+            command=command_of(run, scenario, "runs") if run else "",
+            full_command=command_of({**run, "size": FULL}, scenario, "runs") if run and run["size"] != FULL else "",
             instant_s=instant_s,
             packets=[] if instant_s is None or not cell else self._packets(cell, run["seed"] if run else 1, instant_s),
         )

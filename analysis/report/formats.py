@@ -219,6 +219,12 @@ def plural(amount: int, singular: str, several: str = "") -> str:
     return f"{amount:,} {singular if amount == 1 else several or singular + 's'}"
 
 
+def counted(state: str, amount: int) -> str:
+    """Give a state with the number of what has it: 1 differs in one seed, 2 differ in one seed."""
+    words = state if amount == 1 else state.replace("agrees", "agree").replace("differs", "differ")
+    return f"{amount:,} {words}"
+
+
 def plain(value: Any) -> str:
     """Write nested data of the provenance or of parameters in one line."""
     if isinstance(value, dict):
@@ -252,6 +258,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
         reasons,
         slug,
         plural,
+        counted,
         plain,
     )
 }

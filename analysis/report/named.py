@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.report.formats import with_unit
+from analysis.report.formats import unit_of, with_unit
 
 _EXTREMES: Final = {"max": "largest ", "min": "smallest "}
 _OPERATORS: Final = {ast.Lt: "below", ast.LtE: "at most", ast.Gt: "above", ast.GtE: "at least"}
@@ -45,6 +45,20 @@ _QUANTITIES: Final = {
     "drops": Quantity("drops", "packets"),
 }
 _INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
+# numbers without a unit that papers print, by their metric
+_BARE_NAMES: Final = {
+    "jain_fairness": "Jain's index",
+    "loss_rate": "part of the packets dropped",
+    "loss_rate_max": "part of the packets dropped",
+    "link_utilization": "throughput over capacity",
+    "normalized_throughput_limit": "throughput over capacity",
+    "normalized_throughput_max": "throughput over capacity",
+    "beta_fixed": "decrease factor",
+    "beta_mdvar": "decrease factor",
+    "bytes_tcp / bytes_ledbat": "bytes of TCP over those of LEDBAT",
+    "queue_owned_per_flow / queue_total": "part of the queue of a flow",
+    "receive_window_linux / windows": "receive window of Linux over that of Windows",
+}
 _STATISTICS: Final = {
     "mean": "mean ",
     "max": "highest ",
@@ -74,6 +88,11 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
         return own
     known = _QUANTITIES[word]
     return Quantity(extreme + statistic + known.name, known.unit, known.factor)
+
+
+def bare_name(claim: Mapping[str, Any]) -> str:
+    """Give the name of a number without a unit, which says nothing alone: 0.7; nothing for others."""
+    return "" if unit_of(claim.get("unit")) else _BARE_NAMES.get(claim["metric"], "")
 
 
 def _described(node: ast.AST) -> tuple[str, str]:
@@ -130,7 +149,7 @@ def named(claim: Mapping[str, Any]) -> str:
     value = "never" if measured["mean"] is None else with_unit(measured["mean"] * of.factor, of.unit)
     spread = ""
     if measured["seeds"] > 1 and measured["minimum"] is not None:
-        ends = (with_unit(measured[end] * of.factor, "") for end in ("minimum", "maximum"))
-        spread = f" ({' to '.join(ends)} over the seeds)"
+        ends = [with_unit(measured[end] * of.factor, "") for end in ("minimum", "maximum")]
+        spread = f" ({' to '.join(ends)} over the seeds)" if ends[0] != ends[1] else ""
     must = bound(claim)
     return f"{of.name}: {value}{spread}" + (f"; it must be {must}" if must else "")

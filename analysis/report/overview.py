@@ -11,13 +11,13 @@ from markupsafe import Markup
 from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, page_of
-from analysis.report.formats import paper_value, plural, said
-from analysis.report.named import bound, named, quantity
+from analysis.report.formats import counted, paper_value, plural, said
+from analysis.report.named import bare_name, bound, named, quantity
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
 from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Outcome, judge_predicate
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
 # what failed stands first, a look behind the verdict that it resembles
@@ -144,11 +144,9 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         headline = "No finding is decided."
     parts = [
         *((counts[look], look) for look in LOOKS.values() if decided),
-        (counts[Outcome.UNDECIDED], "undecided"),
-        (counts[Outcome.NOT_TESTABLE], "not testable"),
-        (counts[NOT_RUN], "not run at this size"),
+        *((counts[state], state) for state in (str(Outcome.UNDECIDED), str(Outcome.NOT_TESTABLE), NOT_RUN)),
     ]
-    tail = ", ".join(f"{amount} {said}" for amount, said in parts if amount)
+    tail = ", ".join(counted(state, amount) for amount, state in parts if amount)
     tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
     differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
     if reference and there and differs:
@@ -205,12 +203,19 @@ def _numbers(claim: Mapping[str, Any]) -> str:
     """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound."""
     measured, paper = said(claim), paper_value(claim)
     if claim.get("held"):
-        few = "too few seeds to decide" if claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look") else ""
+        is_open = claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look")
         number = named(claim) if quantity(claim).unit or bound(claim) else ""
-        return "; ".join(filter(None, (measured, few, number)))
+        return "; ".join(filter(None, (measured, _why_open(claim["held"]) if is_open else "", number)))
     if paper and measured:
-        return f"paper {paper}, measured {measured}"
+        name = bare_name(claim)
+        return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}"
     return measured or str(claim.get("why", ""))
+
+
+def _why_open(held: Mapping[str, bool]) -> str:
+    """Say how many seeds like these would decide a statement, or that none would."""
+    wanted = judge_predicate(sum(held.values()), len(held)).seeds_wanted
+    return f"it takes {wanted} to decide" if wanted else "more like these would not decide"
 
 
 def _finding(name: str, experiments: list[Result], states: dict[str, str], reference: Beside | None) -> Finding:

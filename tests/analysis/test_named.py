@@ -7,9 +7,10 @@ import pytest
 
 from analysis.claims.extent import reaches_the_end
 from analysis.claims.question import Question
-from analysis.claims.registry import load
+from analysis.claims.registry import claims_files, load
 from analysis.claims.shortened import Lengths
-from analysis.report.named import bound, named
+from analysis.report.formats import unit_of
+from analysis.report.named import bare_name, bound, named
 from analysis.runs import Runs
 from tests.analysis.synthetic import plain, write
 
@@ -40,6 +41,25 @@ MEASURED = {"mean": 0.301, "seeds": 20, "minimum": 0.187, "maximum": 0.385}
 def test_the_number_beside_a_statement_has_a_name_a_unit_and_a_bound(measure: str, holds: str, said: str) -> None:
     claim: dict[str, Any] = {"metric": "yields", "measure": measure, "holds": holds, "measured": MEASURED}
     assert named(claim).replace("\N{NO-BREAK SPACE}", " ") == said
+
+
+def test_a_number_that_all_seeds_share_has_no_range() -> None:
+    claim = {
+        "metric": "stale base",
+        "unit": "s",
+        "measured": {"mean": 541, "seeds": 5, "minimum": 541, "maximum": 541.2},
+    }
+    assert named(claim) == "stale base: 541\N{NO-BREAK SPACE}s"
+
+
+def test_each_printed_number_without_a_unit_has_a_name() -> None:
+    printed = [
+        claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims
+    ]
+    bare = [claim for claim in printed if claim.printed and not unit_of(claim.unit)]
+    assert len(bare) > 100
+    assert {claim.metric for claim in bare if not bare_name({"unit": claim.unit, "metric": claim.metric})} == set()
+    assert bare_name({"unit": "ms", "metric": "jain_fairness"}) == ""
 
 
 @pytest.mark.parametrize(
