@@ -25,8 +25,8 @@ env: .venv/installed  ## Python environment in .venv, exactly as locked
 wheel: env  ## the testbed and the observer for any environment of Python 3.11 or newer, into dist/
 	$(BIN)/python -m testbed.release
 
-release: env  ## the same, with a pack of each of CLIENTS, a container's recipe, and their sums, signed with KEY if given
-	$(BIN)/python -m testbed.release $(CLIENTS) $(if $(KEY),--sign $(KEY))
+release: env  ## the same, with a pack of each of CLIENTS and of labs (LAB=1), a container's recipe, and sums, signed with KEY
+	$(BIN)/python -m testbed.release $(CLIENTS) $(if $(LAB),--lab) $(if $(KEY),--sign $(KEY))
 
 images: env  ## guest kernel, root file system, tools and module (into cache/)
 	$(BIN)/python -m images

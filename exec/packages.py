@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 from engine import images
 from engine.errors import EngineError
 from engine.images import Images
-from exec import lab as build
 from images import index
+from images import lab as build
 from images.cache import Store, default_root
 from images.errors import ImageError
 

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from images import guest_code, guest_tools, index, lock, module, pack, programs
+from images import guest_code, guest_tools, index, lab, lock, module, pack, programs
 from images.build_root import BuildRoot
 from images.cache import Store, default_root, project_root
 from images.errors import ImageError
 from images.given import check_started, folder_of
 from images.kernel import build as kernel
+from images.kernel import modules
 from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
 from images.rootfs import build as rootfs
@@ -50,11 +51,18 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all programs under test")
     parser.add_argument("--debug", action="store_true", help="also the kernel with KASAN and lockdep, and its module")
     parser.add_argument("--lab", action="store_true", help="also the kernel and root file system of `testbed exec`")
+    added = (
+        "with --lab: {} packages that labs ask for by `testbed exec --{}`, separated by commas, so that a pack has them"
+    )
+    for option, whose in (("deb", "Debian"), ("pip", "Python")):
+        parser.add_argument(f"--{option}", type=_names, default=(), help=added.format(whose, option))
     parser.add_argument("--prune", action="store_true", help="then remove what no checkout that uses the cache boots")
     options = parser.parse_args()
     verb, *words = (
         options.program if options.program[:1] in (["lock"], ["pack"], ["unpack"]) else ["", *options.program]
     )
+    if (options.deb or options.pip) and not options.lab:
+        parser.error("--deb and --pip name packages of labs; allowed: with --lab")
     if (verb == "pack" and not words) or (verb == "unpack" and len(words) != 1):
         parser.error(f"{verb} takes one FILE{' and names' * (verb == 'pack')}")
     file, words = (Path(words[0]), words[1:]) if verb in ("pack", "unpack") else (Path(), words)
@@ -84,7 +92,7 @@ def main() -> int:
             store = Store(store.root, say, closed=f"{other}; check that out, or run `make images`")
             wanted, packed_kinds = known(about.programs, say), about.kinds
         elif verb == "pack":
-            wanted = words or packed(store.root, say)
+            wanted = words or ([] if options.boot else packed(store.root, say))
             packed_kinds = [index.LAB] if not words and index.path(store.root, index.LAB).exists() else []
         else:
             wanted = words or ([] if options.boot else programs.built(store.root))
@@ -97,6 +105,12 @@ def main() -> int:
         boots = [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in (index.BOOT, *kinds)][-1]
         for name in dict.fromkeys(wanted):
             lock.renewing(store, say, partial(programs.build, store, say, name))
+        if options.deb:
+            lab.with_debian(store, say, options.deb)
+        if options.pip:
+            python = lab.with_python(store, say, options.pip)
+            # as hand-ins name them
+            lab.with_python(store, say, [f"{name}=={about['version']}" for name, about in python.versions.items()])
         root = index.read(boots)["rootfs"]
         guest_code.compiled(store, project_root(), store.root / root["path"], root["digest"])
         index.register(store.root)
@@ -112,6 +126,10 @@ def main() -> int:
         return 1
     say(f"all images are ready: {boots}")
     return 0
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _elsewhere(store: Store, given: Sequence[Path]) -> list[str]:
@@ -139,8 +157,10 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         "source": built.source,
         "seccomp": seccomp_works(built.program, built.probe),
     }
-    for name in module.NAMES:
-        path, digest = module.build(store, say, inside, name, built)
+    made = [module.build(store, say, inside, name, built) for name in module.NAMES]
+    if kind == index.LAB:
+        made.append(modules.build(store, say, inside, built))
+    for path, digest in made:
         for file in sorted(path.parent.glob("*.ko")):
             entries[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
     return index.write(store, listed, entries)

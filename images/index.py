@@ -36,8 +36,11 @@ _CHECKOUTS = "checkouts"
 _VERSION = "@"  # as in scenarios.implementations, which the doctor cannot import
 # not part of what boots; programs have their own keys
 _OTHER = ("implementations", "ansible", "docker", NS2)
-# of one kind alone: a lock that a build renews there makes nothing else out of date
-_APART = {LAB: Path("rootfs/lab"), STOCK: Path("stock")}
+# of one kind alone: what changes there makes nothing else out of date
+_APART = {
+    LAB: (Path("rootfs/lab"), Path("kernel/lab.config"), Path("kernel/tcp_probe")),
+    STOCK: (Path("stock"),),
+}
 
 
 def names(project: Path | None = None, outside: Mapping[str, Path] | None = None) -> dict[str, str]:
@@ -155,7 +158,7 @@ def _sources(name: str, project: Path, outside: Mapping[str, Path]) -> Iterator[
 
 def _but_for_others(name: str, folder: Path, images: Path) -> Iterator[Path]:
     """Return the files below a folder without those of one kind alone, unless that is `name`."""
-    others = [images / place for kind, place in _APART.items() if kind != name]
+    others = [images / place for kind, places in _APART.items() if kind != name for place in places]
     return (file for file in _files(folder) if not any(file.is_relative_to(other) for other in others))
 
 

@@ -30,6 +30,7 @@ _LAYERS = "/run/testbed"  # in memory: an overlay cannot lie on the root's overl
 _PYTHON = "/usr/local/lib/python3.13/dist-packages"
 _MISSING = f"{_LAYERS}/missing"
 _NAME, _ADDRESS = "lab", "127.0.1.1"
+_OF_TRACING = {"debugfs": "/sys/kernel/debug", "tracefs": "/sys/kernel/tracing"}
 _DATE, _REAL_DATE = "/usr/bin/date", "/usr/lib/testbed/date"
 _FRR_MANAGER = "/usr/lib/frr/mgmtd"
 _USERS = (f"{_LAB}/work", f"{_LAB}/script")
@@ -156,9 +157,9 @@ def _show_folders() -> None:
         os.makedirs(_PYTHON, exist_ok=True)
         subprocess.run(["mount", "--bind", "/opt/python", _PYTHON], check=True)
     lists = f"/lib/modules/{os.uname().release}"
-    os.makedirs(lists)
-    shutil.copytree("/opt/module-lists", lists, dirs_exist_ok=True)
-    subprocess.run(["depmod"], check=True)  # modprobe succeeds then for what is built in
+    shutil.copytree("/opt/module-lists", lists)
+    shutil.copytree("/opt/modules", f"{lists}/extra")
+    subprocess.run(["depmod"], check=True)  # modprobe then succeeds for what is built in, too
     # there is nothing to load: without a program to do it, the kernel starts none for each device that has gone
     with open("/proc/sys/kernel/modprobe", "w") as file:
         file.write("\n")
@@ -180,6 +181,8 @@ def _be_a_host() -> None:
         file.write("# no server: there is no network except Mininet's\n")
     for words in ("link set lo up", f"address add {_ADDRESS}/8 dev lo"):
         subprocess.run(["ip", *words.split()], check=True)
+    for kind, place in _OF_TRACING.items():
+        subprocess.run(["mount", "-t", kind, kind, place], check=True)
 
 
 def _let_date_wait() -> None:

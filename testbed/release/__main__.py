@@ -1,6 +1,6 @@
 """`python -m testbed.release`: what a project publishes of a version, into one folder.
 
-Wheels, a pack for each client, a Dockerfile, and the sums of all, signed if a key is given.
+Wheels, a pack for each client and for labs, a Dockerfile, and the sums of all, signed if a key is given.
 """
 
 import argparse
@@ -23,6 +23,7 @@ def main() -> int:
     """Return 0, or 1 after one sentence about what failed."""
     parser = argparse.ArgumentParser(prog="python -m testbed.release", description=__doc__)
     parser.add_argument("client", nargs="*", help="implementations that get a pack; without any, only wheels are built")
+    parser.add_argument("--lab", action="store_true", help="also a pack of what `testbed exec` boots")
     parser.add_argument("--into", type=Path, default=Path("dist"), help="default: %(default)s")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this key of ssh-keygen")
     options = parser.parse_args()
@@ -30,7 +31,8 @@ def main() -> int:
     try:
         into.mkdir(parents=True, exist_ok=True)
         files = wheels.build(into)
-        files += [_packed(client, into) for client in options.client]
+        files += [_packed(into, client, client) for client in options.client]
+        files += [_packed(into, "lab", "--boot", "--lab")] if options.lab else []
         files.append(Path(shutil.copy(project_root() / _DOCKERFILE, into)))
         (into / SUMS).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
         if options.sign:
@@ -43,10 +45,10 @@ def main() -> int:
     return 0
 
 
-def _packed(client: str, into: Path) -> Path:
-    """Pack what boots and one client, after building what is missing."""
-    file = into / f"{client}.tar.xz"
-    subprocess.run([sys.executable, "-P", "-m", "images", "pack", str(file), client], check=True)
+def _packed(into: Path, name: str, *words: str) -> Path:
+    """Pack what boots and what the words name, after building what is missing."""
+    file = into / f"{name}.tar.xz"
+    subprocess.run([sys.executable, "-P", "-m", "images", "pack", str(file), *words], check=True)
     return file
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from exec import lab
-from images import fetched, roots, walls
+from images import fetched, lab, roots, walls
 from images.cache import Store
 from images.errors import ImageError
 from tests.images.building import build_root

@@ -92,10 +92,18 @@ def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Che
     assert index.path(store.root, index.BOOT).exists()
 
 
-@pytest.mark.parametrize(("lock", "kind"), [("rootfs/lab", index.LAB), ("stock", index.STOCK)])
-def test_a_lock_of_one_kind_of_images_makes_no_other_out_of_date(lock: str, kind: str, work_in: Checkout) -> None:
-    """A build may renew it after the others were built."""
-    file = work_in("mine") / "images" / lock / "packages.lock"
+OF_ONE_KIND = {
+    "rootfs/lab/packages.lock": index.LAB,
+    "kernel/lab.config": index.LAB,
+    "kernel/tcp_probe/tcp_probe.c": index.LAB,
+    "stock/packages.lock": index.STOCK,
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), OF_ONE_KIND.items())
+def test_what_one_kind_of_images_has_alone_makes_no_other_out_of_date(name: str, kind: str, work_in: Checkout) -> None:
+    """A build may renew a lock after the others were built."""
+    file = work_in("mine") / "images" / name
     before = index.names()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("{}")

@@ -25,6 +25,15 @@ FIRST_VERDICT_S = 60
 PACKAGES = ("bubblewrap", "libstdc++6", "python3", "python3-venv")
 BASE = "debian:bookworm-slim"
 AUTHORITIES = Path("/usr/local/share/ca-certificates")  # of this host's own network
+LAB = """\
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+net = Mininet(SingleSwitchTopo(2))
+net.start()
+net.pingAll()
+net.stop()
+"""
 WORDS = ["passed"] * 6 + ["page"]  # of a gate of libutp, each at the beginning of a line
 BUDGETS = """\
 client: mine
@@ -59,7 +68,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("release")
     key = into / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    command = [sys.executable, "-m", "testbed.release", "libutp", "--into", into, "--sign", key]
+    command = [sys.executable, "-m", "testbed.release", "libutp", "--lab", "--into", into, "--sign", key]
     subprocess.run(command, check=True)
     return into
 
@@ -119,6 +128,17 @@ def test_a_bare_root_comes_to_a_verdict(suite: str, bare: Callable[[str], Bare])
     )
     print(f"installed: {installed / 1e6:.0f} MB")
     assert installed < MOST_INSTALLED_BYTES
+
+
+def test_a_lab_is_run_and_handed_in_from_its_pack(bare: Callable[[str], Bare]) -> None:
+    inside = bare("trixie")
+    (inside.root / "home/work/lab.py").write_text(LAB)
+    inside.says("python3", "-m", "venv", "testbed")
+    inside.says("testbed/bin/pip", "install", "--quiet", "ledbat-testbed")
+    inside.says("testbed/bin/python", "-m", "images", "unpack", "/release/lab.tar.xz")
+    inside.says("testbed/bin/testbed", "exec", "--student", "1", "--hand-in", "mine.zip", "lab.py")
+    said = inside.says("testbed/bin/testbed", "verify", "mine.zip", "--script", "lab.py")
+    assert "| identical, 1 files | as handed out |" in said
 
 
 def test_the_step_for_github_tells_which_budget_is_broken(bare: Callable[[str], Bare]) -> None:
