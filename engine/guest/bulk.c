@@ -2,9 +2,10 @@
 /*
  * Bulk TCP endpoint with few system calls per megabyte: in a guest, a call costs several times as much as a packet.
  *
- *   bulk receive PORT BUFFER_BYTES
+ *   bulk receive PORT BUFFER_BYTES [CONTROL]
  *       accepts one connection, discards the data and prints how many bytes came; SIGTERM ends it. With BUFFER_BYTES 0
- *       the kernel sizes the buffer by tcp_rmem
+ *       the kernel sizes the buffer by tcp_rmem. With CONTROL the connection has that congestion control from its first
+ *       segment on, which decides how it echoes marks
  *   bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE
  *       connects at START_NS with congestion control CONTROL and sends until SIGTERM, or until BYTES have been sent and
  *       acknowledged (0: no end); every SAMPLE_NS up to STOP_NS writes TCP_INFO and the controller's own delays to
@@ -78,7 +79,15 @@ static void end_receiver(int signal_number)
 	ended = 1;
 }
 
-static int receive(int port, int buffer)
+static int choose_control(int socket, const char *control)
+{
+	if (!setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, control, strlen(control)))
+		return 0;
+	fprintf(stderr, "bulk: congestion control %s: %s\n", control, strerror(errno));
+	return 127;
+}
+
+static int receive(int port, int buffer, const char *control)
 {
 	const struct sigaction on_end = {.sa_handler = end_receiver};
 	const int one = 1, low_water = LOW_WATER_BYTES;
@@ -94,6 +103,8 @@ static int receive(int port, int buffer)
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (buffer && setsockopt(listener, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
 		die("receive buffer");
+	if (control && choose_control(listener, control))
+		return 127;
 	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) || listen(listener, 1))
 		die("listen");
 	connection = accept(listener, NULL, NULL);
@@ -222,10 +233,8 @@ static int send_flow(char **argv)
 	flow_socket = socket(AF_INET, SOCK_STREAM, 0);
 	if (flow_socket < 0)
 		die("socket");
-	if (setsockopt(flow_socket, IPPROTO_TCP, TCP_CONGESTION, control, strlen(control))) {
-		fprintf(stderr, "bulk: congestion control %s: %s\n", control, strerror(errno));
+	if (choose_control(flow_socket, control))
 		return 127;
-	}
 	sampling.trace = fopen(argv[8], "w");
 	if (!sampling.trace)
 		die(argv[8]);
@@ -258,11 +267,11 @@ static int send_flow(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && strcmp(argv[1], "receive") == 0)
-		return receive(number(argv[2], "PORT"), number(argv[3], "BUFFER_BYTES"));
+	if ((argc == 4 || argc == 5) && strcmp(argv[1], "receive") == 0)
+		return receive(number(argv[2], "PORT"), number(argv[3], "BUFFER_BYTES"), argv[4]);
 	if (argc == 11 && strcmp(argv[1], "send") == 0)
 		return send_flow(argv + 2);
-	fprintf(stderr, "usage: bulk receive PORT BUFFER_BYTES\n"
+	fprintf(stderr, "usage: bulk receive PORT BUFFER_BYTES [CONTROL]\n"
 			"       bulk send ADDRESS PORT CONTROL BYTES START_NS STOP_NS SAMPLE_NS ORIGIN_NS TRACE\n");
 	return 127;
 }

@@ -15,10 +15,12 @@ def start(role: str, node: Any, peer: str, port: int, run: dict[str, Any], flow:
     """
     implementation = run["implementations"][flow["implementation"]]
     receiver = run["implementations"][flow.get("receiver_implementation", flow["implementation"])]
+    tcp = receiver.get("tcp", {})
     own_buffer = "receive_bytes" in run.get("sockets", {})
-    own_buffer |= "net/ipv4/tcp_rmem" in receiver.get("tcp", {}).get("receiver", {})
+    own_buffer |= "net/ipv4/tcp_rmem" in tcp.get("receiver", {})
     # fixed, and large enough for the path, so that the receive window limits no flow
     words: list[object] = ["receive", port, 0 if own_buffer else run["sizes"]["receive_buffer_bytes"]]
+    words += [tcp["receiver_control"]] if "receiver_control" in tcp else []
     if role == "sender":
         control = implementation["congestion_control"]
         origin_ns = run["origin_ns"]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from analysis.capture import pcap
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
 from tests.trial import trial
@@ -85,6 +87,40 @@ def test_red_marks_early_enough_to_stay_below_its_upper_threshold(runs: Any) -> 
     counted, waiting_ms = runs["red"]
     assert waiting_ms / 1.2 < 30
     assert (counted["dropped_pkts"], counted["overflowed_pkts"]) == (0, 0)
+
+
+DCTCP = """\
+experiment: dctcp
+title: DCTCP behind a queue that marks
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 10mbit, buffer: 200p, queue: red, params: {min: 10p, max: 30p, ecn: true}}
+delay: {forward: 10ms, backward: 10ms}
+flows:
+  - {name: flow, implementation: {sender: tcp-dctcp, receiver: "${receiver}"}, from: s1, to: d1}
+duration: 12s
+captures: [sender]
+matrix:
+  receiver: [tcp-dctcp, tcp-cubic]
+tcp: {ecn: on}
+"""
+ECE = 0x40
+
+
+def test_dctcp_needs_a_receiver_with_dctcp(tmp_path: Path) -> None:
+    """It echoes each mark (RFC 8257, section 3.2); another one of Linux does not accept ECN from a SYN that has ECT."""
+    marked, dropped, echoed = {}, {}, {}
+    for cell in expand(trial(tmp_path, DCTCP), "full"):
+        execute(cell, 1, tmp_path)
+        folder = run_folder(tmp_path, cell, 1)
+        counted, _ = _read(folder)
+        name = cell.name.removeprefix("receiver=")
+        marked[name], dropped[name] = counted["marked_pkts"], counted["dropped_pkts"]
+        echoed[name] = pcap.read(folder / "pcap" / "sender.pcap").packets.filter(pl.col("flags") & ECE != 0).height
+    assert marked["tcp-dctcp"] > 100
+    assert dropped["tcp-dctcp"] == 0
+    assert 0.5 * marked["tcp-dctcp"] < echoed["tcp-dctcp"] < 1.5 * marked["tcp-dctcp"]
+    assert marked["tcp-cubic"] == 0
+    assert dropped["tcp-cubic"] > 10
 
 
 SMALL = """\
