@@ -16,7 +16,7 @@ from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 
-_ROWS: Final = ("also_measured", "claims", "figure")  # each of their entries has a line
+_ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
@@ -24,11 +24,33 @@ MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 def record(results: Path, out: Path) -> None:
     """Write the reference set of everything measured under `results` into a folder, one file per experiment.
 
-    What was not measured keeps its file.
+    What was not measured keeps its file. A few seeds of what the set has in full add their figure to it.
     """
     for experiment in collect(results):
         if experiment.folder:
-            write_text(out / f"{experiment.id}.json", as_table(kept_of(experiment)))
+            file = out / f"{experiment.id}.json"
+            kept = kept_of(experiment)
+            there = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+            if _is_part_of(kept, there):
+                seeds = len({run["seed"] for run in experiment.data["runs"]})
+                kept = {**there, "figure": kept["figure"], "figure_seeds": seeds}
+            write_text(file, as_table(kept))
+
+
+def _is_part_of(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Say whether a set has the same numbers for all seeds of these results, and more seeds."""
+    pairs = [
+        (numbers, others)
+        for name, claim in kept["claims"].items()
+        for kind in ("by_seed", "held")
+        if (numbers := json.loads(json.dumps(claim[kind])) or {})
+        and (others := there.get("claims", {}).get(name, {}).get(kind) or {})
+    ]
+    return (
+        kept["size"] == there.get("size")
+        and all(numbers.items() <= others.items() for numbers, others in pairs)
+        and any(len(numbers) < len(others) for numbers, others in pairs)
+    )
 
 
 def as_table(kept: Mapping[str, Any]) -> str:

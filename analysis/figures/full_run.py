@@ -24,9 +24,15 @@ def ranges(figure: Mapping[str, Any]) -> dict[str, Range]:
 
 
 def range_of(values: Iterable[float | str]) -> Range | None:
-    """Give the smallest number, the median and the largest one, to nine digits; None where nothing happened."""
+    """Give smallest number, median and largest one, to the digits that a figure can show; None where there is none."""
     numbers = [value for value in values if not isinstance(value, str)]
-    return [float(f"{value:.9g}") for value in (min(numbers), median(numbers), max(numbers))] if numbers else None
+    return [_shown(value) for value in (min(numbers), median(numbers), max(numbers))] if numbers else None
+
+
+def called(figure: Fields) -> str:
+    """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
+    seeds = figure.maybe("full_run_seeds", int)
+    return f"{seeds} seeds of the full run" if seeds else "the full run"
 
 
 def point_name(axis: str, line: str, x: float) -> str:
@@ -49,6 +55,7 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
     figure = Fields(file, measured["figure"], "figure")
+    measured["figure"]["full_run_seeds"] = kept.get("figure_seeds")
     # what was recorded of the figure counts before what claims and further numbers say of it
     measured["figure"]["full_run"] = {**_of_the_same(figure, _judged(measured, kept)), **kept.get("figure", {})}
 
@@ -114,4 +121,8 @@ def _factor(expression: str) -> tuple[float, str]:
 
 
 def _scaled(known: Range, factor: float) -> Range:
-    return [float(f"{value * factor:.9g}") for value in known]
+    return [_shown(value * factor) for value in known]
+
+
+def _shown(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -251,13 +251,13 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
         run["size"] = "quick"
     (folder / "verdicts.json").write_text(json.dumps(measured))
     vouch(folder)
-    kept = {"claims": {}, "figure": {"B = 20": [18, 19, 21], "not run": [70, 77, 80]}}
+    kept = {"claims": {}, "figure": {"B = 20": [18, 19, 21], "not run": [70, 77, 80]}, "figure_seeds": 5}
     (tmp_path / "made-by-hand.json").write_text(json.dumps(kept))
     draw_figures(["made-by-hand"], runs, tmp_path, reference=tmp_path)
     svg = svg_of(tmp_path)
     assert ">20 packets<" in svg and ">77 packets (full run)<" in svg
     assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
-    assert "Pale bars and strokes are the full run:" in (folder / "figure.txt").read_text()
+    assert "Pale bars and strokes are 5 seeds of the full run:" in (folder / "figure.txt").read_text()
 
 
 def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:

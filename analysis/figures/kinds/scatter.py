@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style, told
+from analysis.figures import full_run, plot, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -38,6 +38,7 @@ class Scatter:
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
+        self._full_run = full_run.called(figure)
         labels = [value.get("label", str) for value in figure.children("values")]
         cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
         self._rows: Rows = []
@@ -50,7 +51,7 @@ class Scatter:
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
         text = "Points are medians over the seeds; lines reach from the smallest to the largest value."
-        return text + (" Pale ones are of the full run." if any(not row["here"] for row in self._rows) else "")
+        return text + (f" Pale ones are of {self._full_run}." if any(not row["here"] for row in self._rows) else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""

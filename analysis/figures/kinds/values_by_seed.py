@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import roles, style, told
+from analysis.figures import full_run, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -38,6 +38,7 @@ class ValuesBySeed:
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("full_run", dict) or {}
+        self._full_run = full_run.called(figure)
         self._rows = _in_shown_groups(
             [_row(fields, by_name, self._unit, there) for fields in figure.children("values")]
         )
@@ -52,7 +53,7 @@ class ValuesBySeed:
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
         if any("there" in row for row in self._rows):
-            text += " Pale bars and strokes are the full run: its range, and its median or mean."
+            text += f" Pale bars and strokes are {self._full_run}: range, and median or mean."
         return text
 
     def alternative(self) -> str:
@@ -217,7 +218,7 @@ def _told(row: dict[str, Any]) -> str:
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 
-def _row(fields: Fields, claims: dict[str, Fields], unit: str, full_run: dict[str, Range]) -> dict[str, Any]:
+def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range]) -> dict[str, Any]:
     row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
     by_seed = fields.maybe("by_seed", dict) or {}
     if "claim" in fields.data:
@@ -229,7 +230,7 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, full_run: dict[st
         row["paper"] = float(claim.get("paper", str)) if "paper" in claim.data else None
         if zones := claim.maybe("zones", dict):
             row["least"], row["most"] = zones["reproduced"]
-    there = full_run.get(row["label"])
+    there = known.get(row["label"])
     row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
     if never := len(by_seed) - len(values):
         row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
