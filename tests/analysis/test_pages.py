@@ -368,6 +368,10 @@ def test_a_printed_table_is_whole(report: Path, browser: Any) -> None:
     page.emulate_media(media="print")
     table = page.locator(".scroll table").first.bounding_box()
     assert table["x"] + table["width"] <= PAPER["width"]
+    # a phone's cards of rows would take three times the paper
+    page = opened(browser, report / "index.html", viewport=PAPER)
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('table.stacked')).display") == "table"
 
 
 def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
