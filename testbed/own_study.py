@@ -14,10 +14,11 @@ from analysis.files import write_text
 from engine import sources
 from engine.errors import EngineError
 from engine.finished import is_finished
+from engine.run import run_folder
 from images import index
 from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
-from scenarios.resolve import expand
+from scenarios.resolve import Cell, expand
 from testbed import jobs
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
@@ -61,10 +62,11 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
         expand(file, "full")
 
 
-def carry_out(folder: Path) -> int:
+def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
     """Carry out the runs of a folder's study that are missing, damaged, failed, or older than the code.
 
-    If interrupted, ends them. Returns 0, although runs may have failed, or the status of what could not be done.
+    What a folder of `beside`, with a study of the same name, has of them is copied from there. If interrupted, ends
+    them. Returns 0, although runs may have failed, or the status of what could not be done.
     """
     folder = folder.absolute()
     with _alone(folder):
@@ -72,7 +74,9 @@ def carry_out(folder: Path) -> int:
         if status := _build({name for cell in cells for name in cell["programs"]}):
             return status
         _remove_unplanned(folder / "runs", cells)
-        due = list(_due(folder, cells))
+        for other in beside:
+            _take_over(other.absolute(), folder, cells)
+        due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
         return jobs.carry_out(jobs.of(due), folder / "runs")
 
 
@@ -107,15 +111,41 @@ def _remove_unplanned(runs: Path, cells: Sequence[PlannedCell]) -> None:
             shutil.rmtree(run)
 
 
-def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, tuple[int, ...]]]:
+def _take_over(other: Path, folder: Path, cells: Sequence[PlannedCell]) -> None:
+    """Copy finished runs of another folder that this one lacks."""
+    there = other / "runs"
+    since = _columns_since(other)
+    taken = 0
+    for _, cell, seeds in list(_due(folder, cells)):
+        for seed in seeds:
+            run = run_folder(there, cell, seed)
+            if run.exists() and is_finished(cell, seed, there, _BACKEND, since):
+                into = run_folder(folder / "runs", cell, seed)
+                partial = into.with_name(f".{into.name}.taken")
+                shutil.rmtree(partial, ignore_errors=True)
+                shutil.rmtree(into, ignore_errors=True)
+                # newer than this folder's note of the code
+                shutil.copytree(run, partial, copy_function=shutil.copy)
+                partial.rename(into)
+                taken += 1
+    if taken:
+        print(f"Took {taken} of the runs from {other}.", file=sys.stderr, flush=True)
+
+
+def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, Cell, tuple[int, ...]]]:
     """Yield the cells with the seeds that have no finished run whose columns are those of the code as it is now."""
-    since = _note(folder / "sources" / "columns", sources.digest([_COLUMNS]))
+    since = _columns_since(folder)
     scenarios = dict.fromkeys(cell["scenario"] for cell in cells)
     resolved = (cell for scenario in scenarios for cell in expand(Path(scenario), "full"))
     for planned, cell in zip(cells, resolved, strict=True):
         seeds = (seed for seed in cell.seeds if not is_finished(cell, seed, folder / "runs", _BACKEND, since))
         if due := tuple(seeds):
-            yield planned, due
+            yield planned, cell, due
+
+
+def _columns_since(folder: Path) -> Path:
+    """Return a file as old as the code of columns has been what it is now, as far as this folder knows."""
+    return _note(folder / "sources" / "columns", sources.digest([_COLUMNS]))
 
 
 def _note(file: Path, text: str) -> Path:

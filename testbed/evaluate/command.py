@@ -49,7 +49,9 @@ def main(options: argparse.Namespace) -> int:
     files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
     texts = {name: filled(file, [baseline, client], options.seeds, may_fail=True) for name, file in files.items()}
     own_study.write(folder, STUDY, texts)
-    status = own_study.carry_out(folder) if texts else 0
+    # they have the baseline's runs, of the same networks and seeds
+    beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)
+    status = own_study.carry_out(folder, beside) if texts else 0
     with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
         judged = judge.judge(chosen, folder, client, baseline)
         drawings = figures.draw(folder, list(texts), client, baseline)

@@ -16,6 +16,7 @@ import yaml
 from analysis.errors import BadInputError
 from images.cache import file_digest
 from scenarios.load import read
+from testbed import own_study
 from testbed.cli import main
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
@@ -251,6 +252,38 @@ def test_a_control_that_never_backs_off_fails_its_rows(
         (folder / name.replace(".svg", suffix)).exists() for name in pictures for suffix in (".svg", "-narrow.svg")
     )
     assert invalid(folder, "index.html") == ""
+
+
+def test_runs_of_the_baseline_are_taken_from_other_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Except for damaged ones."""
+    scenario = """\
+experiment: few
+title: One flow
+topology: {name: dumbbell, pairs: 1}
+bottleneck: {rate: 2mbit, buffer: 20p}
+delay: {forward: 5ms, backward: 5ms}
+flows: [{name: client, implementation: "${client}", from: s1, to: d1}]
+matrix: {client: [tcp-cubic, OTHER]}
+duration: 2s
+seeds: {full: 2}
+"""
+    folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas", "tcp-bbr")]
+    for folder in folders:
+        own_study.write(folder, "evaluate", {"few.yaml": scenario.replace("OTHER", folder.name)})
+    reno, vegas, bbr = folders
+    own_study.carry_out(reno)
+    capsys.readouterr()
+    own_study.carry_out(vegas, [reno])
+    said = capsys.readouterr().err
+    assert f"Took 2 of the runs from {reno}." in said
+    assert "run 2/2: " in said
+    cubic = "runs/evaluate/few/client=tcp-cubic/seed-1"
+    assert (vegas / cubic / "SHA256SUMS").read_bytes() == (reno / cubic / "SHA256SUMS").read_bytes()
+    (vegas / cubic / "summary.json").write_text("{}")
+    own_study.carry_out(bbr, [vegas])
+    assert f"Took 1 of the runs from {vegas}." in capsys.readouterr().err
 
 
 @pytest.fixture
