@@ -14,7 +14,7 @@ from images import index
 from scenarios import sums
 
 PROGRAM = "engine.guest.kunit"
-MODULES = ("tcp_ledbat", "tcp_ledbat_research")
+MODULES = ("tcp_ledbat", "tcp_ledbat_research", "tcp_rledbat")
 LIMITS = Limits(address_space_bytes=1 << 45)  # KASAN maps an eighth of all addresses, and touches few
 SWITCHED_ON = ("kunit.enable=1", "kunit.autorun=1")
 # The kernel's log with and without time stamps: `    ok 3 name` is a case, indented by four below its suite.

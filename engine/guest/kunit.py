@@ -1,11 +1,10 @@
 """Loads the test modules, which run their cases, and saves what the kernel printed."""
 
 import subprocess
-
-MODULES = ("tcp_ledbat_test", "tcp_ledbat_research_test", "tcp_ledbat_research_socket_test")
+from pathlib import Path
 
 if __name__ == "__main__":
-    for module in MODULES:
-        subprocess.run(["insmod", f"/opt/modules/{module}.ko"], check=True)
+    for module in sorted(Path("/opt/modules").glob("*_test.ko")):
+        subprocess.run(["insmod", module], check=True)
     with open("/results/logs/kernel.log", "w") as log:
         subprocess.run(["dmesg", "--notime"], stdout=log, check=True)

@@ -49,7 +49,7 @@ struct rledbat {
 	u32	used;			/* bytes in the last round */
 	u32	echo;			/* the newest one */
 	u32	newest_stamp;		/* of the sender */
-	u32	slowdown_ms;		/* when the last or next one began */
+	u32	slowdown_ms;		/* when one is due; how long it lasts */
 	u16	out_of_order;		/* segments, as the stack counts them */
 	u16	minute;			/* of the newest base */
 	u32	base_us[MINUTES], rtt_us[NEWEST];
@@ -116,6 +116,9 @@ static void rledbat_take(struct rledbat *ca, const struct tcp_sock *tp)
 	ca->echo = echo;
 	rtt_us = max((rledbat_now(tp) - echo) * rledbat_stamp_us(tp), 1U);
 	rledbat_turn(ca, tp->tcp_mstamp);
+	/* a stamp from before a long silence may look like a later one */
+	if (rledbat_least(ca->base_us, MINUTES) == U32_MAX)
+		ca->newest_stamp = tp->rx_opt.rcv_tsval;
 	ca->base_us[0] = min(ca->base_us[0], rtt_us);
 	ca->rtt_us[ca->sample++ % NEWEST] = rtt_us;
 }
@@ -143,7 +146,28 @@ static u32 rledbat_ms(const struct tcp_sock *tp)
 	return div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
-/* `ended`: a round did; those before the queue was drained do not count. */
+/* The last round's length; of one in which the sender paused, a part. */
+static u32 rledbat_round_ms(const struct rledbat *ca, const struct tcp_sock *tp)
+{
+	u32 round_us = (rledbat_now(tp) - ca->round_stamp) *
+		       rledbat_stamp_us(tp);
+
+	return min(round_us, 2 * rledbat_least(ca->rtt_us, NEWEST)) /
+	       USEC_PER_MSEC;
+}
+
+/* How far the sender's use of the window lets it grow. */
+static u32 rledbat_most(const struct sock *sk)
+{
+	const struct rledbat *ca = inet_csk_ca(sk);
+
+	return max(2 * ca->used, FIRST_SEGMENTS * rledbat_segment(sk));
+}
+
+/*
+ * `ended`: a round did; those before the queue was drained do not count, nor
+ * does the time in which the sender leaves part of a climb's window unused.
+ */
 static void rledbat_slow_down(struct sock *sk, bool ended)
 {
 	struct rledbat *ca = inet_csk_ca(sk);
@@ -162,7 +186,7 @@ static void rledbat_slow_down(struct sock *sk, bool ended)
 	case SCHEDULED:
 		if (before(now_ms, ca->slowdown_ms))
 			return;
-		ca->slowdown_ms = now_ms;
+		ca->slowdown_ms = 0;
 		ca->ssthresh = ca->window;
 		ca->decreased = tp->rcv_nxt + ca->window;
 		ca->window = LEAST_SEGMENTS * rledbat_segment(sk);
@@ -170,15 +194,20 @@ static void rledbat_slow_down(struct sock *sk, bool ended)
 		ca->phase = SLOW;
 		return;
 	case SLOW:
-		if (!ended || before(tp->rcv_nxt, ca->decreased))
+		if (!ended)
+			return;
+		ca->slowdown_ms += rledbat_round_ms(ca, tp);
+		if (before(tp->rcv_nxt, ca->decreased))
 			return;
 		if (!--ca->rounds)
 			ca->phase = CLIMB;
 		return;
 	case CLIMB:
+		if (ended && ca->window < rledbat_most(sk))
+			ca->slowdown_ms += rledbat_round_ms(ca, tp);
 		if (ca->window < ca->ssthresh)
 			return;
-		ca->slowdown_ms = now_ms + BETWEEN * (now_ms - ca->slowdown_ms);
+		ca->slowdown_ms = now_ms + BETWEEN * ca->slowdown_ms;
 		ca->phase = SCHEDULED;
 	}
 }
@@ -188,22 +217,23 @@ static void rledbat_follow_delay(struct sock *sk, u32 bytes)
 	struct rledbat *ca = inet_csk_ca(sk);
 	u32 base_us = rledbat_least(ca->base_us, MINUTES);
 	u32 rtt_us = rledbat_least(ca->rtt_us, NEWEST);
-	u32 most, share;
+	u32 queue_us, share;
 	u64 step;
 
 	if (rtt_us == U32_MAX)
 		return;
-	if (rtt_us - base_us > target_us) {
-		step = (u64)ca->window * (rtt_us - base_us - target_us);
+	/* the newest few may be older than the base that has been forgotten */
+	queue_us = max(rtt_us, base_us) - base_us;
+	if (queue_us > target_us) {
+		step = (u64)ca->window * (queue_us - target_us);
 		rledbat_decrease(sk, div_u64(step, target_us));
 		return;
 	}
-	most = max(2 * ca->used, FIRST_SEGMENTS * rledbat_segment(sk));
-	if (ca->window >= most)
+	if (ca->window >= rledbat_most(sk))
 		return;
 	share = clamp(DIV_ROUND_UP(2 * target_us, base_us), 1U, MOST_SHARE);
 	step = bytes;
-	if (rtt_us - base_us > target_us / 4 * 3)
+	if (queue_us > target_us / 4 * 3)
 		ca->ssthresh = min(ca->ssthresh, ca->window);
 	if (ca->window >= ca->ssthresh)
 		step = div_u64(step * rledbat_segment(sk), ca->window);
@@ -235,11 +265,11 @@ static void rledbat_received(struct sock *sk)
 	if (after(tp->rx_opt.rcv_tsval, ca->newest_stamp))
 		ca->newest_stamp = tp->rx_opt.rcv_tsval;
 	ended = !before(tp->rx_opt.rcv_tsecr, ca->round_stamp);
-	if (ended) {
+	if (ended)
 		ca->used = tp->rcv_nxt - ca->round_start;
-		rledbat_begin_round(ca, tp);
-	}
 	rledbat_slow_down(sk, ended);
+	if (ended)
+		rledbat_begin_round(ca, tp);
 	if (bytes && ca->phase != SLOW)
 		rledbat_follow_delay(sk, bytes);
 	rledbat_offer(sk);
@@ -362,5 +392,5 @@ module_exit(rledbat_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.1.1");
 MODULE_DESCRIPTION("rLEDBAT: background downloads, by the receiver's window");

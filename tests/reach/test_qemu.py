@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.capture.columns import write_columns
+from analysis.run import Run
 from engine import backends, crosscheck, images
 from engine.backends.qemu import EMULATOR
 from engine.errors import EngineError
@@ -35,6 +37,19 @@ duration: 3s
 """
 
 
+DOWNLOAD = """\
+experiment: download
+title: A download with rLEDBAT, joined by CUBIC
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 10mbit, buffer: 200p}
+delay: {forward: 20ms, backward: 20ms}
+flows:
+  - {name: low, implementation: {sender: tcp-cubic, receiver: tcp-rledbat}, from: s1, to: d1}
+  - {name: cubic, implementation: tcp-cubic, from: s2, to: d2, start: 15s}
+duration: 30s
+"""
+
+
 def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
@@ -56,6 +71,20 @@ def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) 
     first, second = crosscheck.measured(virtual), crosscheck.measured(qemu)
     assert abs(second.throughput_bps / first.throughput_bps - 1) <= crosscheck.THROUGHPUT_SHARE
     assert abs(second.base_rtt_ms - first.base_rtt_ms) <= crosscheck.BASE_RTT_MS
+
+
+def test_a_download_with_rledbat(tmp_path: Path) -> None:
+    (cell,) = expand(trial(tmp_path, DOWNLOAD), "full")
+    execute(cell, 1, tmp_path, "qemu")
+    folder = run_folder(tmp_path, cell, 1)
+    write_columns(folder)
+    run = Run(folder)
+    assert run.throughput("low", 5, 15) > 9e6
+    # the target of 60 ms, and three packets
+    assert run.queue_ms.max(5, 15) < 64
+    # two packets in a full queue of 240 ms
+    assert run.throughput("low", 20, 30) < 0.12e6
+    assert run.throughput("cubic", 20, 30) > 9.8e6
 
 
 def test_a_program_in_the_guests_own_root_runs_on_it(program: Callable[[str], None], tmp_path: Path) -> None:
