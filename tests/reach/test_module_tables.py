@@ -89,15 +89,6 @@ def test_what_befalls_a_host_is_on_the_page(page: str) -> None:
         assert by_control["tcp-ledbat"].queue_ms < 100, case
 
 
-def test_what_a_download_leaves_a_home_is_on_its_page() -> None:
-    by_cell = tables.homes()
-    assert tables.between(tables.DOWNLOADS.read_text(), "downloads")[1] == tables.table_of_homes(by_cell)
-    for sender in ("tcp-cubic", "tcp-bbr"):
-        with_it = by_cell[f"{sender}/tcp-rledbat"]
-        assert with_it.queue_ms < 60
-        assert with_it.score > 4.3
-
-
 def test_it_yields_whatever_clocks_the_hosts_have(page: str) -> None:
     shares = tables.shares()
     assert tables.between(page, "clocks")[1] == tables.table_of_clocks(shares)

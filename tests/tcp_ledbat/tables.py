@@ -1,4 +1,4 @@
-"""The tables of docs/howto/module.md and downloads.md: `python -m tests.tcp_ledbat.tables` carries out their runs.
+"""The tables of docs/howto/module.md: `python -m tests.tcp_ledbat.tables` carries out their runs.
 
 It takes ten minutes. They are the same on every machine, so tests/reach compares them with the pages.
 """
@@ -13,8 +13,6 @@ from typing import Any, Final
 import polars as pl
 import yaml
 
-from analysis.capture.columns import write_columns
-from analysis.run import Run
 from engine import images
 from engine.run import execute, run_folder
 from scenarios.load import read
@@ -22,7 +20,6 @@ from scenarios.resolve import expand
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = images.PROJECT / "docs" / "howto" / "module.md"
-DOWNLOADS: Final = PAGE.with_name("downloads.md")
 START, END = "<!-- {}: written by python -m tests.tcp_ledbat.tables -->\n", "<!-- end of {} -->"
 PACKET_BITS: Final = 8 * 1500
 SLOW_CWND_PKTS: Final = 2
@@ -67,16 +64,6 @@ class Rate:
     bps: float
     between_slowdowns_bps: float
     queue_ms: float
-
-
-@dataclass(frozen=True)
-class Home:
-    """What a home has beside a download: rates in bit/s, the call's mean opinion score, times of web objects in s."""
-
-    download_bps: float
-    queue_ms: float
-    score: float
-    object_s: float
 
 
 def runs(data: dict[str, Any], *traces: str) -> Iterator[tuple[dict[str, Any], Traces]]:
@@ -160,42 +147,6 @@ def chunk_s() -> dict[str, float]:
     return by_control
 
 
-def homes() -> dict[str, Home]:
-    """By the cell of downloads.yaml: what a home has from 20 to 60 s."""
-    with tempfile.TemporaryDirectory() as folder:
-        by_cell = {}
-        for cell in expand(HERE / "downloads.yaml", "full"):
-            execute(cell, 1, Path(folder))
-            kept = run_folder(Path(folder), cell, 1)
-            write_columns(kept)
-            run = Run(kept)
-            by_cell["/".join(cell.settings["cell_values"].values())] = Home(
-                run.throughput("download", 20, 60),
-                run.queue_ms.mean(20, 60),
-                run.call_mos("call", 20, 60),
-                run.object_s("pages", 50, 20, 60),
-            )
-    return by_cell
-
-
-def table_of_homes(by_cell: dict[str, Home]) -> str:
-    """In Markdown."""
-    head = ["sender", "receiver", "download", "mean queuing delay", "call", "half of the web's objects take at most"]
-    rows = [
-        (
-            *name.split("/"),
-            f"{home.download_bps / 1e6:.1f} Mbit/s",
-            f"{home.queue_ms:.0f} ms",
-            f"{home.score:.2f}",
-            f"{home.object_s * 1e3:.0f} ms",
-        )
-        for name, home in by_cell.items()
-    ]
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    lines.insert(1, "|---" * len(head) + "|")
-    return "\n".join(lines) + "\n"
-
-
 def table_of_rates(by_case: dict[tuple[str, str], dict[str, Rate]]) -> str:
     """In Markdown."""
     names = [*CONTROLS.values(), "`ledbatpp` between slowdowns"]
@@ -252,7 +203,6 @@ def between(page: str, name: str) -> tuple[str, str, str]:
 
 def main() -> None:
     """Write all tables into the page."""
-    write(DOWNLOADS, "downloads", table_of_homes(homes()))
     write(PAGE, "hosts", table_of_situations(situations(), chunk_s()))
     write(PAGE, "clocks", table_of_clocks(shares()))
     write(PAGE, "rates", table_of_rates(rates()))
