@@ -62,6 +62,7 @@ class Evidence:
     run: Link | None = None
     captures: list[Link] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
+    logs: list[Link] = field(default_factory=list)
     place: Place | None = None
     command: str = ""
     full_command: str = ""  # where the run is of another size
@@ -77,13 +78,14 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     if folder is None or not folder.is_dir():
         return Evidence()
     said = [file for file in sorted(folder.glob("logs/*")) if file.is_file() and file.stat().st_size]
-    files = [*(file for name in ("run.json", "summary.json") if (file := folder / name).exists()), *said]
+    files = [file for name in ("run.json", "summary.json") if (file := folder / name).exists()]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(
         run=_to(folder.name, folder, home),
         captures=[_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
         files=[_to(file.name, file, home) for file in files],
+        logs=[_to(file.name.removesuffix(".log"), file, home) for file in said],
         command=command_of(run, scenario, "again") if scenario else "",
     )
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +47,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "counts": counts,
         "title": _title(counts, seeds),
         "evidence_of": partial(_evidence, folder),
+        "place": place,
         "figures": drawings,
     }
     render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
@@ -64,8 +65,8 @@ def _title(counts: Counter[str], seeds: int) -> str:
 
 
 def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evidence:
-    """Give the evidence of a cell: the run with the control under test in its first seed."""
-    return of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml")
+    """Give the evidence of a cell: the run with the control under test in its first seed, whose folder has the logs."""
+    return replace(of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml"), logs=[])
 
 
 def summary(judged: Sequence[Judged], client: str, baseline: str, seeds: int, page: Path) -> str:
@@ -147,7 +148,7 @@ def _of_rows(judged: Sequence[Judged], says: Callable[[Row], str | None], verdic
         for row in of_criterion.criterion.rows:
             points = [cell.point for cell in of_criterion.of(row) if cell.verdict == verdict]
             if points and (said := says(row)):
-                where = "" if points == ["single"] else f" ({'; '.join(points)})"
+                where = "" if points == ["single"] else f" ({'; '.join(map(place, points))})"
                 where += "" if verdict == NOT_MET else f": {verdict}"
                 criterion = of_criterion.criterion
                 word = "" if criterion.level == "text" else f", {criterion.level}"
@@ -156,8 +157,8 @@ def _of_rows(judged: Sequence[Judged], says: Callable[[Row], str | None], verdic
 
 
 def place(point: str) -> str:
-    """Name a point; the only one of a scenario has no name."""
-    return "" if point == "single" else point
+    """Name a point; the only one of a scenario has no name, and a case is called by its own."""
+    return "" if point == "single" else point.removeprefix("case=")
 
 
 def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> str:
