@@ -99,6 +99,21 @@ def test_every_field_is_on_its_page(page: Path, name: str, part: str) -> None:
     assert listed[1] == table(name, part)
 
 
+def test_no_comma_cuts_a_description() -> None:
+    """In braces, YAML takes what follows an unquoted comma for another field, without a value."""
+    schemas = [*SCHEMAS.glob("*.yaml"), *(ROOT / "testbed").glob("*/schema.yaml")]
+    assert [(file.name, field) for file in schemas for field in empty(read(file).data)] == []
+
+
+def empty(node: object) -> Iterator[str]:
+    """The fields without a value, at any depth."""
+    fields = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for name, value in fields:
+        if value is None:
+            yield str(name)
+        yield from empty(value)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("a run", Run), ("a series", Series), ("instants", Instants)])
 def test_every_word_is_on_the_page(name: str, kind: type) -> None:
     assert f"<!-- words of {name} -->\n{vocabulary.table(kind)}\n<!-- end of words of {name} -->" in CLAIMS.read_text()
