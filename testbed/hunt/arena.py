@@ -19,8 +19,8 @@ DEFAULT: Final = FOLDER / "homes.yaml"
 RANGE, CHOICE, MAYBE = "..", " | ", "maybe"
 NONE: Final = "none"
 """A choice that leaves the field out."""
-PRESENT: Final = (True, False, False)
-"""What is `maybe` there is in one scenario of three: with all of it at once, little would be carried out as meant."""
+PRESENT: Final = 2
+"""So much of what is `maybe` there is there on average: much at once hides what each would show."""
 STEPS: Final = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 """A range has these numbers of each power of ten, and its ends."""
 _FROM_ZERO: Final = 100  # a range from zero on begins at this part of its end
@@ -91,9 +91,11 @@ def read(file: Path, client: str) -> Arena:
         if name in document.data
     ]
     knobs: list[Knob] = []
-    for path, value in _leaves(document.data, ()):
+    leaves = list(_leaves(document.data, ()))
+    one_in = max(2, sum(path[-1] == MAYBE for path, _ in leaves) // PRESENT)
+    for path, value in leaves:
         try:
-            knobs += _knob(path, value)
+            knobs += _knob(path, value, one_in)
         except ValueError as error:
             wrong.append(document.problem(path, f"found {value!r}", str(error)))
     wrong = wrong or _wrong_corners(document, knobs, client)
@@ -122,12 +124,16 @@ def _leaves(data: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
         yield path, data
 
 
-def _knob(path: FieldPath, value: object) -> Iterator[Knob]:
-    """Yield the knob of a field, if it has several values. Raises ValueError that says what is allowed."""
+def _knob(path: FieldPath, value: object, one_in: int) -> Iterator[Knob]:
+    """Yield the knob of a field, if it has several values; what is `maybe` there is so in one scenario of some.
+
+    Raises:
+        ValueError: it is wrong; the message says what is allowed.
+    """
     if path[-1] == MAYBE:
         if value is not True:
             raise ValueError("true, or no such field")
-        yield Knob(path, PRESENT, ordered=False)
+        yield Knob(path, (True, *[False] * (one_in - 1)), ordered=False)
     elif not isinstance(value, str) or path[0] in _WORDS:
         return
     elif CHOICE in value:
@@ -209,10 +215,10 @@ def _with(data: Data, values: Mapping[FieldPath, object]) -> Data:
         around: Any = changed
         for part in path[:-1]:
             around = around[part]
-        if value == NONE or path[-1] == MAYBE:
+        if path[-1] == MAYBE:
             del around[path[-1]]
         else:
-            around[path[-1]] = value
+            around[path[-1]] = None if value == NONE else value
         if path[-1] == MAYBE and value is False:
             absent.append(path[:-1])
     for path in sorted(absent, key=len, reverse=True):

@@ -15,7 +15,7 @@ from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
 from testbed.hunt import arena, evidence, measure, oracles, pages, search
 from testbed.hunt.evidence import Evidence
-from testbed.hunt.hunt import Hunt
+from testbed.hunt.hunt import Hunt, expressions
 from testbed.hunt.oracles import Oracle
 
 STANDARD: Final = "tcp-cubic"
@@ -41,7 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what it may draw; default: the links of homes",
     )
-    parser.add_argument("--baseline", help=f"shows whether the path is at fault; default: {STANDARD}")
+    parser.add_argument(
+        "--baseline", help=f"shows whether the path is at fault, or an earlier version; default: {STANDARD}"
+    )
     budget = f"length of the search: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
     parser.add_argument("--budget", default="10min", help=budget)
     parser.add_argument("--seed", type=int, default=1, help="seed of the search; default: %(default)s")
@@ -68,13 +70,12 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
     place = arena.read(options.arena, client)
-    asked = oracles.speaking(_oracles(options.property, options.only, known[client]), place)
+    asked = oracles.speaking(_oracles(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
-    expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
-    runs = measure.Runs(folder, expressions, made_of)
+    runs = measure.Runs(folder, expressions(asked), made_of)
     hunt = Hunt(
         place, asked, client, baseline, runs, options.seed, options.search, lambda: budget.left(len(runs.asked_for))
     )
@@ -90,12 +91,13 @@ def main(options: argparse.Namespace) -> int:
     return int(bool(kept))
 
 
-def _oracles(own: str | None, only: list[str], about: Implementation) -> list[Oracle]:
+def _oracles(options: argparse.Namespace, about: Implementation) -> list[Oracle]:
+    own, only = options.property, options.only
     if own is not None and only:
         raise EngineError("--only: found beside --property; allowed: one of them")
     if own is not None:
         return [oracles.of_property(own)]
-    known = {oracle.name: oracle for oracle in oracles.load_all(about)}
+    known = {oracle.name: oracle for oracle in oracles.load_all(about, against_version=bool(options.baseline))}
     for name in only:
         if name not in known:
             raise EngineError(f"--only: found {name!r}; allowed: {choices(list(known), name)}")

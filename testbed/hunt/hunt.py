@@ -1,6 +1,8 @@
 """The search: batch after batch, one property after the other, and what becomes of each scenario that breaks one."""
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -8,7 +10,7 @@ from typing import Final
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
 from testbed.hunt.measure import Runs
-from testbed.hunt.oracles import Oracle
+from testbed.hunt.oracles import Number, Oracle
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data, name
 from testbed.hunt.search import Tried
@@ -21,6 +23,16 @@ SEED: Final = 1
 """With which scenarios are tried; more seeds ask only about those that break something."""
 IDLE: Final = 8
 """Batches in a row that needed no new run, after which the arena has nothing new to try."""
+
+
+BEHAVIOUR: Final = (
+    'bytes_of("client", 0, duration)',
+    "queue_ms.mean()",
+    'drops("client").count()',
+    'rate("client", 1).percentile(10)',
+    'ended("client")',
+)
+"""What tells one behaviour from another: each of these to a factor of two."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,10 @@ class Hunt:
         idle = 0
         for number in itertools.count():
             focus = self.oracles[number % len(self.oracles)]
-            tried = [Tried(trial.point, self._worth(trial, focus)) for trial in self.trials]
+            tried = [
+                Tried(trial.point, self._worth(trial, focus), rarity)
+                for trial, rarity in zip(self.trials, self._rarities(), strict=True)
+            ]
             points = search.batch(self.arena, tried, self.seed, self.search) if self.runs_left() > 0 else []
             before = self.search_runs
             batch = self._measured([Trial(point, self.arena.scenario(point, self.client), {}) for point in points])
@@ -98,22 +113,35 @@ class Hunt:
             return 0.0
         return trial.badness.get(focus.name, 0.0)
 
+    def _rarities(self) -> list[float]:
+        """Say of each trial how few others behaved as it did, by what they did most differently."""
+        bins = [self._bins(self.runs.of(trial.scenario, SEED).numbers) for trial in self.trials]
+        counts = [Counter(column) for column in zip(*bins, strict=True)]
+        return [max(1 / count[own] for count, own in zip(counts, each, strict=True)) for each in bins]
+
+    def _bins(self, numbers: dict[str, Number]) -> list[int | None]:
+        known = [numbers.get(expression) for expression in BEHAVIOUR]
+        return [
+            None if number is None else math.frexp(1 + number)[1] if math.isfinite(number) else -1 for number in known
+        ]
+
     def _is_known(self, oracle: Oracle, scenario: Data) -> bool:
         return any(finding.explains(oracle, scenario) for finding in self.findings)
 
     def _measured(self, batch: list[Trial]) -> list[Trial]:
         """Run the scenarios of a batch for which there are runs left; return their trials, in the same order.
 
-        Beside each scenario runs what one property in turn compares it with.
+        Beside each scenario runs one in turn of those that properties compare it with.
         """
         begun: list[tuple[Trial, list[Oracle]]] = []
         needed: dict[tuple[str, int], tuple[Data, int]] = {}
         left = self.runs_left()
         for place, trial in enumerate(batch, len(self.trials)):
             fitting = [oracle for oracle in self.oracles if oracle.speaks_of(trial.scenario)]
-            compared = [oracle for oracle in fitting if oracle.beside]
-            in_turn = compared[place % len(compared) :][:1] if compared else []
-            asked = [oracle for oracle in fitting if not oracle.beside or oracle in in_turn]
+            others = [oracle.beside for oracle in fitting if oracle.beside]
+            distinct = [each for index, each in enumerate(others) if each not in others[:index]]
+            in_turn = [None, *distinct[place % len(distinct) :][:1]] if distinct else [None]
+            asked = [oracle for oracle in fitting if oracle.beside in in_turn]
             own = [run for oracle in asked for run in self.question(oracle).needed(trial.scenario, (SEED,))]
             more = needed | {(name(scenario), seed): (scenario, seed) for scenario, seed in own}
             if len(more.keys() - self.runs.asked_for) > left:
@@ -138,6 +166,17 @@ class Hunt:
                     yield oracle, trial
                 else:
                     self.refuted.add((name(trial.scenario), oracle.name))
+
+
+def _bin(number: Number) -> int | None:
+    if number is None or math.isinf(number):
+        return None if number is None else -1
+    return math.frexp(1 + number)[1]
+
+
+def expressions(asked: list[Oracle]) -> tuple[str, ...]:
+    """Name what has to be measured in each run."""
+    return tuple(dict.fromkeys([*(text for oracle in asked for text in oracle.expressions), *BEHAVIOUR]))
 
 
 def parts(scenario: Data) -> frozenset[str]:

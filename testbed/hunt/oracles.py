@@ -53,6 +53,7 @@ class Oracle:
     families: list[str] | None
     transports: list[str] | None
     of_path: bool
+    of_version: bool
     because: str
 
     @property
@@ -65,9 +66,11 @@ class Oracle:
         """Whether `other` is the baseline's run, which says all about the path."""
         return bool(self.beside and "client" in self.beside)
 
-    def asks_of(self, about: Implementation) -> bool:
-        """Whether it asks something of an implementation."""
+    def asks_of(self, about: Implementation, against_version: bool) -> bool:
+        """Whether it asks something of an implementation, which is compared with an earlier version or not."""
         fits = {"family": self.families, "transport": self.transports}
+        if self.of_version and not against_version:
+            return False
         return all(allowed is None or about.get(field) in allowed for field, allowed in fits.items())
 
     def speaks_of(self, data: Data) -> bool:
@@ -112,8 +115,8 @@ def _ratio(low: float, high: float) -> float:
         return 0.0
     if math.isinf(low):
         return _WORST
-    if low <= 0 < high:
-        return 1 / (1 + math.log10(1 + high))
+    if low <= 0 and low < high:
+        return 1 / (1 + math.log10(1 + high - low))
     return low / high if high > 0 else _WORST
 
 
@@ -132,9 +135,9 @@ def speaking(asked: Sequence[Oracle], place: Arena) -> list[Oracle]:
     return fitting
 
 
-def load_all(about: Implementation) -> list[Oracle]:
+def load_all(about: Implementation, *, against_version: bool = False) -> list[Oracle]:
     """Read all oracles that ask something of an implementation. Raises BadInputError as `load` does."""
-    return [oracle for oracle in map(load, sorted(FOLDER.glob("*.yaml"))) if oracle.asks_of(about)]
+    return [oracle for oracle in map(load, sorted(FOLDER.glob("*.yaml"))) if oracle.asks_of(about, against_version)]
 
 
 def load(path: Path) -> Oracle:
@@ -163,6 +166,7 @@ def of_property(text: str) -> Oracle:
         "otherwise": f"breaks {text}",
         "holds": text,
         "of_path": False,
+        "of_version": False,
         "because": "The command line asks for it.",
     }
     try:
@@ -179,7 +183,7 @@ def _oracle(name: str, data: dict[str, Any], instant: str) -> Oracle:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
     if OTHER in {node.id for node in budgets.names_of(measured)}:
         raise ValueError(f"found {OTHER!r} on the left side")
-    texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "because")}
+    texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "of_version", "because")}
     return Oracle(
         name,
         measured=measured,

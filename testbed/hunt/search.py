@@ -1,4 +1,4 @@
-"""Chooses the points of an arena that are tried next: by Optuna, from what earlier ones gave, or at random."""
+"""Chooses the points of an arena that are tried next: from what earlier ones gave, or at random."""
 
 import random
 import warnings
@@ -12,18 +12,31 @@ from testbed.hunt.arena import Arena, Knob, Point
 if TYPE_CHECKING:
     import optuna
 
-SEARCHES: Final = ("tpe", "random")
+SEARCHES: Final = ("tpe", "bins", "random")
 BATCH: Final = 16
 """Points that are chosen together, whatever the number of CPUs: the same seed then gives the same points."""
 _DRAWN: Final = 2  # batches, the same in each search, before the first that is chosen by what came before
 
 
+_DRAWN_ANEW: Final = 1 / 4
+"""The part of `bins` that is drawn at random, so that nothing is out of its reach."""
+_RIVALS: Final = 4
+"""Points of which the best becomes the parent of a new one."""
+_TURNED: Final = 2
+"""Knobs of a parent that are turned, on average."""
+
+
 @dataclass(frozen=True)
 class Tried:
-    """A point, and how near it was to breaking what is looked for (0 to 2, more than 1: broken)."""
+    """A point, and what came of it.
+
+    `badness` is how near it was to breaking what is looked for (0 to 2, more than 1: broken), `rarity` how few others
+    behaved as it did (0 to 1).
+    """
 
     point: Point
     badness: float
+    rarity: float = 0.0
 
 
 def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[Point]:
@@ -33,6 +46,8 @@ def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[
     if search == "tpe" and number >= _DRAWN:
         return _by_tpe(arena, tried, own_seed)
     draw = random.Random(own_seed)  # noqa: S311 (repeats)
+    if search == "bins" and number >= _DRAWN:
+        return [_mutant(arena, tried, draw) for _ in range(BATCH)]
     return [_point(arena, lambda knob: draw.randrange(len(knob.values))) for _ in range(BATCH)]
 
 
@@ -43,6 +58,21 @@ def _point(arena: Arena, turned: Callable[[Knob], int]) -> Point:
         if all(above.values[point[above.name]] for above in arena.above(knob) if above.name in point):
             point[knob.name] = turned(knob)
     return point
+
+
+def _mutant(arena: Arena, tried: Sequence[Tried], draw: random.Random) -> Point:
+    """Turn some knobs of a point that broke something nearly, or behaved as few others did."""
+    if draw.random() < _DRAWN_ANEW:
+        return _point(arena, lambda knob: draw.randrange(len(knob.values)))
+    rivals = draw.choices(tried, k=_RIVALS)
+    parent = max(rivals, key=lambda rival: rival.badness + rival.rarity).point
+
+    def turned(knob: Knob) -> int:
+        if knob.name in parent and draw.random() > _TURNED / len(parent):
+            return parent[knob.name]
+        return draw.randrange(len(knob.values))
+
+    return _point(arena, turned)
 
 
 def _by_tpe(arena: Arena, tried: Sequence[Tried], seed: int) -> list[Point]:

@@ -23,7 +23,7 @@ import yaml
 
 from scenarios import implementations
 from testbed.hunt import arena, measure, oracles, search
-from testbed.hunt.hunt import Hunt, Trial
+from testbed.hunt.hunt import Hunt, Trial, expressions
 from testbed.hunt.oracles import Oracle
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import of_client
@@ -131,11 +131,10 @@ def hunted(
     fault: Fault, how: str, seed: int, most: int, only: Sequence[str], folder: Path, everyone: set[str]
 ) -> Found:
     """Search for a fault. All searches share a folder, so what several ask for runs once."""
-    everything = oracles.load_all(implementations.known()[fault.client])
+    everything = oracles.load_all(implementations.known()[fault.client], against_version=True)
     asked = [oracle for oracle in everything if not only or oracle.name in only]
     place = arena.read(arena.DEFAULT, fault.client)
-    expressions = tuple(dict.fromkeys(text for oracle in asked for text in oracle.expressions))
-    runs = measure.Runs(folder, expressions, measure.made_of(everyone | place.implementations))
+    runs = measure.Runs(folder, expressions(asked), measure.made_of(everyone | place.implementations))
     hunt = Hunt(
         place, asked, fault.client, fault.of, runs, seed, how, lambda: math.inf if len(hunt.trials) < most else 0
     )

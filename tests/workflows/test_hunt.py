@@ -23,7 +23,7 @@ from testbed.hunt import arena, command, evidence, measure, oracles, search, shr
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, Runs
 from testbed.hunt.oracles import Oracle
-from testbed.hunt.question import Question
+from testbed.hunt.question import CLEARLY, Question
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
 from tests.analysis.browser import speechless
@@ -63,6 +63,7 @@ def test_the_page_lists_the_properties() -> None:
         oracle = oracles.load(file)
         asked = [*(oracle.families or []), *(oracle.transports or [])] or ["all"]
         of = " ".join([*asked, *([f"({oracle.flows})"] if oracle.flows else [])])
+        of += ", with `--baseline`" if oracle.of_version else ""
         lines.append(f"| `{oracle.name}` | {oracle.says} `{oracle.holds}` | {of} |")
     assert "<!-- properties -->\n" + "\n".join(lines) + "\n<!-- end of properties -->" in PAGE
 
@@ -180,6 +181,15 @@ def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, bad
     assert oracles.of_property(holds).badness(measured, bound) == pytest.approx(badness)
 
 
+@pytest.mark.parametrize("same", [0.0, 100.0, 1e6])
+def test_a_baseline_that_nothing_changes_keeps_what_compares_two_runs(same: float) -> None:
+    """Else no scenario would ever count."""
+    for file in oracles.FOLDER.glob("*.yaml"):
+        oracle = oracles.load(file)
+        if oracle.beside and oracle.of_path and (same or oracle.name == "buffer"):
+            assert oracle.badness(same, oracle.bound_of({}, same)) <= CLEARLY, oracle.name
+
+
 def test_what_a_run_is_compared_with() -> None:
     own: Data = {
         "bottleneck": {"rate": "1.5mbit", "buffer": "9p"},
@@ -194,9 +204,12 @@ def test_what_a_run_is_compared_with() -> None:
         "events": [own["events"][0] | {"rate": "1mbit"}, own["events"][1]],
     }
     assert known["harm"].other(own, "tcp-cubic") == own | {"matrix": {"client": ["tcp-cubic"]}}
-    assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": [{"host": "d1", "offset": "1800s"}]}
+    clocks = [{"host": "d1", "offset": "1800s", "skew": "200ppm"}]
+    assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": clocks}
     assert known["death"].other(own, "tcp-cubic") is None
     assert not known["harm"].speaks_of(own)
+    versions = {oracle.name for oracle in oracles.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
+    assert versions == {"version-drops", "version-queue", "version-share", "version-slower"}
     assert "standing-queue" not in {oracle.name for oracle in oracles.load_all(clients["tcp-cubic"])}
     assert "clock" not in {oracle.name for oracle in oracles.load_all(clients["quinn"])}
 
@@ -239,17 +252,20 @@ def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
     return 1.0 if dies else math.inf
 
 
-def hunted(small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another) -> Hunt:
+def hunted(
+    small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another, how: str = "tpe"
+) -> Hunt:
     asked = [oracle for oracle in oracles.load_all(implementations.known()["libutp"]) if oracle.name == "death"]
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
-    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, "tpe", lambda: 48 - len(hunt.trials))
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, how, lambda: 48 - len(hunt.trials))
     list(hunt.new_findings())
     return hunt
 
 
-def test_a_hunt_finds_shrinks_and_repeats(small: Path) -> None:
-    hunt = hunted(small, 2)
+@pytest.mark.parametrize("how", search.SEARCHES)
+def test_a_hunt_finds_shrinks_and_repeats(how: str, small: Path) -> None:
+    hunt = hunted(small, 2, how=how)
     [finding] = hunt.findings
     assert parts(finding.scenario) == {"loss forward", "flow beside"}
     shown = text(finding.scenario)
@@ -259,10 +275,22 @@ def test_a_hunt_finds_shrinks_and_repeats(small: Path) -> None:
     assert len(shown.splitlines()) <= 11
     assert (finding.survival.seeds, finding.survival.of_seeds) == (20, 20)
     assert finding.survival.of_changed >= 12  # two for each number
-    again = hunted(small, 2)
+    again = hunted(small, 2, how=how)
     assert [trial.point for trial in again.trials] == [trial.point for trial in hunt.trials]
     assert again.findings == hunt.findings
     assert [trial.point for trial in hunted(small, 3).trials] != [trial.point for trial in hunt.trials]
+
+
+def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
+    """Of 40 points one is rare; most of those that `bins` makes next have its rate, at one of four places."""
+    place = arena.read(small, "libutp")
+    points = [point for _ in range(3) for point in search.batch(place, [], 1, "random")][:40]
+    rate = "bottleneck.rate"
+    tried = [search.Tried(point | {rate: 0}, 0.0, 0.1) for point in points[1:]]
+    tried.append(search.Tried(points[0] | {rate: 3}, 0.0, 1.0))
+    drawn = search.batch(place, tried, 1, "bins")
+    assert len({json.dumps(point, sort_keys=True) for point in drawn}) > 4
+    assert {point[rate] for point in drawn} > {0, 3}
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
@@ -327,7 +355,7 @@ def test_a_search_starts_no_more_runs_than_its_budget(
             yield key, Measured(dict.fromkeys(order.expressions, 1.0))
 
     monkeypatch.setattr(measure, "as_they_end", ends)
-    monkeypatch.setattr(oracles, "load_all", lambda _: [oracles.load(oracles.FOLDER / "capacity.yaml")])
+    monkeypatch.setattr(oracles, "load_all", lambda _, **_asked: [oracles.load(oracles.FOLDER / "capacity.yaml")])
     main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
     assert 5 <= len(started) <= 6
     assert json.loads((tmp_path / "tcp-bbr" / "hunt.json").read_text())["all_runs"] == len(started)
