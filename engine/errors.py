@@ -10,3 +10,8 @@ def printable(words: str) -> str:
     return "".join(
         letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words
     )
+
+
+def in_a_line(words: str) -> str:
+    """The same, without line breaks: whoever reads line by line must not find one that a stranger wrote."""
+    return printable(words.replace("\n", "\N{REPLACEMENT CHARACTER}"))

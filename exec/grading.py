@@ -7,6 +7,7 @@ once as this host gives guests CPUs.
 import csv
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,10 +17,10 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from engine.errors import EngineError, printable
+from engine.errors import EngineError, in_a_line
 from exec import hand_in
 from exec.hand_in import opened, script_of
-from exec.script import Order
+from exec.script import LIMIT_S, Order
 from images.cache import digest_of, file_digest, tree_digest
 
 IDENTICAL = "identical"
@@ -27,17 +28,23 @@ CHANGED = "changed"
 NOT_RUN = "not run again"
 _LONGEST_RESULT = 100
 _FEW = 5
+_BAR = r"\|"
+_CODE = frozenset((".py", ".pyc", ".so", ".sh", ".pth"))
 
 
 @dataclass
 class HandIn:
-    """A row of the table; texts as they are shown. `same_as` names hand-ins that this one repeats."""
+    """A row of the table; texts as they are shown.
+
+    `besides` is what the result depends on besides the script. `same_as` names hand-ins that this one repeats.
+    """
 
     file: str
     student: str = ""
     seed: str = ""
     result: str = ""
     script: str = ""
+    besides: str = ""
     same_as: str = ""
 
 
@@ -58,13 +65,11 @@ def table(files: Sequence[Path], script: Path | None, sample: int | None, tell: 
         EngineError: the script cannot be read.
     """
     handed_out = _digest(script) if script else None
-    rows = [HandIn(printable(file.name)) for file in files]
-    contents = [_look(file, row, handed_out) for file, row in zip(files, rows, strict=True)]
+    rows = [HandIn(in_a_line(file.name)) for file in files]
+    contents = [_look(file, row, script, handed_out) for file, row in zip(files, rows, strict=True)]
     for row, mine in zip(rows, contents, strict=True):
         others = [(other, theirs) for other, theirs in zip(rows, contents, strict=True) if other is not row]
-        same = _repeated(mine, others, row.script == CHANGED)
-        more = [f"and {len(same) - _FEW} more"] if len(same) > _FEW else []
-        row.same_as = ", ".join((*same[:_FEW], *more))
+        row.same_as = _few(_repeated(mine, others, row.script == CHANGED))
     _leave_out(rows, sample)
     tell(line(field.name.replace("_", " ") for field in fields(HandIn)))
     tell(line("---" for _ in fields(HandIn)))
@@ -83,8 +88,8 @@ def _leave_out(rows: Sequence[HandIn], sample: int | None) -> None:
 
 
 def line(cells: Iterable[str]) -> str:
-    """A line of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
+    """A line of a table in Markdown, whatever stands in its cells."""
+    return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def write(rows: Sequence[HandIn], file: Path) -> None:
@@ -92,7 +97,12 @@ def write(rows: Sequence[HandIn], file: Path) -> None:
     with file.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, [field.name for field in fields(HandIn)])
         writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+        writer.writerows({name: _no_formula(cell) for name, cell in asdict(row).items()} for row in rows)
+
+
+def _no_formula(cell: str) -> str:
+    """Have a spreadsheet show what a stranger wrote and not calculate it."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) and not cell[1:].isdecimal() else cell
 
 
 def _digest(script: Path) -> str:
@@ -102,18 +112,50 @@ def _digest(script: Path) -> str:
         raise EngineError(f"--script: {script}: {error.strerror}; allowed: the script that was handed out") from None
 
 
-def _look(file: Path, row: HandIn, handed_out: str | None) -> _Contents | None:
+def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) -> _Contents | None:
     """Fill in what a hand-in says of itself; None, and the reason as its result, if it is damaged or changed."""
     try:
         with opened(file) as (order, said):
-            script = file_digest(order.folder / script_of(order.words, order.folder))
-            row.student, row.seed = printable(order.student or ""), str(order.seed)
-            row.script = "" if handed_out is None else "as handed out" if script == handed_out else CHANGED
+            own = script_of(order.words, order.folder)
+            digest = file_digest(order.folder / own)
+            row.student, row.seed = in_a_line(order.student or ""), str(order.seed)
+            row.script = "" if handed_out is None else "as handed out" if digest == handed_out else CHANGED
+            row.besides = _shortened(in_a_line("; ".join(_besides(order, own, script.parent if script else None))))
             row.result = _wrong_seed(order)
-            return _Contents(script, _whole(order, said))
+            return _Contents(digest, _whole(order, said))
     except (EngineError, OSError) as error:
-        row.result = _shortened(str(error).removeprefix(f"{file}: "))
+        row.result = _shortened(in_a_line(str(error).removeprefix(f"{file}: ")))
         return None
+
+
+def _besides(order: Order, own: Path, handed_out: Path | None) -> list[str]:
+    """What can change the result of a script that is as it was handed out: how it was called, and code beside it.
+
+    Python looks for a module beside the script first, so `re.py` there takes the place of its own. What lies beside the
+    script that was handed out as well is left out.
+    """
+    arguments = order.words[3 if order.words[1] == "-m" else 2 :]
+    code = (path for path in sorted(order.folder.rglob("*")) if path.suffix in _CODE and path.is_file())
+    names = (path.relative_to(order.folder) for path in code)
+    beside = [str(name) for name in names if name != own and not _same(order.folder, handed_out, name)]
+    plain = Order(order.words, order.folder, order.beside)
+    said = (
+        (arguments, shlex.join(arguments)),
+        (order.stdin, f"standard input of {len(order.stdin)} bytes"),
+        (order.controller, f"--controller {order.controller}"),
+        (order.deb, f"--deb {','.join(order.deb)}"),
+        (order.pip, f"--pip {','.join(order.pip)}"),
+        (order.link_rate_bps != plain.link_rate_bps, f"--link-rate {order.link_rate_bps}bit"),
+        (order.limit_s != LIMIT_S, f"--limit {order.limit_s}"),
+        (not order.offload, "--no-offload"),
+        (order.python2, "--python2"),
+        (beside, f"beside it {_few(beside)}"),
+    )
+    return [text for differs, text in said if differs]
+
+
+def _same(folder: Path, other: Path | None, name: Path) -> bool:
+    return other is not None and (other / name).is_file() and file_digest(other / name) == file_digest(folder / name)
 
 
 def _wrong_seed(order: Order) -> str:
@@ -150,7 +192,15 @@ def _verified(file: Path, row: HandIn) -> str:
         return f"took more than {hand_in.MOST_WALL_S / 3600:g} hours"
     words = done.stdout if done.returncode in (0, 1) else done.stderr
     last = (words.splitlines() or [f"failed with status {done.returncode}"])[-1]
-    return _shortened(printable(last.removeprefix(f"{file.name}: ").removeprefix(f"{file}: ")))
+    result = in_a_line(last.removeprefix(f"{file.name}: ").removeprefix(f"{file}: "))
+    # what a hand-in has a part in must not say so
+    sound = done.returncode == 0 or not result.startswith((IDENTICAL, NOT_RUN))
+    return _shortened(result if sound else f"failed with status {done.returncode}: {result}")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - _FEW} more"] if len(names) > _FEW else []
+    return ", ".join((*names[:_FEW], *more))
 
 
 def _shortened(text: str) -> str:

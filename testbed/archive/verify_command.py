@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.errors import EngineError, printable
+from engine.errors import EngineError, in_a_line
 from engine.repetition import Repetition
 from exec import grading, hand_in
 from testbed.archive.verify import Finding, verify
@@ -34,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
         return _grade(options)
     worst = 0
     for finding in _findings(options.crate[0], options):
-        print(printable(finding.text), flush=True)
+        print(in_a_line(finding.text), flush=True)
         worst |= finding.differs
     return worst
 

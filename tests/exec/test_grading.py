@@ -1,10 +1,12 @@
 """`testbed verify *.zip --script lab.py`: a class's hand-ins in one table."""
 
 import csv
+import hashlib
 import json
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +23,11 @@ def grade(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], 
         return done, {row["file"]: row for row in csv.DictReader(table)}
 
 
-def hand_in(folder: Path, name: str, student: str, script: str = LAB) -> Path:
+def hand_in(folder: Path, name: str, student: str, script: str = LAB, beside: dict[str, str] | None = None) -> Path:
     work = folder / f"work-{name}"
     work.mkdir()
+    for other, text in (beside or {}).items():
+        (work / other).write_text(text)
     (work / "lab.py").write_text(script)
     done = execute("--student", student, "--hand-in", f"{name}.zip", "lab.py", folder=work)
     assert done.returncode == 0, done.stderr
@@ -49,7 +53,21 @@ def class_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         pack(folder / f"{name}.zip", {**members, "order.json": json.dumps(order | changes).encode()})
     (folder / "torn.zip").write_bytes(ada.read_bytes()[:100])
+    hand_in(folder, "shadowed", "5", beside={"re.py": ""})
+    _disguised(folder, members, order)
     return folder
+
+
+def _disguised(folder: Path, members: dict[str, bytes], order: dict[str, Any]) -> None:
+    """Forge a result, and have the script write a file whose name reads like the verdict on another line."""
+    claim = "files/z\ndisguised.zip: identical, 2 files"
+    changed = {
+        "input/lab.py": f"{LAB}open({claim.removeprefix('files/')!r}, 'w')\n".encode(),
+        "results/files/a": b"42\n",
+    }
+    digests = order["digests"] | {name: hashlib.sha256(content).hexdigest() for name, content in changed.items()}
+    told = json.dumps(order | {"digests": digests, "student": "=1|2", "seed": seed_of("=1|2")}).encode()
+    pack(folder / "disguised.zip", {**members, **changed, "order.json": told})
 
 
 def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
@@ -58,23 +76,26 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
     assert rows["ada.zip"]["result"].startswith("identical, 2 files")
     assert (rows["ada.zip"]["student"], rows["ada.zip"]["seed"]) == ("1", str(seed_of("1")))
     assert {name: row["script"] for name, row in rows.items() if row["script"]} == {
-        **dict.fromkeys(("ada.zip", "copy.zip", "forged.zip", "lent.zip"), "as handed out"),
-        **dict.fromkeys(("bob.zip", "bert.zip"), "changed"),
+        **dict.fromkeys(("ada.zip", "copy.zip", "forged.zip", "lent.zip", "shadowed.zip"), "as handed out"),
+        **dict.fromkeys(("bob.zip", "bert.zip", "disguised.zip"), "changed"),
     }
+    assert {name: row["besides"] for name, row in rows.items() if row["besides"]} == {"shadowed.zip": "beside it re.py"}
+    assert rows["disguised.zip"]["result"].startswith("DIFFERS in files/a, files/z\N{REPLACEMENT CHARACTER}")
+    assert rows["disguised.zip"]["student"] == "'=1|2" and r"| =1\|2 |" in done.stdout
     assert rows["bob.zip"]["same_as"] == "bert.zip" and rows["bert.zip"]["same_as"] == "bob.zip"
     assert rows["ada.zip"]["same_as"] == "copy.zip, forged.zip, lent.zip"
     assert rows["forged.zip"]["result"].startswith("DIFFERS in exit status")
     assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
     assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
     assert "zip" in rows["torn.zip"]["result"]
-    assert done.stdout.startswith("| file | student | seed | result | script | same as |\n| --- | --- |")
+    assert done.stdout.startswith("| file | student | seed | result | script | besides | same as |\n| --- | --- |")
     assert len(done.stdout.splitlines()) == 2 + len(rows)
 
 
 def test_of_a_class_only_a_sample_is_run_again(class_folder: Path) -> None:
     done, rows = grade(class_folder, "--script", "lab.py", "--sample", "1")
     results = [row["result"] for row in rows.values()]
-    assert results.count("not run again") == 4  # ada, copy, bob, bert or forged is run
+    assert results.count("not run again") == 6  # of ada, copy, bob, bert, forged, disguised and shadowed one is run
     assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
     assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
     assert rows["bob.zip"]["same_as"] == "bert.zip"
