@@ -43,6 +43,42 @@ def test_a_rate_that_no_link_has_is_refused(rate: str, tmp_path: Path) -> None:
     assert done.returncode == 2 and "--link-rate: found" in done.stderr and "allowed: " in done.stderr
 
 
+WINDOWS = """\
+import os
+
+from mininet.link import TCLink
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+
+os.system("rmmod tcp_probe; modprobe tcp_probe full=1 port=5001")
+net = Mininet(SingleSwitchTopo(2, lopts=dict(bw=10, delay="5ms", max_queue_size=20)), link=TCLink)
+net.start()
+os.system("cat /proc/net/tcpprobe >windows.txt &")
+os.system("echo 1 >/sys/kernel/debug/tracing/events/tcp/tcp_probe/enable")
+net["h2"].cmd("iperf -s &")
+net["h1"].cmd("iperf -c 10.0.0.2 -t 2")
+os.system("killall -9 cat; rmmod tcp_probe; grep -c snd_cwnd= /sys/kernel/tracing/trace")
+net.stop()
+os.system("modprobe tcp_ledbat && cat /proc/sys/net/ipv4/tcp_available_congestion_control")
+"""
+
+
+def test_windows_are_read_as_in_old_and_new_kernels(tmp_path: Path) -> None:
+    """By /proc/net/tcpprobe, which Linux dropped in 4.16, and by the event that took its place."""
+    (tmp_path / "lab.py").write_text(WINDOWS)
+    done = execute("--into", "out", "lab.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(" ") for line in (tmp_path / "out/files/windows.txt").read_text().splitlines()]
+    assert {len(line) for line in lines} == {10}
+    sent = [line for line in lines if line[2] == "10.0.0.2:5001"]
+    assert {line[1].rpartition(":")[0] for line in sent} == {"10.0.0.1"}
+    assert 0 < float(sent[0][0]) < 0.2 < 2 < float(sent[-1][0])
+    windows = [int(line[6]) for line in sent]
+    assert windows[0] == 10 and max(windows) > 20
+    traced, controls = done.stdout.splitlines()[-2:]
+    assert int(traced) > 100 and "ledbat" in controls.split()
+
+
 BUFFERBLOAT = """\
 from mininet.link import TCLink
 from mininet.net import Mininet
