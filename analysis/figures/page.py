@@ -36,6 +36,7 @@ a {{ color: #0b5cad }}
 [data-theme=dark] {{ color-scheme: dark }}
 [data-theme=dark] body {{ color: {dark_ink}; background: {dark_ground} }}
 [data-theme=dark] a {{ color: #7db8f5 }}
+[data-theme=dark] #figure svg {{ background-color: {dark_ground} !important }}
 {dark} }}
 @media not (min-width: {width}px) {{ .roomy {{ display: none }} }}
 @media print {{ .screen, summary {{ display: none }} }}</style>

@@ -41,14 +41,16 @@ class Beside:
 
 
 def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
-    """Say whether verdicts and numbers are the same; a look is compared in its own seeds, and only contradicts."""
+    """Say whether verdicts are the same, and numbers in the seeds that both have; a look only contradicts."""
     here, other = _by_seed(claim), _by_seed(there)
+    both = here.keys() & other.keys()
+    same_numbers = bool(both) and all(here[seed] == other[seed] for seed in both)
     if claim.get("is_look"):
         opposite = {claim["verdict"] in HOLDS, there["verdict"] in HOLDS} == {True, False}
         contradicts = opposite and Outcome.NOT_REPRODUCED in (claim["verdict"], there["verdict"])
-        other = {seed: value for seed, value in other.items() if seed in here}
-        return {"agrees": not contradicts, "same_numbers": here == other and bool(here)}
-    return {"agrees": claim["verdict"] == there["verdict"], "same_numbers": here == other and bool(here)}
+        return {"agrees": not contradicts, "same_numbers": same_numbers, "same_seeds": False}
+    agrees = claim["verdict"] == there["verdict"]
+    return {"agrees": agrees, "same_numbers": same_numbers, "same_seeds": here.keys() == other.keys()}
 
 
 def _by_seed(claim: Mapping[str, Any]) -> dict[str, Any]:

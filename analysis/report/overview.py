@@ -258,7 +258,7 @@ def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[di
     for claim in claims:
         there, entry = reference.claims.get(claim["id"]), reference.entry(claim)
         if there and entry:
-            same = entry["same_numbers"] and not claim.get("is_look")
+            same = entry["same_numbers"] and entry["same_seeds"]
             other = {} if same else {"measured_interval": None, "chance": None}
             theirs = {name: there[name] for name in ("verdict", "measured", "held")}
             moved.append({**claim, **theirs, "is_look": False, "not_testable": None, **other})

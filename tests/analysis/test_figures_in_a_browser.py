@@ -35,6 +35,7 @@ setTimeout(() => {
     names: [...document.querySelectorAll("#figure text")].map((one) => one.textContent),
     ink: getComputedStyle(document.querySelector("#figure .role-title-text text")).fill,
     ground: getComputedStyle(document.body).backgroundColor,
+    board: getComputedStyle(document.querySelector("#figure svg")).backgroundColor,
   }, "*"), 300);
 }, 1500);
 </script></body>"""
@@ -102,6 +103,7 @@ def test_a_figure_fits_keeps_its_names_and_tells_numbers_in_words(
     assert re.search(r"LEDBAT\s+[\d.]+ packets", labels["tooltip"])
     assert labels["back"] == "../../made-by-hand.html"
     assert (labels["ink"], labels["ground"]) == colours
+    assert labels["board"] == labels["ground"]
 
 
 def test_nothing_keeps_readers_out(page: Path, browser: Any) -> None:

@@ -11,6 +11,8 @@ from analysis.figures.style import Specification
 
 HEIGHT: Final = 300
 ROOM: Final = 1.08  # of an axis, over its largest number
+ANGLE: Final = 45  # of the names above the plot, degrees
+APART: Final = 1.5 * plot.LINE  # pixels from one of these names to the next
 
 Rows = list[dict[str, Any]]
 
@@ -62,7 +64,7 @@ class Scatter:
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         names = max((style.text_width(row["case"]) for row in self._rows), default=0)
-        size = min(width, style.WIDE // 2) - style.AXIS - names - plot.SWATCH - 12
+        size = min(width, style.WIDE // 2) - style.AXIS - round(0.75 * names)  # the last name reaches over the end
         x, y = (
             {"type": "quantitative", "title": title, "scale": {"domain": [0, self._top(end)], "nice": False}}
             for title, end in zip(self._axes, ("xh", "yh"), strict=True)
@@ -89,9 +91,25 @@ class Scatter:
         return ROOM * (max((row[end] for row in self._rows), default=1.0) or 1.0)
 
     def _names(self, size: int) -> list[Specification]:
-        """Write the name of each case at the right, at the height of its point."""
-        wanted = [plot.Name(row["case"], row["y"] / self._top("yh"), row["c"]) for row in self._rows]
-        return plot.names(wanted, size, HEIGHT)
+        """Write the name of each case above the plot, with a line from there to its point."""
+        ordered = sorted(self._rows, key=lambda row: float(row["x"]))
+        across = [row["x"] / self._top("xh") * size for row in ordered]
+        places = plot.spread_out(across, APART, size)
+        values = [
+            {"text": row["case"], "c": row["c"], "x": x, "at": at, "top": -2}
+            | {"y": round(HEIGHT * (1 - row["y"] / self._top("yh")), 2)}
+            for row, x, at in zip(ordered, across, places, strict=True)
+        ]
+        pixels = {"type": "quantitative", "scale": None}
+        coloured = {"color": {"field": "c", "type": "nominal", "scale": None, "legend": None}}
+        line = {"type": "rule", "strokeWidth": 0.8, "clip": False}
+        text = {"type": "text", "align": "left", "baseline": "middle", "angle": 360 - ANGLE, "dx": 3, "clip": False}
+        above = {"x": {**pixels, "field": "at"}, "y": {**pixels, "field": "top"}}
+        down = {**above, "x2": {"field": "x"}, "y2": {"field": "y"}}
+        return [
+            {"data": {"values": values}, "mark": line, "encoding": {**down, **coloured}},
+            {"data": {"values": values}, "mark": text, "encoding": {**above, **coloured, "text": {"field": "text"}}},
+        ]
 
 
 def _row(case: str, x: Range, y: Range, *, is_here: bool) -> dict[str, Any]:
