@@ -200,11 +200,11 @@ def _parser(called: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=called, description="From run folders to the report.")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    plan = commands.add_parser("plan", help="what there is to measure, and what that looks at; one JSON line each")
+    plan = commands.add_parser("plan", help="the experiments of studies, their files and runs; one JSON line each")
     plan.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
 
-    damaged = commands.add_parser("damaged", help="files of results that are not as they were left; one JSON line each")
-    damaged.add_argument("results", metavar="RESULTS", type=Path, help="folder with everything measured and drawn")
+    damaged = commands.add_parser("damaged", help="damaged and missing files of results; one JSON line each")
+    damaged.add_argument("results", metavar="RESULTS", type=Path, help="folder of results")
 
     columns = commands.add_parser("columns", help="captures and traces of runs to Parquet tables")
     columns.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run folder")
@@ -212,16 +212,20 @@ def _parser(called: str) -> argparse.ArgumentParser:
     observe = commands.add_parser("observe", help="what captures reveal about each sender, as numbers and pictures")
     captures = "a capture (pcap or pcapng, also packed by gzip), or a run folder; captures given together are compared"
     observe.add_argument("paths", metavar="FILE", nargs="*", type=Path, help=captures)
-    observe.add_argument("-i", dest="interface", metavar="INTERFACE", help="capture there, by dumpcap, until Ctrl-C")
+    observe.add_argument(
+        "-i", dest="interface", metavar="INTERFACE", help="capture at this interface, by dumpcap, until Ctrl-C"
+    )
     observe.add_argument("--seconds", type=float, help="how long to capture; default: until Ctrl-C")
     observe.add_argument("--into", type=Path, help="default: observed/NAME, by the first capture or the interface")
 
-    measure = commands.add_parser("measure", help="the runs of experiments against their claims")
+    measure = commands.add_parser("measure", help="verdicts on claims, from the runs of experiments")
     measure.add_argument("claims", metavar="CLAIMS", nargs="+", type=Path, help="a file with an experiment's claims")
     older = "only experiments whose verdicts are older than the file of this NAME beside them, or missing"
     measure.add_argument("--newer-than", metavar="NAME", help=older)
-    measure.add_argument("--processes", type=int, default=1, help="how many measure at a time")
-    measure.add_argument("--kunit", type=Path, help="what `testbed kunit` wrote, for claims that a KUnit case decides")
+    measure.add_argument("--processes", type=int, default=1, help="number of processes that measure")
+    measure.add_argument(
+        "--kunit", type=Path, help="file that `testbed kunit` wrote, for claims that a KUnit case decides"
+    )
     _runs_and_out(measure)
 
     figure = commands.add_parser("figure", help="the figures of experiments: SVG and interactive HTML")
@@ -229,7 +233,7 @@ def _parser(called: str) -> argparse.ArgumentParser:
     _runs_and_out(figure)
 
     report = commands.add_parser("report", help="the static report")
-    report.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    report.add_argument("--results", type=Path, required=True, help="folder of results")
     report.add_argument("--out", type=Path, required=True, help="folder for the report")
     drawn = "experiments whose figures are drawn first, unless they are newer than what was measured"
     report.add_argument("--draw", metavar="EXPERIMENT_ID", nargs="+", default=[], help=drawn)
@@ -238,40 +242,40 @@ def _parser(called: str) -> argparse.ArgumentParser:
     report.add_argument("--reference", type=Path, metavar="FOLDER", help="a reference set, shown beside each claim")
     other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
-    report.add_argument("--processes", type=int, default=1, help="how many draw at a time")
+    report.add_argument("--processes", type=int, default=1, help="number of processes that draw")
 
     site = commands.add_parser("site", help="report, documentation and comparisons as one static folder")
-    site.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
-    site.add_argument("--out", type=Path, required=True, help="folder for the site; what is there is replaced")
+    site.add_argument("--results", type=Path, required=True, help="folder of results")
+    site.add_argument("--out", type=Path, required=True, help="folder for the site, which is replaced")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
-    summary.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
-    summary.add_argument("--since", type=float, help="where the time went since then, in seconds of the epoch")
-    summary.add_argument("--cores", type=int, default=1, help="processors that were there to be used")
+    summary.add_argument("--results", type=Path, required=True, help="folder of results")
+    summary.add_argument(
+        "--since", type=float, help="also show where the time went since this instant, in seconds of the epoch"
+    )
+    summary.add_argument("--cores", type=int, default=1, help="processors available in that time")
 
-    summary.add_argument("--cpu", type=float, help="CPU time that was used since then, in seconds")
+    summary.add_argument("--cpu", type=float, help="CPU time used since that instant, in seconds")
 
-    reference = commands.add_parser("reference", help="write the reference set of what is measured")
-    reference.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    reference = commands.add_parser("reference", help="write the reference set from results")
+    reference.add_argument("--results", type=Path, required=True, help="folder of results")
     reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
 
-    rejudge = commands.add_parser("rejudge", help="verdicts of a reference set by today's rules, from its values")
+    rejudge = commands.add_parser("rejudge", help="new verdicts of a reference set by today's rules, without a run")
     rejudge.add_argument("--studies", type=Path, required=True, help="folder of the studies")
-    rejudge.add_argument("--reference", type=Path, required=True, help="folder of the reference set, which is changed")
+    rejudge.add_argument("--reference", type=Path, required=True, help="folder of the reference set to change")
 
     diff = commands.add_parser("diff", help="what differs from a reference set")
-    diff.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    diff.add_argument("--results", type=Path, required=True, help="folder of results")
     diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
 
-    like = commands.add_parser("like", help="which claims a reference set decides with more seeds than a first run has")
+    like = commands.add_parser("like", help="claims that get another verdict with the seeds of a first run")
     like.add_argument("--studies", type=Path, required=True, help="folder of the studies")
     like.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-    like.add_argument("--out", type=Path, help="file that asks for these seeds, which the pipeline's next pass reads")
+    like.add_argument("--out", type=Path, help="file for these seeds, which the pipeline's next pass reads")
 
-    seeds = commands.add_parser(
-        "seeds", help="which cells need more seeds, since claims are undecided, and what they cost"
-    )
-    seeds.add_argument("--results", type=Path, required=True, help="folder with everything measured and drawn")
+    seeds = commands.add_parser("seeds", help="cells that need more seeds for undecided claims, and their cost")
+    seeds.add_argument("--results", type=Path, required=True, help="folder of results")
     wanted = "file of the seeds that cells need, which the next pass reads; without it, only what they cost is printed"
     seeds.add_argument("--out", type=Path, help=wanted)
     return parser
@@ -286,7 +290,9 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _runs_and_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=Path, required=True, help="folder of runs: STUDY/EXPERIMENT/CELL/seed-N/")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the results, in a folder of the experiment")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for the results, with a folder for each experiment"
+    )
 
 
 if __name__ == "__main__":

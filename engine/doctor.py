@@ -304,8 +304,10 @@ def install(packages: list[HostPackage], run: Callable[[list[str]], int] = subpr
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `testbed doctor`."""
-    parser.add_argument("--install", action="store_true", help="install missing packages first, where that is allowed")
-    parser.add_argument("--install-for-tests", action="store_true", help="only install what tests need in addition")
+    parser.add_argument("--install", action="store_true", help="first install missing packages, if this user may")
+    parser.add_argument(
+        "--install-for-tests", action="store_true", help="only install the further packages that tests need"
+    )
 
 
 def main(options: argparse.Namespace) -> int:

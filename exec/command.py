@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     started.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module with its arguments instead"
     )
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     add_lab_options(parser)
     parser.set_defaults(kept="the script had not begun")
 
@@ -43,23 +43,33 @@ def main(options: argparse.Namespace) -> int:
 def add_lab_options(parser: argparse.ArgumentParser) -> None:
     """Add what `exec` and `mn` both take."""
     time = parser.add_mutually_exclusive_group()
-    time.add_argument("--real-time", action="store_true", help="use this terminal, for scripts that ask questions")
-    time.add_argument("--hand-in", type=Path, metavar="FILE.zip", help="also pack all for `testbed verify`")
+    time.add_argument("--real-time", action="store_true", help="give the script this terminal and the host's time")
+    time.add_argument(
+        "--hand-in", type=Path, metavar="FILE.zip", help="also pack the folder and results for `testbed verify`"
+    )
     seeded = parser.add_mutually_exclusive_group()
-    seeded.add_argument("--seed", type=int, default=1, help="of all randomness; default: %(default)s")
-    seeded.add_argument("--student", metavar="NUMBER", help="derive the seed from this number")
-    parser.add_argument("--into", type=Path, help="default: results/exec/<its name>")
+    seeded.add_argument("--seed", type=int, default=1, help="seed of all randomness; default: %(default)s")
+    seeded.add_argument("--student", metavar="NUMBER", help="derive the seed from this student's number")
+    parser.add_argument("--into", type=Path, help="default: results/exec/<name of the script>")
     parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
     parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--no-requirements", action="store_true", help="ignore requirements.txt beside the script")
     parser.add_argument("--python2", action="store_true", help="convert a copy of the folder from Python 2 first")
     parser.add_argument(
-        "--controller", metavar="COMMAND", help="to run beside the script, such as 'ryu-manager app.py'"
+        "--controller", metavar="COMMAND", help="a controller to run beside the script, such as 'ryu-manager app.py'"
     )
     parser.add_argument("--cli", type=Path, metavar="FILE", help="lines for Mininet's command line, as standard input")
-    parser.add_argument("--link-rate", metavar="RATE", help="of links for which the script sets none; default: 1gbit")
-    parser.add_argument("--no-offload", action="store_true", help="a packet of TCP is one packet in every queue")
-    parser.add_argument("--keep-all", action="store_true", help="also keep files written outside its folder")
+    parser.add_argument(
+        "--link-rate", metavar="RATE", help="rate of links for which the script sets none; default: 1gbit"
+    )
+    parser.add_argument(
+        "--no-offload",
+        action="store_true",
+        help="switch TSO, GSO and GRO off, so that each TCP packet is one packet in a queue",
+    )
+    parser.add_argument(
+        "--keep-all", action="store_true", help="also keep files that the script writes outside its folder"
+    )
     limited = f"interrupt the script after this virtual time; default: {LIMIT_S}"
     parser.add_argument("--limit", type=int, metavar="SECONDS", help=limited)
     parser.add_argument("--memory", type=int, default=MEMORY_MIB, metavar="MIB", help="default: %(default)s")

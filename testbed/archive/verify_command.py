@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--script", type=Path, metavar="LAB.py", help="the script that students got; compare all hand-ins with it"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins there")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table of hand-ins to this file")
     sampled = "run only this many hand-ins again, drawn at random; all are still compared with each other"
     parser.add_argument("--sample", type=int, metavar="NUMBER", help=sampled)
     chosen = parser.add_mutually_exclusive_group()

@@ -51,7 +51,9 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="?", help="default: the one of --implementation")
+    parser.add_argument(
+        "implementation", nargs="?", help="the implementation under test; default: that of --implementation"
+    )
     parser.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
     parser.set_defaults(kept="what was found stands above")
 

@@ -16,8 +16,15 @@ from testbed.compare.panel import filled, find, panel
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="*", help="two or more; the others are tested against the first")
-    parser.add_argument("--scenario", action="append", default=[], help="of the panel, or a file; may be repeated")
+    parser.add_argument(
+        "implementation", nargs="*", help="two or more implementations; the others are tested against the first"
+    )
+    parser.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        help="a scenario of docs/howto/compare.md, or a file; may be repeated; default: all of that page",
+    )
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
     parser.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
     parser.set_defaults(kept="finished runs are kept")

@@ -20,9 +20,16 @@ STANDARD: Final = "tcp-cubic"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="?", help="the control; default: the one of --implementation")
-    parser.add_argument("--criterion", action="append", default=[], help="one of them; may be repeated; default: all")
-    parser.add_argument("--baseline", default=STANDARD, help="what to compare it with; default: %(default)s")
+    parser.add_argument(
+        "implementation", nargs="?", help="the implementation under test; default: that of --implementation"
+    )
+    parser.add_argument(
+        "--criterion",
+        action="append",
+        default=[],
+        help="a criterion of docs/howto/evaluate.md; may be repeated; default: all",
+    )
+    parser.add_argument("--baseline", default=STANDARD, help="implementation to compare with; default: %(default)s")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
     parser.add_argument("--into", type=Path, default=Path("results/evaluate"), help="default: %(default)s")
     parser.set_defaults(kept="finished runs are kept")

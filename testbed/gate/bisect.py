@@ -16,11 +16,11 @@ from testbed.gate.versions import place_of, versions_of
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", help="one that lists versions")
+    parser.add_argument("implementation", help="an implementation that lists versions")
     parser.add_argument("--good", required=True, metavar="VERSION", help="a version with the right number")
     parser.add_argument("--bad", required=True, metavar="VERSION", help="a version with the wrong number")
     parser.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
-    parser.add_argument("--scenario", required=True, help="of the panel of `testbed compare`, or a file")
+    parser.add_argument("--scenario", required=True, help="a scenario of `testbed compare`, or a file")
     parser.add_argument("--cell", help="the point of the scenario that counts, if it has several")
     parser.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
     parser.set_defaults(kept="finished runs are kept")

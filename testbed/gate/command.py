@@ -21,8 +21,10 @@ UNKNOWN: Final = 2
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("budgets", type=Path, nargs="?", help="default: the project's own for the client's transport")
-    parser.add_argument("--client", help="the implementation; default: the one that the budgets name")
+    parser.add_argument(
+        "budgets", type=Path, nargs="?", help="file of budgets; default: the project's own for the client's transport"
+    )
+    parser.add_argument("--client", help="the implementation under test; default: that of the budgets")
     parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
     parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
     parser.set_defaults(kept="finished runs are kept")

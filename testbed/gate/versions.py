@@ -13,7 +13,7 @@ from testbed.gate import command as gate
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", help="one that lists versions")
+    parser.add_argument("implementation", help="an implementation that lists versions")
     parser.add_argument("budgets", type=Path, nargs="?", help="default: those of `testbed gate`")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")

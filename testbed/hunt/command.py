@@ -28,27 +28,33 @@ _TELL_EVERY_S: Final = 5.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="?", help="under test; default: that of --implementation")
+    parser.add_argument(
+        "implementation", nargs="?", help="the implementation under test; default: that of --implementation"
+    )
     own = "a comparison that should hold, in the words of budgets; replaces the built-in properties"
     parser.add_argument("--property", metavar="EXPRESSION", help=own)
     parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="check this built-in property; repeatable"
+        "--only", action="append", default=[], metavar="NAME", help="check only this built-in property; may be repeated"
     )
     parser.add_argument(
         "--arena",
         type=Path,
         default=arena.DEFAULT,
         metavar="FILE",
-        help="what it may draw; default: the links of homes",
+        help="a scenario of ranges to search; default: the links of homes",
     )
     parser.add_argument(
-        "--baseline", help=f"shows whether the path is at fault, or an earlier version; default: {STANDARD}"
+        "--baseline",
+        help=f"control that shows whether the path is at fault, or an earlier version; default: {STANDARD}",
     )
     budget = f"length of the search: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
     parser.add_argument("--budget", default="10min", help=budget)
     parser.add_argument("--seed", type=int, default=1, help="seed of the search; default: %(default)s")
     parser.add_argument(
-        "--search", choices=search.SEARCHES, default=search.SEARCHES[0], help="how it draws; default: %(default)s"
+        "--search",
+        choices=search.SEARCHES,
+        default=search.SEARCHES[0],
+        help="how scenarios are chosen; default: %(default)s",
     )
     parser.add_argument(
         "--into", type=Path, default=Path("results/hunt"), help="folder for results; default: %(default)s"

@@ -21,9 +21,11 @@ QUIC: Final = "QUIC"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("implementation", nargs="*", help="each sends to each, and to itself")
     parser.add_argument(
-        "--case", action="append", default=[], help="a case or script of docs/howto/interop.md; may be repeated"
+        "implementation", nargs="*", help="two or more implementations; each sends to every one, itself included"
+    )
+    parser.add_argument(
+        "--case", action="append", default=[], help="a case or packet script of docs/howto/interop.md; may be repeated"
     )
     parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
     parser.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")

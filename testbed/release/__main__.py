@@ -22,10 +22,10 @@ _DOCKERFILE: Final = Path("images/docker/gate.Dockerfile")
 def main() -> int:
     """Return 0, or 1 after one sentence about what failed."""
     parser = argparse.ArgumentParser(prog="python -m testbed.release", description=__doc__)
-    parser.add_argument("client", nargs="*", help="implementations that get a pack; without any, only wheels are built")
-    parser.add_argument("--lab", action="store_true", help="also a pack of what `testbed exec` boots")
+    parser.add_argument("client", nargs="*", help="implementations to pack; default: none, only wheels")
+    parser.add_argument("--lab", action="store_true", help="also pack the images of `testbed exec`")
     parser.add_argument("--into", type=Path, default=Path("dist"), help="default: %(default)s")
-    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this key of ssh-keygen")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this OpenSSH key")
     options = parser.parse_args()
     into: Path = options.into
     try:

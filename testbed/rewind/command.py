@@ -33,7 +33,7 @@ DEFAULT_FUTURES: Final = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
-    parser.add_argument("run", type=Path, help="a run's folder (seed-N)")
+    parser.add_argument("run", type=Path, help="a run folder (seed-N)")
     instant = parser.add_mutually_exclusive_group(required=True)
     instant.add_argument("--at", metavar="TIME", help="the instant at which futures begin, such as 37.2s")
     until = "a comparison that should hold, in the words of budgets: find the instant after which most futures break it"
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     changed = f"replaces the events from the instant on: `{NONE}`, or a YAML file with a list `events`"
     parser.add_argument("--events", metavar="FILE", help=changed)
     parser.add_argument(
-        "--capture", action="append", default=[], metavar="TAP", help="capture this tap as well; repeatable"
+        "--capture", action="append", default=[], metavar="TAP", help="capture this tap, too; may be repeated"
     )
     parser.add_argument(
         "--into", type=Path, default=Path("results/rewind"), help="folder for results; default: %(default)s"
