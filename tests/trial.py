@@ -1,6 +1,11 @@
-"""Scenarios that a test writes for itself."""
+"""Scenarios that a test writes for itself, and their runs."""
 
 from pathlib import Path
+from typing import Any
+
+from analysis.capture.columns import write_columns
+from engine.run import execute, run_folder
+from scenarios.resolve import expand
 
 
 def trial(folder: Path, text: str) -> Path:
@@ -10,3 +15,12 @@ def trial(folder: Path, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
+
+
+def carried_out(folder: Path, text: str, backend: str = "virtual") -> tuple[Path, dict[str, Any]]:
+    """Carry out the only cell of a scenario with seed 1 and write its columns; return run folder and summary."""
+    (cell,) = expand(trial(folder, text), "full")
+    summary = execute(cell, 1, folder, backend)
+    run = run_folder(folder, cell, 1)
+    write_columns(run)
+    return run, summary

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 # the path holds 58 packets; alone, Reno has 43 of them on average
 SCENARIO = """\
@@ -24,10 +21,7 @@ captures: [bottleneck-out]
 
 
 def _run(folder: Path, control: str) -> Run:
-    (cell,) = expand(trial(folder, SCENARIO.replace("CONTROL", control)), "full")
-    execute(cell, 1, folder)
-    write_columns(run_folder(folder, cell, 1))
-    return Run(run_folder(folder, cell, 1))
+    return Run(carried_out(folder, SCENARIO.replace("CONTROL", control))[0])
 
 
 def test_4cp_leaves_cubic_the_target_window_and_keeps_its_minimum(tmp_path: Path) -> None:

@@ -7,11 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: box
@@ -33,10 +30,8 @@ def behind(tmp_path: Path) -> Behind:
     """Runs the flow with a line more; returns its acknowledgements after the start, and the queue's counters."""
 
     def run(box: str, text: str = SCENARIO) -> tuple[pl.DataFrame, Any]:
-        (cell,) = expand(trial(tmp_path / str(len(list(tmp_path.iterdir()))), text + box), "full")
-        counters = execute(cell, 1, tmp_path)["counters"]["queues"]["bottleneck"]
-        folder = run_folder(tmp_path, cell, 1)
-        write_columns(folder)
+        folder, summary = carried_out(tmp_path / str(len(list(tmp_path.iterdir()))), text + box)
+        counters = summary["counters"]["queues"]["bottleneck"]
         packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
             pl.col("tap").cast(pl.String) == "backward-in", pl.col("time_ns").is_between(2 * 10**8, 5 * 10**9)
         )
@@ -86,10 +81,8 @@ def test_a_host_gets_other_ports_and_the_old_ones_are_forgotten(tmp_path: Path, 
         "pairs: 1", "pairs: 2"
     )
     box = "middleboxes: [{host: s1, rebound: 2s}, {host: s2, rebound: 2s}]\n"
-    (cell,) = expand(trial(tmp_path, text + box), "full")
-    flows = execute(cell, 1, tmp_path)["flows"]
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
+    folder, summary = carried_out(tmp_path, text + box)
+    flows = summary["flows"]
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(pl.col("tap") == "bottleneck-out")
     for name in ("call", "utp"):
         own = packets.filter(pl.col("flow") == name, "forward")

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: neighbours
@@ -51,12 +48,8 @@ def ran(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactory
     """The run, and its summary."""
     for name in ("video", "udp-cbr", "dns"):
         program(name)
-    folder = tmp_path_factory.mktemp("neighbours")
-    (cell,) = expand(trial(folder, SCENARIO), "full")
-    summary = execute(cell, 1, folder)
-    run = run_folder(folder, cell, 1)
-    write_columns(run)
-    return Run(run), summary
+    folder, summary = carried_out(tmp_path_factory.mktemp("neighbours"), SCENARIO)
+    return Run(folder), summary
 
 
 def test_a_viewer_takes_the_highest_rate_that_the_link_carries(ran: tuple[Run, dict[str, Any]]) -> None:
@@ -97,10 +90,7 @@ def test_names_take_a_round_trip_or_five_seconds_more(ran: tuple[Run, dict[str, 
 
 def test_a_face_has_the_rate_that_losses_and_delay_allow(program: Callable[[str], None], tmp_path: Path) -> None:
     program("video-call")
-    (cell,) = expand(trial(tmp_path, FACE), "full")
-    execute(cell, 1, tmp_path)
-    write_columns(run_folder(tmp_path, cell, 1))
-    run = Run(run_folder(tmp_path, cell, 1))
+    run = Run(carried_out(tmp_path, FACE)[0])
     # 2.5 Mbit/s of payload, in packets of 1200 bytes with a header of 24 and 28 of UDP and IP
     assert run.throughput("face", 10, 20) == pytest.approx(2.5e6 * 1228 / 1176, rel=0.05)
     assert run.lost_share("face", 0, 19) == 0

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: nice
@@ -23,11 +20,7 @@ captures: [bottleneck-out]
 
 
 def test_nice_takes_what_cubic_leaves(tmp_path: Path) -> None:
-    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
-    execute(cell, 1, tmp_path)
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
-    run = Run(folder)
+    run = Run(carried_out(tmp_path, SCENARIO)[0])
     assert run.throughput("low", 5, 20) > 9.8e6
     # Vegas's two to four packets of 1.2 ms
     assert run.queue_ms.mean(5, 20) < 6

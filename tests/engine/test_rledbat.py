@@ -8,11 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: rledbat
@@ -40,11 +37,7 @@ def _run(
     buffer: str = "200p",
 ) -> Run:
     text = SCENARIO.format(sender=sender, receiver=receiver, more=more, duration=duration, buffer=buffer)
-    (cell,) = expand(trial(folder, text), "full")
-    execute(cell, 1, folder)
-    into = run_folder(folder, cell, 1)
-    write_columns(into)
-    return Run(into)
+    return Run(carried_out(folder, text)[0])
 
 
 @pytest.mark.parametrize("sender", ["tcp-cubic", "tcp-bbr"])

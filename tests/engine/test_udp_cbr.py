@@ -6,12 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
 from analysis.run_call import opinion, rating
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: cbr
@@ -38,10 +35,7 @@ def test_the_rating_of_a_call_has_the_values_of_the_e_model() -> None:
 
 def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tmp_path: Path) -> None:
     program("udp-cbr")
-    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
-    summary = execute(cell, 1, tmp_path)
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
+    folder, summary = carried_out(tmp_path, SCENARIO)
     packets = pl.read_parquet(folder / "columns" / "packets.parquet").filter(
         (pl.col("tap") == "bottleneck-in") & (pl.col("flow") == "call")
     )

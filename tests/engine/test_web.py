@@ -6,11 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
-from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out
 
 SCENARIO = """\
 experiment: web
@@ -28,10 +25,7 @@ captures: [sender]
 
 def test_web_objects_have_their_load_sizes_and_times(program: Callable[[str], None], tmp_path: Path) -> None:
     program("web")
-    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
-    summary = execute(cell, 1, tmp_path)
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
+    folder, summary = carried_out(tmp_path, SCENARIO)
     run = Run(folder)
     # 2 Mbit/s in objects of 30 kB: 8.3 a second. The mean of 1,000 heavy-tailed sizes is uncertain
     assert run.objects("pages", 0, 110) == pytest.approx(110 * 2e6 / 8 / 30e3, rel=0.15)

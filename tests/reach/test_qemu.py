@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine import backends, crosscheck, images
 from engine.backends.qemu import EMULATOR
@@ -16,7 +15,7 @@ from engine.run import execute, run_folder
 from images import index
 from scenarios import implementations
 from scenarios.resolve import expand
-from tests.trial import trial
+from tests.trial import carried_out, trial
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
@@ -74,10 +73,7 @@ def test_the_run_folder_is_the_same_and_what_is_measured_agrees(tmp_path: Path) 
 
 
 def test_a_download_with_rledbat(tmp_path: Path) -> None:
-    (cell,) = expand(trial(tmp_path, DOWNLOAD), "full")
-    execute(cell, 1, tmp_path, "qemu")
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
+    folder, _ = carried_out(tmp_path, DOWNLOAD, "qemu")
     run = Run(folder)
     assert run.throughput("low", 5, 15) > 9e6
     # the target of 60 ms, and three packets

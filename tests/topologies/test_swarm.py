@@ -5,12 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.capture.columns import write_columns
 from analysis.run import Run
-from engine.run import execute, run_folder
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand, resolve
-from tests.trial import trial
+from tests.trial import carried_out, trial
 
 SCENARIO = """\
 experiment: swarm
@@ -33,16 +31,13 @@ captures: [sender, receiver, bottleneck-in, bottleneck-out]
 
 
 def test_each_peer_sends_and_receives_at_its_own_rates(tmp_path: Path) -> None:
-    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
-    summary = execute(cell, 1, tmp_path)
+    folder, summary = carried_out(tmp_path, SCENARIO)
     both, fast = summary["probe"]["p1-p2"], summary["probe"]["p1-p3"]
     assert both["capacity_bps"] == both["backward_capacity_bps"] == pytest.approx(2e6, rel=0.001)
     # what p3 sends waits for p1's link
     assert fast["backward_capacity_bps"] == pytest.approx(10e6, rel=0.001)
     assert both["forward_ns"] == both["backward_ns"] == pytest.approx(20e6, abs=10_000)
     assert set(summary["probe"]) == {"p1-p2", "p1-p3"}
-    folder = run_folder(tmp_path, cell, 1)
-    write_columns(folder)
     run = Run(folder)
     # p1's link down is shared, and drops packets of both
     assert run.throughput("back", 1, 5) == pytest.approx(2e6, rel=0.15)
