@@ -38,7 +38,7 @@ _VERSION = "@"  # as in scenarios.implementations, which the doctor cannot impor
 _OTHER = ("implementations", "ansible", "docker", NS2)
 # of one kind alone: what changes there makes nothing else out of date
 _APART = {
-    LAB: (Path("rootfs/lab"), Path("kernel/lab.config"), Path("kernel/tcp_probe")),
+    LAB: (Path("rootfs/lab"), Path("rootfs/layer.sh"), Path("kernel/lab.config"), Path("kernel/tcp_probe")),
     STOCK: (Path("stock"),),
 }
 

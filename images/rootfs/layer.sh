@@ -17,7 +17,8 @@ chmod 755 "$root"/usr/sbin/policy-rc.d
 mkdir -p "$root"/usr/share/man/man1
 
 export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin SOURCE_DATE_EPOCH="$epoch"
-chroot "$root" sh -euc 'dpkg --unpack /packages/*.deb && dpkg --configure --pending' </dev/null
+# apt finds the order: a package may have to be configured before another one is unpacked
+chroot "$root" sh -euc 'apt-get --yes --quiet --option APT::Sandbox::User=root install /packages/*.deb' </dev/null
 
 rm -rf "$root"/packages "$root"/usr/sbin/policy-rc.d "$root"/var/log/* "$root"/var/cache/* "$root"/var/lib/dpkg/*-old
 rm -f "$root"/etc/machine-id "$root"/etc/*-

@@ -79,6 +79,14 @@ def test_windows_are_read_as_in_old_and_new_kernels(tmp_path: Path) -> None:
     assert int(traced) > 100 and "ledbat" in controls.split()
 
 
+def test_a_package_that_another_one_must_precede_is_added(tmp_path: Path) -> None:
+    """cron-daemon-common has to be configured before cron is unpacked; frr depends on both."""
+    (tmp_path / "lab.sh").write_text("dpkg-query --show cron cron-daemon-common && test -x /usr/sbin/cron\n")
+    done = execute("--deb", "cron", "lab.sh", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+
+
 BUFFERBLOAT = """\
 from mininet.link import TCLink
 from mininet.net import Mininet

@@ -94,6 +94,7 @@ def test_what_was_built_of_other_sources_is_not_found(store: Store, work_in: Che
 
 OF_ONE_KIND = {
     "rootfs/lab/packages.lock": index.LAB,
+    "rootfs/layer.sh": index.LAB,
     "kernel/lab.config": index.LAB,
     "kernel/tcp_probe/tcp_probe.c": index.LAB,
     "stock/packages.lock": index.STOCK,
