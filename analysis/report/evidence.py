@@ -77,7 +77,9 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     """
     if folder is None or not folder.is_dir():
         return Evidence()
-    said = [file for file in sorted(folder.glob("logs/*")) if file.is_file() and file.stat().st_size]
+    # what a tap logs are its packets, which summary.json counts, too
+    logs = [file for file in sorted(folder.glob("logs/*")) if not file.name.startswith("tcpdump.")]
+    said = [file for file in logs if file.is_file() and file.stat().st_size]
     files = [file for name in ("run.json", "summary.json") if (file := folder / name).exists()]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
