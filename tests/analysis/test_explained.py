@@ -92,6 +92,10 @@ def test_the_page_shows_them(report: Path, browser: Any) -> None:
     assert re.match(r"Alone, LEDBAT keeps a queue of 6\d ms .* packets are dropped", page.locator("#said").inner_text())
     page.locator("[value=late-comer]").first.check()
     assert "Beside the late-comer" in page.locator("#said").inner_text()
+    assert page.url.endswith("?case=late-comer&target=60&buffer=30")
+    again = opened(browser, report / "explained.html", "?case=late-comer&run=late-comer")
+    assert "Beside the late-comer" in again.locator("#said").inner_text()
+    assert again.locator("#watched").input_value() == "late-comer"
     assert page.locator("#curves path.line").count() == 5
     assert serious(page) == []
     assert page.said == []

@@ -52,8 +52,20 @@ function panel(svg, box, title, top, lines, levels, chosen) {
 
 const percent = (share) => `${share >= 0.095 ? Math.round(100 * share) : (100 * share).toPrecision(1)} %`;
 
+// The address holds what is chosen, so that a link shows the same. A browser may refuse that to a page from a disk.
+const asked = new URLSearchParams(location.search);
+function keep(name, value) {
+  asked.set(name, value);
+  try { history.replaceState(null, "", `${location.pathname}?${asked}${location.hash}`); } catch { /* stays as it is */ }
+}
+
 function curves() {
   let chosen = 0;
+  const place = (values, wanted) => (values.includes(Number(wanted)) ? values.indexOf(Number(wanted)) : 1);
+  by("target").value = place(RUNS.targets_ms, asked.get("target"));
+  by("buffer").value = place(RUNS.buffers_pkts, asked.get("buffer"));
+  const joins = [...document.querySelectorAll("[name=case]")].find((one) => one.value === asked.get("case"));
+  if (joins) joins.checked = true;
   const show = () => {
     const kind = document.querySelector("[name=case]:checked").value;
     const target = RUNS.targets_ms[by("target").value];
@@ -96,7 +108,12 @@ function curves() {
     by("curves").replaceChildren(svg);
   };
   by("live").hidden = false;
-  by("live").addEventListener("input", show);
+  by("live").addEventListener("input", () => {
+    keep("case", document.querySelector("[name=case]:checked").value);
+    keep("target", RUNS.targets_ms[by("target").value]);
+    keep("buffer", RUNS.buffers_pkts[by("buffer").value]);
+    show();
+  });
   addEventListener("resize", show);
   show();
 }
@@ -247,7 +264,8 @@ function scrubber() {
   };
   if (!by("watched").options.length) return;
   by("scrubber").hidden = false;
-  by("watched").addEventListener("change", choose);
+  if ([...by("watched").options].some((one) => one.value === asked.get("run"))) by("watched").value = asked.get("run");
+  by("watched").addEventListener("change", () => { keep("run", by("watched").value); choose(); });
   by("time").addEventListener("input", show);
   by("time").addEventListener("pointerdown", stop);
   by("play").addEventListener("click", () => (timer === null ? play() : stop()));
