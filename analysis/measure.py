@@ -17,7 +17,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
-from analysis.figures.numbers import asked_by, numbers_of, told
+from analysis.figures.numbers import as_json, asked_by, numbers_of
 from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
@@ -181,7 +181,7 @@ def _judge(
     rows += [(experiment.id, cell, seed, *common, _csv(value), claim.unit) for seed, value in values.items()]
     rows += [(experiment.id, cell, seed, claim.id, "holds", str(value).lower(), "") for seed, value in held.items()]
     if values:
-        entry["measured"] = asdict(spread(values)) | {"by_seed": told(values)}
+        entry["measured"] = asdict(spread(values)) | {"by_seed": as_json(values)}
     if held:
         entry["held"] = held
     entry["unknown"] = unknown

@@ -69,12 +69,12 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
             table.add_row(name, str(cells), str(runs[name]), f"{virtual_s[name] / HOUR_S:.1f}")
         console.print(table)
         hours = f"{asked.virtual_s / HOUR_S:.1f} h of virtual time"
-        told = f"{len(asked.claims)} claims ask for {runs.total()} more runs, {hours}; the next pass runs them."
+        sentence = f"{len(asked.claims)} claims ask for {runs.total()} more runs, {hours}; the next pass runs them."
     else:
-        told = "No cell needs more seeds."
+        sentence = "No cell needs more seeds."
     spent = (asked.spent_s + asked.virtual_s) / (asked.first_s or 1)
-    told += f" With these, seeds beyond the first batch take {spent:.0%} of its {asked.first_s / HOUR_S:.1f} h; "
-    lines = [told + f"{BUDGET:.0%} are allowed."]
+    sentence += f" With these, seeds beyond the first batch take {spent:.0%} of its {asked.first_s / HOUR_S:.1f} h; "
+    lines = [sentence + f"{BUDGET:.0%} are allowed."]
     if asked.undecidable:
         lines.append(
             f"Left undecided, since more seeds like those measured would not help: {len(asked.undecidable)} claims."

@@ -11,7 +11,7 @@ from typing import Any
 from analysis.claims.question import Question
 from analysis.claims.registry import Claim, Experiment, Reading
 from analysis.claims.syntax import SINGLE
-from analysis.figures.numbers import told
+from analysis.figures.numbers import as_json
 from analysis.runs import Runs
 from analysis.verdicts.of_claim import judge
 from analysis.verdicts.seeds import runs_named
@@ -45,7 +45,7 @@ def _judged(claim: Claim, experiment: Experiment, asked: Mapping[str, Question])
                 "title": reading.title,
                 "cell": cell,
                 "verdict": verdict.outcome,
-                "measured": asdict(spread(values)) | {"by_seed": told(values)} if values else None,
+                "measured": asdict(spread(values)) | {"by_seed": as_json(values)} if values else None,
                 "held": held or None,
             }
 

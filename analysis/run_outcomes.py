@@ -46,10 +46,10 @@ class OutcomeWords(RunFolder):
     def outcomes(self, flow: str) -> list[Outcome]:
         """List the endpoints of a flow that were not done, in the order of their ends."""
         known = self.flow(flow)
-        told = self.summary.child("flows").child(known.name).children("outcomes") if known.may_fail else []
+        ends = self.summary.child("flows").child(known.name).children("outcomes") if known.may_fail else []
         listed = [
             Outcome(end.get("endpoint", str), end.get("ending", str), end.get("at_ns", int) / NS, end.get("says", str))
-            for end in told
+            for end in ends
         ]
         return sorted(listed, key=lambda outcome: outcome.at_s)
 

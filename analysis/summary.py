@@ -43,8 +43,8 @@ def print_summary(results: Path, console: Console | None = None) -> None:
         console.print(f"{study}, {counted.total()} findings: {said}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
-            told = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"
-            console.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+            line = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"
+            console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
     index = results / "report" / "index.html"
     if index.exists():
         console.print(f"Report: {index}", soft_wrap=True)

@@ -110,8 +110,8 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
     into = options.into or Path("results/exec", name)
     with _converted(order) if options.python2 else nullcontext(order) as ready:
         summary = hand_in.run(ready, into, options.hand_in) if options.hand_in else run(ready, into, options.real_time)
-    told = (*missing.sentences(summary["missing"]), *missing.elsewhere(summary), *hints.of(summary, options.link_rate))
-    for sentence in told:
+    lines = (*missing.sentences(summary["missing"]), *missing.elsewhere(summary), *hints.of(summary, options.link_rate))
+    for sentence in lines:
         print(printable(sentence), file=sys.stderr)
     print(f"exit status {summary['exit_status']}; results in {into}", file=sys.stderr)
     return int(summary["exit_status"])

@@ -27,8 +27,8 @@ def problems(document: Document) -> Iterator[Problem]:
                 return
             unknown = [name for name in wanted if name not in names]
             if unknown or not wanted:
-                found = f"found {unknown[0]!r}" if unknown else "none has a name"
-                yield document.problem((*path, index, "cells"), found, f"{EACH}, or names of `cells`: {choices(names)}")
+                wrong = f"found {unknown[0]!r}" if unknown else "none has a name"
+                yield document.problem((*path, index, "cells"), wrong, f"{EACH}, or names of `cells`: {choices(names)}")
 
 
 def one_each(data: dict[str, Any]) -> dict[str, Any]:

@@ -117,8 +117,8 @@ def _wrong_scenario(experiment: Experiment, simulated: list[str]) -> Iterator[Pr
         if beside.exists():
             yield document.problem(("runs_of",), f"there is a scenario beside it, {beside}", "one of them")
         if experiment.runs_of not in simulated:
-            found = f"no scenario has experiment {experiment.runs_of!r}"
-            yield document.problem(("runs_of",), found, choices(simulated, experiment.runs_of))
+            mistake = f"no scenario has experiment {experiment.runs_of!r}"
+            yield document.problem(("runs_of",), mistake, choices(simulated, experiment.runs_of))
     elif not beside.exists():
         yield document.problem((), f"no scenario {beside}", "that file, or runs_of")
     else:

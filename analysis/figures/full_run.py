@@ -68,8 +68,8 @@ def _judged(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, d
     known = {}
     for claim in measured["claims"]:
         there = kept["claims"].get(claim["id"]) or {}
-        if found := range_of((there.get("by_seed") or {}).values()):
-            known[claim["id"].rpartition("/")[2]] = {**claim, "range": found}
+        if extent := range_of((there.get("by_seed") or {}).values()):
+            known[claim["id"].rpartition("/")[2]] = {**claim, "range": extent}
     for extra in measured["experiment"].get("also_measured", []):
         if there := kept.get("also_measured", {}).get(extra["metric"]):
             known[extra["metric"]] = {**extra, "range": [there[name] for name in ("minimum", "mean", "maximum")]}

@@ -16,7 +16,7 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
         made["values"] = [
             fields.data
             if "claim" in fields.data  # which has its numbers
-            else {**fields.data, "by_seed": told(ask.numbers(fields.get("measure", str), fields.maybe("cell", str))[0])}
+            else {**fields.data, "by_seed": _of(fields.get("measure", str), fields.maybe("cell", str), ask)}
             for fields in figure.children("values")
         ]
     if "plots" in made:
@@ -24,7 +24,7 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
             {
                 **plot.data,
                 "points": [
-                    {"line": point.line, "x": point.x, "by_seed": told(ask.numbers(point.expression, point.cell)[0])}
+                    {"line": point.line, "x": point.x, "by_seed": _of(point.expression, point.cell, ask)}
                     for point in _points(figure, plot, ask)
                 ],
             }
@@ -33,8 +33,12 @@ def numbers_of(figure: Fields, ask: Question) -> dict[str, Any]:
     return made
 
 
-def told(by_seed: Mapping[Any, float]) -> dict[Any, float | str]:
-    """Give numbers as JSON may have them: what never happened is infinite, and told as "never"."""
+def _of(expression: str, cell: str | None, ask: Question) -> dict[Any, float | str]:
+    return as_json(ask.numbers(expression, cell)[0])
+
+
+def as_json(by_seed: Mapping[Any, float]) -> dict[Any, float | str]:
+    """Give numbers as JSON may have them: an instant that never comes is infinite, in JSON "never"."""
     return {seed: value if math.isfinite(value) else "never" for seed, value in by_seed.items()}
 
 

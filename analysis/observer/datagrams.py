@@ -50,7 +50,7 @@ def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float, mark
     sent = Sent(sent_s, numbers, numbers + 1, payload, there["ip_length"].cast(pl.Int64).to_numpy())
     heard_s = back["came_s"].to_numpy()
     unknown = np.full(len(heard_s), np.inf)
-    told = newest >= 0
+    acknowledges = newest >= 0
     return Conversation(
         protocol=PROTOCOL,
         version=None,
@@ -58,7 +58,7 @@ def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float, mark
         end=end,
         sent=sent,
         answers=Answers(heard_s, acked, np.zeros(len(heard_s), np.uint64), unknown),
-        forward=Samples(heard_s[told], (came_s - sent_s)[newest[told]]),
+        forward=Samples(heard_s[acknowledges], (came_s - sent_s)[newest[acknowledges]]),
         backward=Samples(heard_s, heard_s - back["left_s"].to_numpy()),
         connections=1,
         marked_pkts=marked_pkts,

@@ -450,9 +450,9 @@ class Signals:
 
         Where both leave next to nothing, neither has it.
         """
-        told = list(self._shapes())
-        return sum(by_loss < by_delay for by_loss, by_delay in told), sum(
-            by_delay < by_loss for by_loss, by_delay in told
+        shapes = list(self._shapes())
+        return sum(by_loss < by_delay for by_loss, by_delay in shapes), sum(
+            by_delay < by_loss for by_loss, by_delay in shapes
         )
 
     @cached_property

@@ -204,7 +204,7 @@ def _page(
     experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside], source: Source
 ) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
-    causes = " ".join(prose.told(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
+    causes = " ".join(prose.text_of(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],

@@ -57,17 +57,17 @@ class Card:
 
 def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source: Source) -> list[Card]:
     """Give the cards of an experiment, failures first, otherwise as the paper has them."""
-    told: dict[str, str] = {}
+    first_cards: dict[str, str] = {}
     made = []
     for claim in sorted(claims, key=lambda entry: ORDER.index(Outcome(entry["verdict"]))):
-        card = _card(claim, others, told, source)
+        card = _card(claim, others, first_cards, source)
         if card.cause and not card.cause.told_at:
-            told[claim["cause"]["text"]] = card.name
+            first_cards[claim["cause"]["text"]] = card.name
         made.append(card)
     return made
 
 
-def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str, str], source: Source) -> Card:
+def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mapping[str, str], source: Source) -> Card:
     return Card(
         name=name_of(claim),
         data=claim,
@@ -78,7 +78,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], told: Mapping[str,
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
         why_not=_why_not(claim),
         strip=held_strip(claim) or strip(claim),
-        cause=_cause(claim, told),
+        cause=_cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
             {"title": other["title"], "state": state_of({**claim, **other}), "text": said({**claim, **other})}
@@ -123,9 +123,9 @@ def _why_not(claim: Mapping[str, Any]) -> str:
     return sentence(why if reason in (why, NOT_RUN_HERE) else f"{reason}: {why}")
 
 
-def _cause(claim: Mapping[str, Any], told: Mapping[str, str]) -> Cause | None:
+def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> Cause | None:
     cause = claim.get("cause")
     if not cause:
         return None
     first, rest = first_sentence(cause["text"])
-    return Cause(first, rest, cause["evidence"], cause.get("by"), told.get(cause["text"]))
+    return Cause(first, rest, cause["evidence"], cause.get("by"), first_cards.get(cause["text"]))

@@ -67,7 +67,7 @@ def summary(differences: Sequence[Change], claims: int) -> str:
     )
 
 
-def feed(differences: Sequence[Change], title: str, told: str) -> str:
+def feed(differences: Sequence[Change], title: str, subtitle: str) -> str:
     """Write an Atom feed (RFC 4287): an entry for each experiment with another verdict."""
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
@@ -77,7 +77,7 @@ def feed(differences: Sequence[Change], title: str, told: str) -> str:
             by_experiment.setdefault(change.experiment.id, []).append(change)
     ended = {name: _ended(of_it[0].experiment) for name, of_it in by_experiment.items()}
     _entry(root, "urn:ledbat-testbed:changes", title, max(ended.values(), default=UNDATED))
-    for name, value in (("subtitle", told), ("author", None)):
+    for name, value in (("subtitle", subtitle), ("author", None)):
         element = ElementTree.SubElement(root, f"{{{ATOM}}}{name}")
         element.text = value
         if value is None:

@@ -46,7 +46,7 @@ def values_of(experiments: Iterable[Result]) -> set[float]:
     return {value for experiment in experiments for value in leaves(_facts(experiment)) if math.isfinite(value)}
 
 
-def told(cause: Mapping[str, Any]) -> str:
+def text_of(cause: Mapping[str, Any]) -> str:
     """Give all that a cause says: its text, and what varied it."""
     return " ".join(filter(None, (cause["text"], cause.get("by"))))
 

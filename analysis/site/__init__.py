@@ -77,7 +77,7 @@ def _reports(results: Path, out: Path) -> list[Part]:
             ("changes.html", "What changed", "Claims that differ from the last complete reproduction; also as a feed"),
             ("machines.html", "Agreement across machines", "The same claims, measured elsewhere"),
         )
-        parts += [Part(f"{name}/{page}", head, told) for page, head, told in more if (made / page).exists()]
+        parts += [Part(f"{name}/{page}", head, summary) for page, head, summary in more if (made / page).exists()]
     return parts
 
 

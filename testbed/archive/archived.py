@@ -57,7 +57,7 @@ class Archived:
         try:
             return {experiment["experiment"]: experiment for experiment in plan(studies)}
         except BadInputError as error:
-            raise EngineError(f"{self.crate.name}: {self.told(error)}") from None
+            raise EngineError(f"{self.crate.name}: {self.message_of(error)}") from None
 
     @cached_property
     def experiments(self) -> list[str]:
@@ -157,10 +157,10 @@ class Archived:
             try:
                 cells = expand(Path(scenario), size) if scenario else []
             except ScenarioError as error:
-                raise EngineError(f"{self.crate.name}: {self.told(error)}") from None
+                raise EngineError(f"{self.crate.name}: {self.message_of(error)}") from None
             self._cells[experiment, size] = {cell.name: cell for cell in cells}
         return self._cells[experiment, size]
 
-    def told(self, error: Exception) -> str:
+    def message_of(self, error: Exception) -> str:
         """Return what an error says, without the folder to which the archive was unpacked."""
         return str(error).replace(f"{self.crate.folder}/", "")

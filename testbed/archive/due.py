@@ -85,8 +85,8 @@ def check(results: Path) -> None:
         if (gone := list(_gone(results, folders[name], experiment)))
     }
     if lacking:
-        told = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
-        raise EngineError(f"{results}: {told}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
+        gaps = "; ".join(f"{name} lacks {listed(lacking[name])}" for name in sorted(lacking))
+        raise EngineError(f"{results}: {gaps}; `snakemake --cores all {' '.join(sorted(lacking))}` makes it")
     damaged = [f"{file}: {what}" for file, what in damage(results).items()]
     if damaged:
         raise EngineError(f"{results}: {listed(damaged)}; snakemake makes these again")

@@ -74,7 +74,7 @@ def write_tables(run: Path, archived: Archived) -> None:
         with ended_after(_LIMIT_S, f"{run}: reading its captures"):
             write_columns(run)
     except (BadInputError, DamagedError) as error:
-        raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
+        raise EngineError(f"{archived.crate.name}: {archived.message_of(error)}") from None
 
 
 def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
@@ -140,7 +140,7 @@ def _measured(archived: Archived, experiment: str, runs: Path) -> Path:
         with ended_after(_LIMIT_S, f"{experiment}: its claims"):
             return measure(archived.claims(experiment), runs, runs.parent / EXPERIMENTS, kunit)
     except (BadInputError, DamagedError) as error:
-        raise EngineError(f"{archived.crate.name}: {archived.told(error)}") from None
+        raise EngineError(f"{archived.crate.name}: {archived.message_of(error)}") from None
 
 
 def _about_all_seeds(experiment: registry.Experiment) -> set[str]:

@@ -173,8 +173,8 @@ def _other_transport(capture: Path, transport: str) -> str | None:
     spoken = pl.when(pl.col("proto") == _TCP).then(pl.lit("tcp")).otherwise(over_udp)
     parts = [chunk.packets.filter(pl.col("payload_bytes") > 0) for chunk in pcap.read_chunks(capture)]
     by_bytes = pl.concat(parts).group_by(spoken.alias("spoken")).agg(pl.col("payload_bytes").cast(pl.Int64).sum())
-    found = str(by_bytes.sort("payload_bytes")["spoken"][-1])
-    return None if found == transport else f"its packets are {found}; allowed: {transport}, as its `transport` says"
+    actual = str(by_bytes.sort("payload_bytes")["spoken"][-1])
+    return None if actual == transport else f"its packets are {actual}; allowed: {transport}, as its `transport` says"
 
 
 def _endless(cell: Cell, into: Path) -> str | None:

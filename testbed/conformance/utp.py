@@ -52,14 +52,14 @@ def utp_difference_error_ms(run: Run) -> float:
         raise NotMeasuredError("this needs a capture at the receiver")
     there = _packets(run, "receiver")
     came = there.filter("forward")
-    told = there.filter(~pl.col("forward") & ~pl.col("utp_difference_us").is_in(NO_SAMPLE))
-    before = np.searchsorted(came["time_ns"].to_numpy(), told["time_ns"].to_numpy(), side="right") - 1
-    told, before = told.filter(pl.Series(before >= 0)), before[before >= 0]
-    if not len(told):
+    reports = there.filter(~pl.col("forward") & ~pl.col("utp_difference_us").is_in(NO_SAMPLE))
+    before = np.searchsorted(came["time_ns"].to_numpy(), reports["time_ns"].to_numpy(), side="right") - 1
+    reports, before = reports.filter(pl.Series(before >= 0)), before[before >= 0]
+    if not len(reports):
         raise NotMeasuredError("no answer reports a delay")
     arrived_us = came["time_ns"].to_numpy()[before] // 1000
     delay_us = arrived_us - came["tsval"].cast(pl.Int64).to_numpy()[before]
-    errors = _deviations_ms(told["utp_difference_us"].cast(pl.Int64).to_numpy() - delay_us)
+    errors = _deviations_ms(reports["utp_difference_us"].cast(pl.Int64).to_numpy() - delay_us)
     return float(np.percentile(errors, 99))
 
 

@@ -44,7 +44,7 @@ def draw(folder: Path, files: Sequence[str], client: str, baseline: str) -> Draw
     # a fork would copy the libraries without their threads
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         drawn = pool.map(partial(_of_scenario, folder=folder, order=(client, baseline)), files)
-        return {(file, name): one for file, of_file in zip(files, drawn, strict=True) for name, one in of_file}
+        return {(file, name): drawing for file, of_file in zip(files, drawn, strict=True) for name, drawing in of_file}
 
 
 def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[str, Drawing]]:

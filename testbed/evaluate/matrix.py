@@ -21,12 +21,12 @@ def write(into: Path) -> Path:
     One that is damaged is named on standard error and left out.
     """
     documents = dict(_evaluations(into))
-    criteria = {criterion["id"]: criterion for one in documents.values() for criterion in one["criteria"]}
+    criteria = {criterion["id"]: criterion for document in documents.values() for criterion in document["criteria"]}
     rows = [criterion for criterion in criteria.values() if criterion["rows"]]
     cells = {
         (name, criterion["id"]): {"verdict": criterion["verdict"], "told": _told(criterion)}
-        for name, one in documents.items()
-        for criterion in one["criteria"]
+        for name, document in documents.items()
+        for criterion in document["criteria"]
     }
     write_shared(into)
     values = {
@@ -34,7 +34,7 @@ def write(into: Path) -> Path:
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
         "results": list(SIGNS),
-        "counts": {name: Counter(_verdicts(one["criteria"])) for name, one in documents.items()},
+        "counts": {name: Counter(_verdicts(document["criteria"])) for name, document in documents.items()},
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
     return into / "index.html"

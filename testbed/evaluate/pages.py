@@ -75,10 +75,10 @@ def summary(judged: Sequence[Judged], client: str, baseline: str, seeds: int, pa
     for of_criterion in judged:
         criterion = of_criterion.criterion
         counts = Counter(cell.verdict for cell in of_criterion.cells)
-        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
-        told = told or "for the author to answer"
+        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
+        verdicts = verdicts or "for the author to answer"
         sign = SIGNS[of_criterion.verdict] if criterion.rows else "-"
-        lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({told})")
+        lines.append(f"  {sign} {criterion.section:6} {criterion.title} ({verdicts})")
     parts = {
         "What it does:": numbers(judged, baseline),
         "Whom it harms, more than the baseline does:": harms(judged) or [_harmless(judged)],
@@ -136,7 +136,7 @@ def unknown(judged: Sequence[Judged], seeds: int) -> list[str]:
     """Say what these runs leave open: in rows, MUST first; what no run shows; what the author has to answer."""
     sentences = [] if seeds > 1 else ["whether other seeds say the same: one seed decides nothing"]
     for says, field in (("no run here shows", "not_measured"), ("only its author can answer", "form")):
-        if sections := [one.criterion.section for one in judged if getattr(one.criterion, field)]:
+        if sections := [each.criterion.section for each in judged if getattr(each.criterion, field)]:
             sentences.append(f"what {says} [{', '.join(sections)}]")
     sentences += _of_rows(judged, lambda row: f"whether it {row.otherwise}", NOT_MEASURED)
     return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", OPEN)

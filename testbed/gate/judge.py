@@ -165,10 +165,10 @@ def _ended(runs: Sequence[Run]) -> tuple[Run, str] | None:
 
 def _told(budget: Budget, run: Run) -> str:
     """Say, of a budget about ends or connections, what happened in the run."""
-    told = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.is_about_ends else []
+    sentences = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.is_about_ends else []
     if "reconnections" in budget.words:
-        told += [f"reconnected at {at_s:.3f} s" for at_s in run.reconnections(CLIENT).times[:MOST_TOLD]]
-    return "".join(f"; {sentence}" for sentence in told)
+        sentences += [f"reconnected at {at_s:.3f} s" for at_s in run.reconnections(CLIENT).times[:MOST_TOLD]]
+    return "".join(f"; {sentence}" for sentence in sentences)
 
 
 def _excess(measured: float, bound: float) -> float:

@@ -105,8 +105,8 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
     for case in cases:
         if pair["unsupported"]:
             judged += [
-                {**ends, "case": told, "result": UNSUPPORTED, "why": pair["unsupported"], **_left(results, None)}
-                for told in ((case, CLOSE) if case == FIRST else (case,))
+                {**ends, "case": name, "result": UNSUPPORTED, "why": pair["unsupported"], **_left(results, None)}
+                for name in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue
         folder = _folder(results, pair["experiment"], case)

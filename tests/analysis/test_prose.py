@@ -104,7 +104,7 @@ def test_numbers_of_causes_are_those_of_the_reference_set(study: str, experiment
     for result in (result for result in experiments if result.study == study):
         for claim in result.claims:
             if cause := claim.get("cause"):
-                named = prose.quoted_by(prose.told(cause), result, experiments)
+                named = prose.quoted_by(prose.text_of(cause), result, experiments)
                 known = prose.values_of(named) | ARITHMETIC
                 known |= set(prose.leaves([SCENARIOS[other.data["experiment"]["runs_of"]] for other in named]))
                 wrong += [f"{claim['id']}: {number[0]}" for number in unknown(cause["text"], known)]
@@ -137,8 +137,8 @@ def test_what_no_result_shows_is_marked() -> None:
 def test_a_cause_may_quote_the_experiments_that_it_names(experiments: list[Result]) -> None:
     first, other, unnamed = experiments[:3]
     cause = {"text": f"It is 0.5 ({other.id}).", "evidence": "tested"}
-    assert prose.quoted_by(prose.told(cause), first, experiments) == [first, other]
-    assert prose.quoted_by(prose.told(cause | {"by": unnamed.id}), first, experiments) == [first, other, unnamed]
+    assert prose.quoted_by(prose.text_of(cause), first, experiments) == [first, other]
+    assert prose.quoted_by(prose.text_of(cause | {"by": unnamed.id}), first, experiments) == [first, other, unnamed]
 
 
 def test_a_number_is_compared_with_its_digits() -> None:

@@ -164,10 +164,10 @@ def _flow(observed: Observed) -> dict[str, Any]:
 
 def _view(seen: Seen) -> dict[str, Any]:
     remarks = list(seen.flow.remarks)
-    told = described(seen.best)
+    fields = described(seen.best)
     if seen.sent is None:
-        told |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
-        told["retransmitted_pkts"] = {"for unknown causes": sum(told["retransmitted_pkts"].values())}
+        fields |= {name: {"not_observed": seen.why_not} for name in NEEDS_THE_SENDER}
+        fields["retransmitted_pkts"] = {"for unknown causes": sum(fields["retransmitted_pkts"].values())}
     elif seen.tap.place is not Place.SENDER:
         remarks.append(
             "what the sender saw was worked out: data from the timestamps it carries, answers as if they came from "
@@ -176,7 +176,7 @@ def _view(seen: Seen) -> dict[str, Any]:
     if seen.tap.place is not Place.SENDER:
         remarks.append(ELSEWHERE)
     ends = {"sender": seen.flow.sender, "receiver": seen.flow.receiver}
-    return {"file": str(seen.flow.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **told}
+    return {"file": str(seen.flow.captured.path), **ends, "tap": seen.tap.as_json(), "remarks": remarks, **fields}
 
 
 def _flow_rows(document: dict[str, Any]) -> list[dict[str, Any]]:
