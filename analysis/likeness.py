@@ -128,7 +128,7 @@ def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield from (f"  {line}" for line in likeness.differing)
     if likeness.images_of_differing:
         yield "  Their runs were made from other builds: " + _list(sorted(likeness.images_of_differing))
-    yield "To keep what is here in place of the reference:"
+    yield "To make these results the reference:"
     yield f"  python -m analysis reference --results {results} --out {reference}"
 
 
@@ -142,7 +142,7 @@ def _additional(likeness: Likeness, results: Path, reference: Path) -> Iterator[
             "with another verdict for that reason alone."
         )
     yield from (f"  {line}" for line in likeness.decided_by_seeds)
-    yield "These commands run what it has in addition:"
+    yield "These commands run the seeds that only the reference has:"
     yield f"  python -m analysis like --studies workflows/studies --reference {reference} --out {results}/seeds.json"
     yield "  snakemake --cores all"
 

@@ -84,6 +84,6 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
         for name, cost_s in sorted(asked.beyond.items()):
             costs.setdefault(name.rpartition("/")[0], []).append(cost_s / HOUR_S)
         named = ", ".join(f"{len(each)} of {name} (up to {max(each):.1f} h each)" for name, each in costs.items())
-        lines.append(f"Claims beyond what is allowed: {named}.")
+        lines.append(f"Claims beyond that: {named}.")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)

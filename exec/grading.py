@@ -161,7 +161,7 @@ def _same(folder: Path, other: Path | None, name: Path) -> bool:
 def _wrong_seed(order: Order) -> str:
     if order.student is None or order.seed == hand_in.seed_of(order.student):
         return ""
-    return "the seed is not that of the student's number"
+    return "the seed does not follow from the student's number"
 
 
 def _whole(order: Order, said: dict[str, Any]) -> str:

@@ -192,7 +192,7 @@ def script_of(words: Sequence[str], folder: Path) -> Path:
         case _:
             scripts = []
     if not (scripts and os.path.isfile(scripts[0])):  # noqa: PTH113 (a name may be none that a file can have)
-        allowed = "python3 or bash and a file of the folder, or python3 -m and a module of it"
+        allowed = "python3 or bash with a file of the folder, or python3 -m with a module of the folder"
         raise EngineError(f"the command is {shortened(shlex.join(words))!r}; allowed in a hand-in: {allowed}")
     return scripts[0].relative_to(folder)
 

@@ -37,7 +37,7 @@ _MODULES_OF_PYTHON_2 = frozenset(
     )
 )
 _PYTHON_2 = (
-    "the script, or a module of it, is written for Python 2; the guest has Python 3.13: `testbed exec --python2` "
+    "the script or one of its modules is written for Python 2; the guest has Python 3.13: `testbed exec --python2` "
     "converts a copy of the folder first"
 )
 _HERE = "controller 127.0.0.1:"

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == [OBSERVE]:
         return analyse(words, "testbed")
     if words and words[0] in COMMANDS and not (ROOT / "Snakefile").exists():
-        print(f"runs need ledbat-testbed or a checkout; what is installed here can {OBSERVE}", file=sys.stderr)
+        print(f"runs need ledbat-testbed or a checkout; this installation can only {OBSERVE}", file=sys.stderr)
         return 2
     try:
         return _carried_out(words)

@@ -87,7 +87,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"Waiting for another command, which is at work in {folder}.", file=sys.stderr, flush=True)
+            print(f"Waiting for another command, which is working in {folder}.", file=sys.stderr, flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -114,7 +114,7 @@ def _write_packets(run: Settings, captures: list[Path], target: Path) -> list[st
 
     _sink(packets(), _labelled(pcap.no_packets(), Path(), run, owners).schema, target / "packets.parquet")
     _sink(utp(), _of_utp(pcap.no_packets().with_row_index("packet")).schema, target / "utp.parquet")
-    return [f"{path}: the last packet is cut off and left out" for path in truncated]
+    return [f"{path}: omits the last packet, which is cut off" for path in truncated]
 
 
 def _sink(tables: Iterator[pl.DataFrame], schema: pl.Schema, path: Path) -> None:

@@ -80,7 +80,7 @@ WRONG: Final = {
     4: "is a block of {found} bytes that cannot be one: the file is damaged",
     5: "is a packet of link type {found}, allowed are LINKS",
     6: "is a packet of interface {found}, which no block before describes: the file is damaged",
-    7: "has no time, or one that 64 bits of nanoseconds cannot hold",
+    7: "has no time, or a time that 64 bits of nanoseconds cannot hold",
     8: "is another interface, allowed are 64",
 }
 

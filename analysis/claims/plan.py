@@ -115,7 +115,7 @@ def _wrong_scenario(experiment: Experiment, simulated: list[str]) -> Iterator[Pr
     beside = experiment.file.with_name(experiment.file.name.removesuffix(CLAIMS) + ".yaml")
     if experiment.scenario is None:
         if beside.exists():
-            yield document.problem(("runs_of",), f"there is a scenario beside it, {beside}", "one of them")
+            yield document.problem(("runs_of",), f"found beside a scenario, {beside}", "one of them")
         if experiment.runs_of not in simulated:
             mistake = f"no scenario has experiment {experiment.runs_of!r}"
             yield document.problem(("runs_of",), mistake, choices(simulated, experiment.runs_of))

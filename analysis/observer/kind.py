@@ -117,7 +117,7 @@ def _held_back(seen: "Signals") -> Judgement | None:
         (
             seen.held_by.count(Limit.APPLICATION) / number,
             Kind.APPLICATION_LIMITED,
-            "what is in flight sinks for want of data",
+            "the number of packets in flight sinks for want of data",
         ),
         (seen.ran_out, Kind.APPLICATION_LIMITED, "it runs out of data, so a packet is not full,"),
     ):
@@ -197,9 +197,9 @@ def _unmoved(seen: "Signals") -> Judgement | None:
         return None
     steady = len(seen.windows)
     if seen.waits_for_answers:
-        because = ["what is in flight never varies, and data leaves when answers come"]
+        because = ["the number of packets in flight never varies, and data leaves when answers come"]
         return Judgement(Kind.WINDOW_LIMITED, _laplace(steady, steady), because)
-    because = ["what is in flight never varies, yet data does not wait for answers"]
+    because = ["the number of packets in flight never varies, yet data does not wait for answers"]
     return Judgement(Kind.APPLICATION_LIMITED, _laplace(steady, steady), because)
 
 

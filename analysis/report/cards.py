@@ -119,7 +119,7 @@ def _why_not(claim: Mapping[str, Any]) -> str:
         return ""
     reason, why = claim["not_testable"]["reason"], claim["why"]
     if why.startswith("there is no run of"):
-        return "not run at this size: a cell that it needs is left out"
+        return "not run at this size, which omits a cell that it needs"
     return sentence(why if reason in (why, NOT_RUN_HERE) else f"{reason}: {why}")
 
 

@@ -39,7 +39,7 @@ ORDER: Final = tuple(Outcome)
 
 # why a single number has no interval
 ONE_SEED: Final = "one seed has no interval"
-OF_MEANS: Final = "made of means over the seeds, it has no interval"
+OF_MEANS: Final = "means over the seeds have no interval"
 
 
 @dataclass(frozen=True)

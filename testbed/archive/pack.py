@@ -53,7 +53,7 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
             be written, or the key cannot sign.
     """
     if os.path.lexists(out):
-        raise EngineError(f"{out}: is there already; remove it or choose another --out")
+        raise EngineError(f"{out}: exists; remove it or choose another --out")
     due.check(results)
     crate = _crate(results, captures)
     try:

@@ -21,9 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sampled = "run only this many hand-ins again, drawn at random; all are still compared with each other"
     parser.add_argument("--sample", type=int, metavar="NUMBER", help=sampled)
     chosen = parser.add_mutually_exclusive_group()
-    named = "STUDY/EXPERIMENT/CELL/seed-N, or the beginning of it: all those runs; may be repeated"
+    named = "a run (STUDY/EXPERIMENT/CELL/seed-N), or the beginning of several runs' names; may be repeated"
     chosen.add_argument("--run", action="append", default=[], help=named)
-    chosen.add_argument("--all", action="store_true", help="default: the first run of each experiment")
+    chosen.add_argument("--all", action="store_true", help="repeat all runs; default: the first of each experiment")
     signed = "refuse an archive that none of these has signed; lines as in ssh-keygen(1)"
     parser.add_argument("--signer", type=Path, metavar="ALLOWED_SIGNERS", help=signed)
 

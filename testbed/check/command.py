@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "implementation", nargs="?", help="the implementation under test; default: that of --implementation"
     )
     parser.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
-    parser.set_defaults(kept="what was found stands above")
+    parser.set_defaults(kept="the findings stand above")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -93,7 +93,7 @@ def _empty(folder: Path) -> None:
     """
     if folder.exists():
         if not (folder / FILE).is_file():
-            raise EngineError(f"{folder}: found something else; allowed: no such folder, or that of an earlier check")
+            raise EngineError(f"{folder}: found other files; allowed: a new folder, or the folder of an earlier check")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
 
@@ -163,7 +163,7 @@ def _wrong_payload(logs: Path) -> str | None:
     arrived_bytes = arrived.stat().st_size
     expected = b"".join(number.to_bytes(8, "big") for number in range(TRANSFER_BYTES // 8))
     if arrived_bytes != TRANSFER_BYTES or arrived.read_bytes() != expected:  # a foreign file may be of any size
-        return f"the {arrived_bytes} bytes in PAYLOAD are not those that should have been sent"
+        return f"the {arrived_bytes} bytes in PAYLOAD differ from the payload"
     return None
 
 

@@ -22,8 +22,8 @@ OWN: Final = Path(__file__).with_name("templates")
 STANDINGS: Final = {
     "better": ("▲", "better"),
     "worse": ("▼", "worse"),
-    "more": ("↑", "more, which is neither good nor bad in itself"),
-    "less": ("↓", "less, which is neither good nor bad in itself"),
+    "more": ("↑", "more, which is neither better nor worse"),
+    "less": ("↓", "less, which is neither better nor worse"),
     "alike": ("=", "no difference shown"),
     "open": ("○", "these numbers cannot show a difference"),
 }

@@ -80,7 +80,7 @@ def filled(
     data: dict[str, Any] = document.data
     if CLIENT not in data.get("matrix", {}) or not any(flow["name"] == CLIENT for flow in data["flows"]):
         allowed = f'a matrix name `{CLIENT}`, and a flow of that name with implementation "${{{CLIENT}}}"'
-        raise ScenarioError([Problem(scenario, 1, "matrix", f"has no place for what is compared, {CLIENT}", allowed)])
+        raise ScenarioError([Problem(scenario, 1, "matrix", f"has no place for implementations, {CLIENT}", allowed)])
     if may_fail:
         [client] = [flow for flow in data["flows"] if flow["name"] == CLIENT]
         client["may_fail"] = True

@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bad", required=True, metavar="VERSION", help="a version with the wrong number")
     parser.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
     parser.add_argument("--scenario", required=True, help="a scenario of `testbed compare`, or a file")
-    parser.add_argument("--cell", help="the point of the scenario that counts, if it has several")
+    parser.add_argument("--cell", help="the cell of the scenario, if it has several")
     parser.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
     parser.set_defaults(kept="finished runs are kept")
 

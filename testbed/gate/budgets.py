@@ -152,7 +152,7 @@ def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
         ValueError: it is no comparison, or has unknown words; the message says what was found.
     """
     if _EQUALS.search(_QUOTED.sub("", text)):
-        raise ValueError(f"found {text!r}, which asks for one exact number; a pair of budgets bounds both sides")
+        raise ValueError(f"found {text!r}, which allows one exact number only; a pair of budgets bounds both sides")
     _check_words(text, defined)
     whole = ast.parse(text.strip(), mode="eval").body
     if not isinstance(whole, ast.Compare):
@@ -160,7 +160,7 @@ def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
     if len(whole.ops) > 1:
         raise ValueError(f"found {text!r}, which compares twice")
     if type(whole.ops[0]) not in OPERATORS:
-        raise ValueError(f"found {text!r}, which is about equality or membership")
+        raise ValueError(f"found {text!r}, which tests equality or membership")
     return ast.unparse(whole.left), OPERATORS[type(whole.ops[0])], ast.unparse(whole.comparators[0])
 
 

@@ -74,7 +74,7 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> Path:
     files = {budget.scenario: find(budget.scenario, beside, f"{budget.at}scenario") for budget in wanted.budgets}
     if len({file.name for file in files.values()}) < len(files):
         at = wanted.budgets[0].at
-        raise EngineError(f"{at}scenario: found two of one name, or one named twice; allowed: {', '.join(files)}")
+        raise EngineError(f"{at}scenario: found a name twice; allowed: {', '.join(files)}")
     arguments.senders([client, *itertools.chain.from_iterable(others.values())])
     for budget in wanted.budgets:
         if budget.cell is not None:

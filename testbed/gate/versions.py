@@ -14,7 +14,7 @@ from testbed.gate import command as gate
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", help="an implementation that lists versions")
-    parser.add_argument("budgets", type=Path, nargs="?", help="default: those of `testbed gate`")
+    parser.add_argument("budgets", type=Path, nargs="?", help="file of budgets; default: those of `testbed gate`")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
     parser.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")

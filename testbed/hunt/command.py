@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--into", type=Path, default=Path("results/hunt"), help="folder for results; default: %(default)s"
     )
-    parser.set_defaults(kept="what was measured is kept; the same command goes on")
+    parser.set_defaults(kept="measured numbers are kept; the same command continues")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -127,7 +127,7 @@ def main(options: argparse.Namespace) -> int:
 def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
     """Find the point of no return."""
     if not order.fails(own):
-        raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: one that the run breaks")
+        raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: a property that the run breaks")
     asked: dict[int, float] = {}
 
     def share_failed(at_ns: int) -> float:
@@ -171,7 +171,7 @@ def _show(
         for number, outcome in enumerate(outcomes, 1)
     ]
     drawn = "its paths and its kernel draw other numbers" if order.count else "it draws the same numbers"
-    events = {None: "the events are the same", NONE: "no event happens any more"}
+    events = {None: "the events are the same", NONE: "no further event happens"}
     holds = order.judged.holds if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
     shares = [(instant_ns / NS, share) for instant_ns, share in asked]

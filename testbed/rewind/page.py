@@ -82,7 +82,7 @@ def write(home: Path, shown: Rewound) -> Path:
         says = [(f"{at_s:.3f} s", f"{100 * share:.0f} %") for at_s, share in shown.shares]
         axes = "Futures that fail [%] over the instant from which they are otherwise [s]"
         _draw(
-            home / "shares", _shares(shown), told.picture(axes, "A point for each instant that was asked", [("", says)])
+            home / "shares", _shares(shown), told.picture(axes, "A point for each instant that was tried", [("", says)])
         )
     values = {
         "shown": shown,

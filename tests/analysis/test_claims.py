@@ -251,7 +251,7 @@ def test_the_plan_says_whose_runs_an_experiment_looks_at(tmp_path: Path) -> None
         ({"experiment": "z"}, "x.claims.yaml:1: experiment: found 'z'; allowed: 'x', as in"),
         ({"finding": "g"}, "claims[0].finding: found 'g'; allowed: f"),
         ({"words": {"other": "run('xx').jain()"}}, 'run("xx"); allowed: x (did you mean x?)'),
-        ({"runs_of": "x"}, "runs_of: there is a scenario beside it"),
+        ({"runs_of": "x"}, "runs_of: found beside a scenario"),
         (
             {"readings": [{**READING, "runs_of": "z", "cells": {"single": "a"}}]},
             "readings[0].runs_of: found 'z'; allowed: x",

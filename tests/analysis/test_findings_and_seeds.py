@@ -180,7 +180,7 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
             20,
             [
                 "1 claims ask for 10 more runs, 1.7 h of virtual time",
-                "Claims beyond what is allowed: 1 of x (up to 11.7 h each)",
+                "Claims beyond that: 1 of x (up to 11.7 h each)",
             ],
         ),
         (20, "reproduced", 0, ["No cell needs more seeds. With these, seeds beyond the first batch take 50%"]),

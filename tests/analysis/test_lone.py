@@ -109,7 +109,7 @@ def test_a_writer_that_was_killed(tmp_path: Path) -> None:
         path.write_bytes(content)
         captured, _ = captures.read(path)
         assert 90 <= captured.pkts < 100
-        assert captured.remarks == ["its last packet is cut off and left out"]
+        assert captured.remarks == ["its last packet is cut off, and omitted"]
 
 
 def capture(path: Path, seen: list[tuple[float, bytes]], offset_s: float = 0, skew: float = 0) -> Path:

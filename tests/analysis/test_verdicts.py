@@ -120,7 +120,7 @@ def test_one_seed_decides_by_its_value_says_so_and_asks_for_more() -> None:
 def test_means_over_the_seeds_are_one_number_however_many_seeds_give_it() -> None:
     number = rules.judge_number(says("0.65"), {1: 0.66, 2: 0.66, 3: 0.66}, of_means=True)
     assert (number.outcome, number.interval, number.seeds_wanted) == (REPRODUCED, None, 0)
-    assert number.why.endswith("made of means over the seeds, it has no interval")
+    assert number.why.endswith("means over the seeds have no interval")
     holds, fails = (rules.judge_predicate(held, 5, of_means=True) for held in (5, 0))
     assert (holds.outcome, fails.outcome, fails.seeds_wanted) == (REPRODUCED, NOT, 0)
     assert fails.why.startswith("it does not hold; ")

@@ -266,7 +266,7 @@ def test_check_compares_the_transport_with_the_packets(toy: Toy, own_implementat
 @pytest.mark.parametrize(
     ("flaw", "told"),
     [
-        ("keeps a hole", f"the {200 << 20} bytes in PAYLOAD are not those that should have been sent"),
+        ("keeps a hole", f"the {200 << 20} bytes in PAYLOAD differ from the payload"),
         ("keeps a folder", "the receiver has not put what arrived into the file PAYLOAD"),
     ],
 )
@@ -307,7 +307,7 @@ def test_check_replaces_nothing_but_a_check(tmp_path: Path, capsys: pytest.Captu
     precious.parent.mkdir()
     precious.touch()
     assert main(["check", "tcp-reno", "--into", str(tmp_path)]) == 2
-    assert "found something else; allowed: no such folder, or that of an earlier check" in capsys.readouterr().err
+    assert "found other files; allowed: a new folder, or the folder of an earlier check" in capsys.readouterr().err
     assert precious.exists()
 
 
@@ -320,7 +320,7 @@ def test_an_interrupted_check_keeps_what_it_found(tmp_path: Path, end: signal.Si
         process.send_signal(end)
         said, complaint = process.communicate(timeout=60)
     assert process.returncode == status
-    assert complaint.endswith("ed; what was found stands above\n")
+    assert complaint.endswith("ed; the findings stand above\n")
     assert said == f"page   {tmp_path}/tcp-reno/index.html\n"
     assert "tcp-reno was checked in part" in (tmp_path / "tcp-reno/index.html").read_text()
     assert (tmp_path / "tcp-reno/runs/transfer/check/check/single/seed-1/pcap/sender.pcap").exists()

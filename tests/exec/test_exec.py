@@ -590,7 +590,7 @@ def test_a_hand_in_runs_a_file_of_its_folder(tmp_path: Path) -> None:
         ["mn", "lab.py"],
         ["env", "python3", "lab.py"],
     ):
-        with pytest.raises(EngineError, match="allowed in a hand-in: python3 or bash and a file of the folder"):
+        with pytest.raises(EngineError, match="allowed in a hand-in: python3 or bash with a file of the folder"):
             script_of(words, tmp_path)
 
 
@@ -621,7 +621,7 @@ ORDER = {
         ({"beside": "../.."}, r"beside: found '../..'; allowed: a folder below input"),
         ({"limit_s": None}, r"limit_s: None is not of type 'integer'"),
         ({"beside": "x" * 300}, r"beside: found 'x{300}'; allowed: a folder below input"),
-        ({"words": ["python3", "x" * 300]}, r"allowed in a hand-in: python3 or bash and a file of the folder"),
+        ({"words": ["python3", "x" * 300]}, r"allowed in a hand-in: python3 or bash with a file of the folder"),
         ({"digests": {}}, "changed since it was made: input/lab.py, stdin"),
         ({"deb": ["-oAPT::x"]}, r"deb\[0\]: found '-oAPT::x'"),
     ],

@@ -86,7 +86,7 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
     assert rows["ada.zip"]["same_as"] == "copy.zip, forged.zip, lent.zip"
     assert rows["forged.zip"]["result"].startswith("DIFFERS in exit status")
     assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
-    assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
+    assert rows["lent.zip"]["result"] == "the seed does not follow from the student's number"
     assert "zip" in rows["torn.zip"]["result"]
     assert done.stdout.startswith("| file | student | seed | result | script | besides | same as |\n| --- | --- |")
     assert len(done.stdout.splitlines()) == 2 + len(rows)
@@ -97,7 +97,7 @@ def test_of_a_class_only_a_sample_is_run_again(class_folder: Path) -> None:
     results = [row["result"] for row in rows.values()]
     assert results.count("not run again") == 6  # of ada, copy, bob, bert, forged, disguised and shadowed one is run
     assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
-    assert rows["lent.zip"]["result"] == "the seed is not that of the student's number"
+    assert rows["lent.zip"]["result"] == "the seed does not follow from the student's number"
     assert rows["bob.zip"]["same_as"] == "bert.zip"
     assert done.returncode == 1
     none = verify("ada.zip", "--sample", "0", folder=class_folder)

@@ -27,5 +27,5 @@ def test_the_wheel_observes_captures_and_nothing_else(tmp_path: Path) -> None:
     refused = subprocess.run([bin_folder / "testbed", "plan", "a.yaml"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "runs need ledbat-testbed or a checkout; what is installed here can observe\n",
+        "runs need ledbat-testbed or a checkout; this installation can only observe\n",
     )

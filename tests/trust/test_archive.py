@@ -327,7 +327,7 @@ def test_where_an_archive_cannot_be_written(results: Path, tmp_path: Path) -> No
         archive(tmp_path, tmp_path / "out")
     there = tmp_path / "there"
     there.symlink_to("nowhere")
-    with pytest.raises(EngineError, match="there: is there already"):
+    with pytest.raises(EngineError, match="there: exists"):
         archive(results, there)
     with pytest.raises(EngineError, match=r"file/out: cannot be written \(Not a directory\)"):
         (tmp_path / "file").touch()

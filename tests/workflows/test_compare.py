@@ -86,7 +86,7 @@ def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
         (sorted(implementations.known()), "together, of which the results folder's name is made; allowed: 255"),
         ([*TWO, "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1"),
         ([*TWO, "--scenario", "alon"], "--scenario: found 'alon', no file; allowed: against-tcp, alone"),
-        ([*TWO, "--scenario", "workflows/studies/icccn/fig2a.yaml"], "has no place for what is compared, client"),
+        ([*TWO, "--scenario", "workflows/studies/icccn/fig2a.yaml"], "has no place for implementations, client"),
     ],
 )
 def test_a_wrong_order_is_one_message(

@@ -90,8 +90,8 @@ def test_the_transport_chooses_the_default_budgets() -> None:
         (budget("a", "qeue_ms.mean() < 1"), "unknown word 'qeue_ms' (did you mean queue_ms?)"),
         (budget("a", 'shared("jain") < 1'), "found shared('jain'), not one of throughput, share, fairness"),
         (budget("a", "1 < queue_ms.mean() < 2"), "which compares twice"),
-        (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which asks for one exact number"),
-        (budget("a", "queue_ms.mean() = 2"), "which asks for one exact number; a pair of budgets bounds both sides"),
+        (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which allows one exact number only"),
+        (budget("a", "queue_ms.mean() = 2"), "which allows one exact number only; a pair of budgets bounds both sides"),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
         (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
         (

@@ -63,7 +63,7 @@ def read(path: Path, most_pkts: int = MOST_PKTS) -> tuple[Captured, pl.DataFrame
         pkts += len(columns["proto"])
         ported_pkts += len(chosen)
         truncated = chunk.truncated
-    remarks = ["its last packet is cut off and left out"] if truncated else []
+    remarks = ["its last packet is cut off, and omitted"] if truncated else []
     if not ported_pkts:
         raise BadInputError(f"{path}: {pkts} packets, none of them TCP or UDP over IPv4 or IPv6")
     ported, addresses = _numbered(pl.concat(tables), np.concatenate(sixes, axis=1))

@@ -44,7 +44,7 @@ def as_sent(flow: CapturedFlow, passed: Conversation, tap: Tap) -> Conversation:
         return replace(passed, place=tap.place.value)
     if tap.to_sender_s is None:
         raise NotMeasuredError(
-            "the capture was not taken at the sender, and nothing in it tells how far away the sender is"
+            "the capture was not taken at the sender, and nothing in it shows how far away the sender is"
         )
     if tap.skew is None:
         raise NotMeasuredError(
