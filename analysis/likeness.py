@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from analysis.documents import read_json
-from analysis.errors import BadInputError
+from analysis.files import reference_files
 from analysis.reference import kept_of
 from analysis.report.formats import plural
 from analysis.report.results import collect
@@ -37,9 +37,7 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> i
 
     A value that only one side has, since it has more seeds, is no difference, nor is another build of what booted.
     """
-    files = sorted(reference.glob("*.json"))
-    if not files:
-        raise BadInputError(f"{reference}: there is no reference set (make one with: python -m analysis reference)")
+    files = reference_files(reference)
     measured = {experiment.id: experiment for experiment in collect(results) if experiment.folder}
     likeness = Likeness()
     for file in files:

@@ -87,6 +87,12 @@ def senders(names: Sequence[str]) -> dict[str, Implementation]:
     return everything
 
 
+def check_seeds(seeds: int) -> None:
+    """Refuse a number of runs below one. Raises EngineError."""
+    if seeds < 1:
+        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
+
+
 def cells(scenario: Path, size: str, names: list[str]) -> list[Cell]:
     """Return the cells of these names; all, if there are none.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.errors import BadInputError
+from analysis.files import reference_files
 from analysis.report.formats import said
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.spread import spread
@@ -64,9 +65,7 @@ def reference_set(folder: Path) -> Beside:
 
     Raises BadInputError where there are none.
     """
-    files = sorted(folder.glob("*.json"))
-    if not files:
-        raise BadInputError(f"{folder}: there is no reference set (make one with: python -m analysis reference)")
+    files = reference_files(folder)
     kept = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     claims = {
         name: {

@@ -40,8 +40,7 @@ def main(options: argparse.Namespace) -> int:
     """
     names, seeds = arguments.with_elsewhere(options), options.seeds
     _check_names(names)
-    if seeds < 1:
-        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
+    arguments.check_seeds(seeds)
     files = [find(scenario, Path(), "--scenario") for scenario in options.scenario] or panel()
     folder = own_study.folder_of(options.into, "-".join(names))
     texts = {file.name: filled(file, names, seeds) for file in files}

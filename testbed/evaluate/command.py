@@ -49,8 +49,7 @@ def main(options: argparse.Namespace) -> int:
     arguments.senders([client, baseline])
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the control under test; allowed: another one")
-    if options.seeds < 1:
-        raise EngineError(f"--seeds: found {options.seeds}; allowed: a whole number, at least 1")
+    arguments.check_seeds(options.seeds)
     chosen = _chosen(options.criterion)
     folder = own_study.folder_of(options.into, client)
     files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
