@@ -18,18 +18,22 @@ _TCP: Final = {0x02: "SYN", 0x01: "FIN", 0x04: "RST"}
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet: the instant (s), whether it goes the sender's way, its kind, its numbers, and its bytes of data."""
+    """A packet: the instant (s), whether it goes the sender's way, its kind, its numbers, and its bytes of data.
+
+    Over UDP without uTP, such as by QUIC, which encrypts them, it has no numbers.
+    """
 
     time_s: float
     is_sent: bool
     kind: str
-    seq: int
-    ack: int
+    seq: int | None
+    ack: int | None
     payload_bytes: int
 
     def __str__(self) -> str:
         way = "->" if self.is_sent else "<-"
-        return f"{self.time_s:10.6f} {way} {self.kind:5}  seq {self.seq}  ack {self.ack}  {self.payload_bytes} bytes"
+        numbers = "" if self.seq is None else f"seq {self.seq}  ack {self.ack}  "
+        return f"{self.time_s:10.6f} {way} {self.kind:5}  {numbers}{self.payload_bytes} bytes"
 
 
 def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> list[Packet]:
@@ -39,10 +43,13 @@ def around(run: Run, instant_s: float, tap: str = TAP, flow: str = CLIENT) -> li
     of_flow = (pl.col("tap") == tap) & (pl.col("flow") == flow)
     seen = rows.filter(of_flow).join(known, on="packet", how="left").sort("time_ns", "packet").collect()
     first = int((seen["time_ns"] < instant_s * NS).sum())
-    return [_packet(row) for row in seen.slice(max(0, first - AROUND), 2 * AROUND).iter_rows(named=True)]
+    is_udp = run.flow(flow).transport == "udp"
+    return [_packet(row, is_udp=is_udp) for row in seen.slice(max(0, first - AROUND), 2 * AROUND).iter_rows(named=True)]
 
 
-def _packet(row: dict[str, Any]) -> Packet:
+def _packet(row: dict[str, Any], *, is_udp: bool) -> Packet:
+    if is_udp:
+        return Packet(row["time_ns"] / NS, row["forward"], "UDP", None, None, row["payload_bytes"])
     if row["utp_type"] is not None:
         kind = _UTP[row["utp_type"]] if row["utp_type"] < len(_UTP) else f"type {row['utp_type']}"
     else:

@@ -19,7 +19,7 @@ from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
 from testbed.gate import budgets
-from testbed.hunt import arena, command, evidence, measure, oracles, search, shrink, survival
+from testbed.hunt import arena, command, evidence, measure, oracles, packets, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, Runs
 from testbed.hunt.oracles import Oracle
@@ -379,6 +379,13 @@ def test_an_arena_of_which_no_property_speaks(small: Path, capsys: pytest.Captur
     assert main([*order, "--into", str(small.parent / "results")]) == 2
     told = "--arena: found one in whose scenarios the client is always alone; allowed: one of which harm speaks"
     assert told in capsys.readouterr().err
+
+
+def test_a_packet_of_quic_shows_no_numbers() -> None:
+    """What stands where uTP has them is encrypted."""
+    row = {"time_ns": 1_500_000_000, "forward": True, "utp_type": None, "seq": 7, "ack": 8, "payload_bytes": 1452}
+    assert str(packets._packet(row | {"flags": 0}, is_udp=True)) == "  1.500000 -> UDP    1452 bytes"
+    assert "seq 7  ack 8" in str(packets._packet(row | {"flags": 0}, is_udp=False))
 
 
 def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
