@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from analysis.errors import BadInputError
 from analysis.files import replace_between
+from scenarios.sums import DamagedError
 from testbed.conformance.judge import tables as conformance
 from testbed.evaluate.matrix import tables as evaluate
 from testbed.interop.judge import tables as interop
@@ -15,13 +17,20 @@ START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end o
 
 
 def main(words: list[str] | None = None) -> int:
-    """Replace what stands between the marks of a page by tables of what has been judged in folders; return 0."""
+    """Replace what stands between the marks of a page by tables of what has been judged in folders.
+
+    Returns 0, or 1 after one sentence about what is missing or damaged; the page is then as it was.
+    """
     parser = argparse.ArgumentParser(prog="python -m testbed.tables")
     parser.add_argument("product", choices=PRODUCTS)
     parser.add_argument("page", type=Path)
     parser.add_argument("folder", type=Path, nargs="+", help="results of the product")
     options = parser.parse_args(words)
-    replace_between(options.page, START, END, PRODUCTS[options.product](options.folder))
+    try:
+        replace_between(options.page, START, END, PRODUCTS[options.product](options.folder))
+    except (BadInputError, DamagedError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -16,7 +16,7 @@ import yaml
 from analysis.errors import BadInputError
 from images.cache import file_digest
 from scenarios.load import read
-from testbed import own_study
+from testbed import own_study, tables
 from testbed.cli import main
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
@@ -189,6 +189,16 @@ def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     files = {entity["@id"]: entity["sha256"] for entity in graph if entity["@type"] == "File"}
     assert files.keys() == {"evaluation.json", "evaluation.md", "index.html"}
     assert all(file_digest(folders[1] / name) == sha for name, sha in files.items())
+
+
+def test_a_page_keeps_its_tables_where_an_evaluation_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{tables.START}\nold\n{tables.END}\n")
+    assert tables.main(["evaluate", str(page), str(tmp_path / "nosuch")]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}/nosuch/SHA256SUMS: missing")
+    assert "\nold\n" in page.read_text()
 
 
 def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: Path) -> None:
