@@ -2122,7 +2122,23 @@ static void change_over_at_any_time(struct kunit *test)
 	}
 }
 
+/* At the bound no credit is left, as behind it. */
+static void credit_at_the_bound(struct kunit *test)
+{
+	struct sock *sk = old_socket(test, LEDBAT_RFC6817, 10);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sample(sk, 1, 0);
+	/* with the acknowledged packet and ALLOWED_INCREASE: the window */
+	tp->packets_out = 8;
+	ops_of(sk)->cong_avoid(sk, tp->snd_una, 1);
+	KUNIT_EXPECT_EQ(test, cwnd_of(sk), 10U);
+	KUNIT_EXPECT_EQ(test, ca_of(sk)->credit_us, 0LL);
+	release(sk);
+}
+
 static struct kunit_case ledbat_cases[] = {
+	CASE("credit-at-the-bound", credit_at_the_bound),
 	CASE("delay-bounds-a-climb", delay_bounds_a_climb),
 	CASE("delay-bounds-what-follows-a-timeout",
 	     delay_bounds_what_follows_a_timeout),
