@@ -36,6 +36,11 @@ _MODULES_OF_PYTHON_2 = frozenset(
         *("StringIO", "Tkinter", "cPickle", "commands", "httplib", "thread", "urllib2", "urlparse", "xmlrpclib"),
     )
 )
+_ELSEWHERE = {
+    "ryu": "parts of Ryu that os-ken, its successor in the guest, does not have: {names}",
+    "pox": "POX is in no registry (`pox` on PyPI is something else): its folder belongs beside the script, "
+    "where run.sh or `--controller` starts `python3 pox/pox.py ...`",
+}
 _PYTHON_2 = (
     "the script or one of its modules is written for Python 2; the guest has Python 3.13: `testbed exec --python2` "
     "converts a copy of the folder first"
@@ -46,7 +51,7 @@ _SENTENCES = {
     "command": "commands not found: {names} (`testbed exec --deb PACKAGE` adds Debian packages)",
     "module": "Python modules not found: {names} (`testbed exec --pip PACKAGE` adds Python packages)",
     "own module": "Python modules of yours not found: {names} (they lie elsewhere in the folder; a script finds "
-    "modules beside itself, or on a PYTHONPATH that it sets)",
+    "modules beside itself, or on a PYTHONPATH that it sets; `testbed exec -m FOLDER.SCRIPT` finds these)",
     "controller": "controllers that did not answer: {names} (`testbed exec --controller COMMAND` starts one beside the "
     "script)",
 }
@@ -69,6 +74,8 @@ def _judged(note: str, work: Path) -> str:
         first = name.partition(".")[0]
         if first in _MODULES_OF_PYTHON_2:
             return "python2 module"
+        if first in _ELSEWHERE:
+            return f"{first} {name}"
         if any(_lies_below(work, f"{first}.py")) or any(_lies_below(work, f"{first}/__init__.py")):
             return f"own module {name}"
     return "python2 command" if kind == "command" and name.startswith("python2") else note
@@ -80,7 +87,7 @@ def _lies_below(work: Path, name: str) -> Iterator[Path]:
 
 def sentences(notes: list[str]) -> Iterator[str]:
     """One for each kind of what was missing, and one about Quagga and Python 2."""
-    for kind, sentence in _SENTENCES.items():
+    for kind, sentence in (_SENTENCES | _ELSEWHERE).items():
         names = [note.removeprefix(f"{kind} ") for note in notes if note.startswith(f"{kind} ")]
         if names:
             yield sentence.format(names=", ".join(names))

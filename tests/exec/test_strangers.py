@@ -289,22 +289,31 @@ def test_requirements_that_are_no_text_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "files", "sentence"),
+    ("output", "module", "files", "sentence"),
     [
-        ("", ("lib/helper.py",), "Python modules of yours not found: helper (they lie elsewhere in the folder"),
-        ("", (), "Python modules not found: helper ("),
-        ("sh: 1: python2.7: not found\n", (), "written for Python 2"),
-        ("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n", (), "for Python 2"),
+        (
+            "",
+            "helper",
+            ("lib/helper.py",),
+            "Python modules of yours not found: helper (they lie elsewhere in",
+        ),
+        ("", "helper", (), "Python modules not found: helper ("),
+        ("", "ryu.app.wsgi", (), "parts of Ryu that os-ken, its successor in the guest, does not have: ryu.app.wsgi"),
+        ("", "pox.core", (), "POX is in no registry"),
+        ("sh: 1: python2.7: not found\n", None, (), "written for Python 2"),
+        ("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n", None, (), "for Python 2"),
     ],
 )
-def test_a_sentence_says_what_helps(output: str, files: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+def test_a_sentence_says_what_helps(
+    output: str, module: str | None, files: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
     results, work = tmp_path / "results", tmp_path / "work"
     results.mkdir()
     (results / "stdout.txt").write_text(output)
     for name in files:
         (work / name).parent.mkdir(parents=True)
         (work / name).write_text("")
-    noted = [] if output else ["module helper"]
+    noted = [f"module {module}"] if module else []
     (told,) = missing.sentences(missing.missing(results, noted, work))
     assert sentence in told
 
