@@ -14,10 +14,11 @@ from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
+from analysis.report import _shortened
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
 from analysis.report.overview import _headline, studies
-from analysis.report.results import collect, state_of
+from analysis.report.results import Result, collect, state_of
 from analysis.report.strip import held_strip
 from analysis.verdicts.rules import Outcome
 from tests.analysis import kept_results
@@ -92,6 +93,20 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     commands = page.locator("#e01 .evidence code").all_text_contents()
     assert [command.count("--size quick") for command in commands] == [1, 0]
     assert serious(page) == []
+
+
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [
+        ([(60, 300)], "60 s (full: 300 s)"),
+        ([(51.1134, 4800), (208.11, 4800), (20, 20)], "51 to 208 s (full: 4,800 s)"),
+        ([(20, 20)], ""),
+    ],
+)
+def test_a_shortened_look_says_by_how_much(lengths: list[tuple[float, float]], said: str) -> None:
+    cells = [{"duration_s": here, "full_s": full} for here, full in lengths]
+    result = Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, {"settings": cells})
+    assert _shortened(result) == said
 
 
 def _fail_first_claim(folder: Path) -> None:
