@@ -115,7 +115,12 @@ class Hunt:
 
     def _rarities(self) -> list[float]:
         """Say of each trial how few others behaved as it did, by what they did most differently."""
-        bins = [self._bins(self.runs.of(trial.scenario, SEED).numbers) for trial in self.trials]
+        bins = [
+            self._bins(
+                self.runs.of(trial.scenario, SEED).numbers if trial.badness else {}
+            )  # of no run, nothing is known
+            for trial in self.trials
+        ]
         counts = [Counter(column) for column in zip(*bins, strict=True)]
         return [max(1 / count[own] for count, own in zip(counts, each, strict=True)) for each in bins]
 
