@@ -114,21 +114,14 @@ class Hunt:
         return trial.badness.get(focus.name, 0.0)
 
     def _rarities(self) -> list[float]:
-        """Say of each trial how few others behaved as it did, by what they did most differently."""
-        bins = [
-            self._bins(
-                self.runs.of(trial.scenario, SEED).numbers if trial.badness else {}
-            )  # of no run, nothing is known
-            for trial in self.trials
-        ]
+        """Say of each trial how few others behaved as it did; of one that no property speaks of there is no run."""
+        run = [trial.badness and self.runs.of(trial.scenario, SEED) for trial in self.trials]
+        bins = [self._bins(each.numbers if each else {}) for each in run]
         counts = [Counter(column) for column in zip(*bins, strict=True)]
         return [max(1 / count[own] for count, own in zip(counts, each, strict=True)) for each in bins]
 
     def _bins(self, numbers: dict[str, Number]) -> list[int | None]:
-        known = [numbers.get(expression) for expression in BEHAVIOUR]
-        return [
-            None if number is None else math.frexp(1 + number)[1] if math.isfinite(number) else -1 for number in known
-        ]
+        return [_bin(numbers.get(expression)) for expression in BEHAVIOUR]
 
     def _is_known(self, oracle: Oracle, scenario: Data) -> bool:
         return any(finding.explains(oracle, scenario) for finding in self.findings)
