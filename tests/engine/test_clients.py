@@ -56,10 +56,13 @@ TOOLS = {
 
 
 def _cell(folder: Path, client: str, more: str = "", path: tuple[str, str] = (RATE, "25ms")) -> Cell:
-    words = {"CLIENT": client, "MORE": more, "RATE": path[0], "DELAY": path[1]}
-    text = reduce(lambda text, word: text.replace(*word), words.items(), SCENARIO)
+    text = _filled({"CLIENT": client, "MORE": more, "RATE": path[0], "DELAY": path[1]})
     (cell,) = expand(trial(folder, text), "full")
     return cell
+
+
+def _filled(words: dict[str, str]) -> str:
+    return reduce(lambda text, word: text.replace(*word), words.items(), SCENARIO)
 
 
 def _origin_ns(folder: Path) -> int:
@@ -177,11 +180,11 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
 
 def test_a_sender_hears_that_all_has_come_even_if_that_is_lost(program: Callable[[str], None], tmp_path: Path) -> None:
     _build(program, "transmission-4")
-    text = SCENARIO.replace("CLIENT", "transmission-4").replace("MORE", ", bytes: 4MB").replace("20s", "60s")
+    words = {"CLIENT": "transmission-4", "MORE": ", bytes: 4MB", "RATE": "10mbit", "60p": "100p", "DELAY": "25ms"}
+    text = _filled(words | {"20s": "60s"})
     # all has come at 14.605 s, and the last HAVE, which goes back at once, is lost
     lost = ((14.6, "100%"), (14.65, "0%"))
     events = ", ".join(f"{{at: {at_s}s, on: path, loss: {{backward: {share}}}}}" for at_s, share in lost)
-    scenario = text.replace("2mbit, buffer: 60p", "10mbit, buffer: 100p") + f"events: [{events}]\n"
-    (cell,) = expand(trial(tmp_path, scenario), "full")
+    (cell,) = expand(trial(tmp_path, f"{text}events: [{events}]\n"), "full")
     summary = execute(cell, 1, tmp_path)
     assert summary["flows"]["it"]["completed_ns"] < 20e9  # 47 s if the receiver has gone by then

@@ -778,7 +778,7 @@ def test_what_an_implementation_file_lacks_is_told_in_the_schemas_order_with_wha
         implementations.refuse_wrong(folder=tmp_path)
     told = [(problem.field, problem.allowed) for problem in error.value.problems]
     assert [field for field, _ in told] == ["roles", "transport", "licence", "source", "version_command"]
-    assert told[1] == ("transport", "tcp, utp, udp (what its packets are)")
+    assert told[1] == ("transport", "tcp, utp, udp (the protocol of its packets)")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import calls, images
+from images import index
 from scenarios.resolve import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
 from tests.images.building import build_root
@@ -58,9 +59,19 @@ def cell(scenario: Path) -> Cell:
 @pytest.fixture(scope="session")
 def hostile_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """hostile/hostile.c, compiled for the guest's kernel."""
+    return _compiled(tmp_path_factory, index.BOOT)
+
+
+@pytest.fixture(scope="session")
+def hostile_lab_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for the kernel of `testbed exec`."""
+    return _compiled(tmp_path_factory, index.LAB)
+
+
+def _compiled(tmp_path_factory: pytest.TempPathFactory, kind: str) -> Path:
     folder = tmp_path_factory.mktemp("module") / "hostile"
     shutil.copytree(Path(__file__).parent / "hostile", folder)
-    tree = images.load().kernel.parent / "tree"
+    tree = images.load(kind).kernel.parent / "tree"
     command = ["make", "-s", "-C", "/seen/tree", "M=/build", "ARCH=um", "modules"]
     log, see = folder.parent / "log", {"/seen/tree": tree}
     build_root().run(command, log, "Compiling the hostile module", work=folder, see=see)

@@ -41,11 +41,11 @@ subprocess.run(["dmesg"])
 
 
 @pytest.fixture
-def home(tmp_path: Path, hostile_module: Path) -> Iterator[Path]:
+def home(tmp_path: Path, hostile_lab_module: Path) -> Iterator[Path]:
     """A user's folder with sockets of programs that run for the user, a hostile script beside them and a canary."""
     home = tmp_path / "home"
     home.mkdir()
-    shutil.copy(hostile_module, home)
+    shutil.copy(hostile_lab_module, home)
     (home / "script.py").write_text(SCRIPT)
     with ExitStack() as stack:
         listening = []
@@ -67,8 +67,8 @@ def landlock() -> bool:
 
 
 @pytest.mark.skipif(not landlock(), reason="the host's kernel has no Landlock")
-def test_a_script_writes_into_no_named_pipe(tmp_path: Path, hostile_module: Path) -> None:
-    shutil.copy(hostile_module, tmp_path)
+def test_a_script_writes_into_no_named_pipe(tmp_path: Path, hostile_lab_module: Path) -> None:
+    shutil.copy(hostile_lab_module, tmp_path)
     os.mkfifo(tmp_path / "pipe")
     script = tmp_path / "script.py"
     words = ["insmod", "/lab/script/hostile.ko", "attack=pipe", "pipe=/guest/script/pipe"]
@@ -101,8 +101,8 @@ def test_a_script_reaches_no_socket_and_changes_nothing(home: Path, tmp_path: Pa
     assert not [path for path in tmp_path.joinpath("results").rglob("*") if path.is_symlink()]
 
 
-def test_in_real_time_a_script_has_bounded_memory_as_well(tmp_path: Path, hostile_module: Path) -> None:
-    shutil.copy(hostile_module, tmp_path)
+def test_in_real_time_a_script_has_bounded_memory_as_well(tmp_path: Path, hostile_lab_module: Path) -> None:
+    shutil.copy(hostile_lab_module, tmp_path)
     words = ["insmod", "/lab/script/hostile.ko", "attack=memory"]
     (tmp_path / "script.py").write_text(f"import subprocess\nsubprocess.run({words}, check=True)\n")
     words = [TESTBED, "exec", "--real-time", "--into", tmp_path / "results", tmp_path / "script.py"]
