@@ -26,6 +26,7 @@ _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
 _LONGEST_NAME_BYTES: Final = 255
 _BACKEND: Final = "virtual"
 _COLUMNS: Final = "analysis.capture.columns"
+_COLUMNS_NOTE: Final = Path("sources/columns")
 
 
 def folder_of(into: Path, name: str) -> Path:
@@ -114,7 +115,9 @@ def _remove_unplanned(runs: Path, cells: Sequence[PlannedCell]) -> None:
 def _take_over(other: Path, folder: Path, cells: Sequence[PlannedCell]) -> None:
     """Copy finished runs of another folder that this one lacks."""
     there = other / "runs"
-    since = _columns_since(other)
+    since = other / _COLUMNS_NOTE
+    if not since.exists() or since.read_text() != sources.digest([_COLUMNS]):
+        return  # its columns are of other code
     taken = 0
     for _, cell, seeds in list(_due(folder, cells)):
         for seed in seeds:
@@ -145,7 +148,7 @@ def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCe
 
 def _columns_since(folder: Path) -> Path:
     """Return a file as old as the code of columns has been what it is now, as far as this folder knows."""
-    return _note(folder / "sources" / "columns", sources.digest([_COLUMNS]))
+    return _note(folder / _COLUMNS_NOTE, sources.digest([_COLUMNS]))
 
 
 def _note(file: Path, text: str) -> Path:

@@ -100,10 +100,19 @@ def _of_the_same(figure: Fields, judged: Mapping[str, Mapping[str, Any]]) -> dic
                     by_name[point_name(axis, *place)] = _scaled(known, factor / other)
         for line, printed in (plot.maybe("paper", dict) or {}).items():
             for x, y, *claim in printed:
-                if claim and (known_claim := judged.get(claim[0])):
+                known_claim = judged.get(claim[0]) if claim else None
+                if known_claim and (there := _number(known_claim.get("paper"))):
                     # the claim may count in another unit
-                    by_name[point_name(axis, line, x)] = _scaled(known_claim["range"], y / float(known_claim["paper"]))
+                    by_name[point_name(axis, line, x)] = _scaled(known_claim["range"], y / there)
     return by_name
+
+
+def _number(paper: object) -> float:
+    """Give the number that a paper prints; 0 for a range, a dash or nothing, which tell no unit."""
+    try:
+        return float(paper) if isinstance(paper, str) else 0.0
+    except ValueError:
+        return 0.0
 
 
 def _factor(expression: str) -> tuple[float, str]:

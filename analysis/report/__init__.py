@@ -224,11 +224,13 @@ def _shortened(experiment: Result) -> str:
     """Say how much shorter than at full size the runs are: "60 s (full: 300 s)"; nothing where they are not."""
     lengths = {(cell["duration_s"], cell.get("full_s", 0)) for cell in experiment.data.get("settings", [])}
     shorter = [pair for pair in lengths if pair[0] < pair[1]]
+    if not shorter:
+        return ""
     here, full = (
         " to ".join(dict.fromkeys(f"{end:,.0f}" for end in (min(ends), max(ends))))
-        for ends in (zip(*shorter, strict=True) if shorter else ((0,), (0,)))
+        for ends in zip(*shorter, strict=True)
     )
-    return f"{here} s (full: {full} s)" if shorter else ""
+    return f"{here} s (full: {full} s)"
 
 
 def _commands(experiment: Result) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     """
     if folder is None or not folder.is_dir():
         return Evidence()
-    # what a tap logs are its packets, which summary.json counts, too
+    # a tap's log only counts packets, as summary.json does
     logs = [file for file in sorted(folder.glob("logs/*")) if not file.name.startswith("tcpdump.")]
     said = [file for file in logs if file.is_file() and file.stat().st_size]
     files = [file for name in ("run.json", "summary.json") if (file := folder / name).exists()]

@@ -24,7 +24,6 @@ SEED: Final = 1
 IDLE: Final = 8
 """Batches in a row that needed no new run, after which the arena has nothing new to try."""
 
-
 BEHAVIOUR: Final = (
     'bytes_of("client", 0, duration)',
     "queue_ms.mean()",
@@ -167,9 +166,9 @@ class Hunt:
 
 
 def _bin(number: Number) -> int | None:
-    if number is None or math.isinf(number):
-        return None if number is None else -1
-    return math.frexp(1 + number)[1]
+    if number is None:
+        return None
+    return -1 if math.isinf(number) else math.frexp(1 + number)[1]
 
 
 def expressions(asked: list[Oracle]) -> tuple[str, ...]:

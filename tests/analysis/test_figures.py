@@ -287,6 +287,10 @@ def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp
         "share [%] | 3 flows | 20": [40, 40, 40],
     }
     assert of_full_run({"values": values}) == {"percent": [10, 20, 30], "e": [0.4, 0.4, 0.4]}
+    curves["plots"][0]["measure"] = {}
+    for tells_no_unit in ("0", "-", ["0.4", "0.6"]):
+        claims[1]["paper"] = tells_no_unit
+        assert of_full_run(curves) == {}
 
 
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:

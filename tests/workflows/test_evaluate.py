@@ -294,6 +294,11 @@ seeds: {full: 2}
     (vegas / cubic / "summary.json").write_text("{}")
     own_study.carry_out(bbr, [vegas])
     assert f"Took 1 of the runs from {vegas}." in capsys.readouterr().err
+    (reno / "sources/columns").write_text("of other code")
+    shutil.rmtree(bbr / "runs")
+    own_study.carry_out(bbr, [reno])
+    assert "Took" not in capsys.readouterr().err
+    assert (reno / "sources/columns").read_text() == "of other code"
 
 
 @pytest.fixture
