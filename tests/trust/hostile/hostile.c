@@ -144,8 +144,11 @@ static void reach_the_host(void)
 	hide();
 }
 
-/* A process that runs on as "outlived", in a session of its own, whatever becomes of the guest. */
-static void outlive(void)
+/*
+ * A process that runs on as "outlived", in a session of its own, whatever becomes of the guest. Not inline: it would
+ * run in the memory of hostile_init(), which the guest uses again once the module is loaded.
+ */
+static noinline void outlive(void)
 {
 	static const long seconds[2] = { 1, 0 };
 	const long child = HOST3(SYS_clone, 0, 0, 0);
