@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from scenarios.sums import DamagedError
-from testbed.evaluate.judge import MET, NOT_MET, SIGNS
+from testbed.evaluate.judge import MET, NOT_MET, SIGNS, told
 from testbed.evaluate.pages import OWN, place
 
 DATA: Final = "evaluation.json"
@@ -24,7 +24,7 @@ def write(into: Path) -> Path:
     criteria = {criterion["id"]: criterion for document in documents.values() for criterion in document["criteria"]}
     rows = [criterion for criterion in criteria.values() if criterion["rows"]]
     cells = {
-        (name, criterion["id"]): {"verdict": criterion["verdict"], "told": _told(criterion)}
+        (name, criterion["id"]): {"verdict": told(criterion["verdict"], document["seeds"]), "told": _told(criterion)}
         for name, document in documents.items()
         for criterion in document["criteria"]
     }
@@ -34,6 +34,7 @@ def write(into: Path) -> Path:
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
         "results": list(SIGNS),
+        "words": list(dict.fromkeys(told(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())),
         "counts": {name: Counter(_verdicts(document["criteria"])) for name, document in documents.items()},
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)

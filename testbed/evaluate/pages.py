@@ -15,7 +15,7 @@ from analysis.report.formats import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged, told
 
 FORMAT: Final = 1
 OWN: Final = Path(__file__).parent
@@ -48,6 +48,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "title": _title(counts, seeds),
         "evidence_of": partial(_evidence, folder),
         "place": place,
+        "told": partial(told, seeds=seeds),
         "figures": drawings,
     }
     render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)

@@ -213,6 +213,8 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
     assert '<a class="verdict met" href="tcp-good/index.html#y" title="1 met"' in text
     assert "tcp-bad/index.html#y" not in text  # it was not asked there
     assert text.index("9.9 A title") < text.index("9.10 Another")
+    pages.write(tmp_path / "tcp-good", [judged("MUST", [met])], "tcp-good", "tcp-cubic", 1, {})
+    assert '<a class="verdict met-in-one-seed" href="tcp-good/index.html#x"' in matrix.write(tmp_path).read_text()
     assert invalid(tmp_path, "index.html") == ""
 
 
@@ -242,6 +244,7 @@ def test_the_page_has_a_card_with_its_evidence_for_each_statement(tmp_path: Path
     page = pages.write(tmp_path, [of_criterion], "mine", "tcp-cubic", 1, {})
     text = page.read_text()
     assert "<h1>mine does not meet its bound in 1 of 2 cells, in one seed</h1>" in text
+    assert "1 not met in one seed" in text and 'class="verdict met"' not in text
     assert "<li>Whether other seeds say the same: one seed decides nothing.</li>" in text
 
 

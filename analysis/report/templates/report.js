@@ -179,6 +179,18 @@ function filter() {
   for (const box of states) box.addEventListener("change", () => { apply(); address(); });
 }
 
+// Unfold what the address leads to.
+function unfolding() {
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = target?.closest("details:not([open])");
+    for (let box = folded; box; box = box.parentElement.closest("details")) box.open = true;
+    if (folded) target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+}
+
 // Unfold everything for printing.
 function printing() {
   let opened = [];
@@ -196,4 +208,5 @@ copying();
 sorting();
 matrix();
 filter();
+unfolding();
 printing();
