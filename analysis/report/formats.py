@@ -17,6 +17,8 @@ _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 _UNITS: Final = {
     "percent": "%",
     "kbps": "kbit/s",
+    "kbps per s": "kbit/s per s",
+    "kbps per ms": "kbit/s per ms",
     "Mbps": "Mbit/s",
     "fraction of total throughput": "of the throughput",
 }
@@ -56,10 +58,15 @@ def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> st
 
 
 def paper_value(claim: Mapping[str, Any]) -> str:
-    """Say what the paper prints, with the claim's unit; nothing where it prints no number."""
+    """Say what the paper prints, with the claim's unit; nothing where it prints no number.
+
+    A mean with its interval is rounded as a measured one; the evidence row has its digits.
+    """
     printed = printed_digits(claim)
     if printed in ("", DASH):
         return printed and "a dash, for none"
+    if " ± " in printed:
+        printed = _with_half(float(claim["paper"]), float(claim["interval"]))
     unit = unit_of(claim.get("unit"))
     about = f"{claim['bound']} " if claim.get("bound") else ""
     about += "about " if claim.get("approximate") else ""

@@ -70,9 +70,9 @@ _STATISTICS: Final = {
 
 
 def quantity(claim: Mapping[str, Any]) -> Quantity:
-    """Give what a claim's `measure` is; by the claim's own metric and unit where it is no single word's number."""
-    own = Quantity(str(claim["metric"]).replace("_", " "), str(claim.get("unit") or ""))
-    if claim.get("unit") or not claim.get("measure"):
+    """Give what a claim's `measure` is; by the claim's own name and unit where it is no single word's number."""
+    own = Quantity(claim.get("number") or str(claim["metric"]).replace("_", " "), str(claim.get("unit") or ""))
+    if claim.get("number") or claim.get("unit") or not claim.get("measure"):
         return own
     extreme, node = "", ast.parse(claim["measure"].strip(), mode="eval").body
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES:
@@ -92,7 +92,7 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
 
 def bare_name(claim: Mapping[str, Any]) -> str:
     """Give the name of a number without a unit, which says nothing alone: 0.7; nothing for others."""
-    return "" if unit_of(claim.get("unit")) else _BARE_NAMES.get(claim["metric"], "")
+    return "" if unit_of(claim.get("unit")) else claim.get("number") or _BARE_NAMES.get(claim["metric"], "")
 
 
 def _described(node: ast.AST) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, page_of
 from analysis.report.formats import counted, paper_value, plural, said
-from analysis.report.named import bare_name, bound, named, quantity
+from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
@@ -204,8 +204,7 @@ def _numbers(claim: Mapping[str, Any]) -> str:
     measured, paper = said(claim), paper_value(claim)
     if claim.get("held"):
         is_open = claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look")
-        number = named(claim) if quantity(claim).unit or bound(claim) else ""
-        return "; ".join(filter(None, (measured, _why_open(claim["held"]) if is_open else "", number)))
+        return "; ".join(filter(None, (measured, _why_open(claim["held"]) if is_open else "", named(claim))))
     if paper and measured:
         name = bare_name(claim)
         return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}"

@@ -9,8 +9,8 @@ from analysis.claims.extent import reaches_the_end
 from analysis.claims.question import Question
 from analysis.claims.registry import claims_files, load
 from analysis.claims.shortened import Lengths
-from analysis.report.formats import unit_of
-from analysis.report.named import bare_name, bound, named
+from analysis.report.formats import paper_value, unit_of
+from analysis.report.named import bare_name, bound, named, quantity
 from analysis.runs import Runs
 from tests.analysis.synthetic import plain, write
 
@@ -52,14 +52,28 @@ def test_a_number_that_all_seeds_share_has_no_range() -> None:
     assert named(claim) == "stale base: 541\N{NO-BREAK SPACE}s"
 
 
-def test_each_printed_number_without_a_unit_has_a_name() -> None:
-    printed = [
-        claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims
-    ]
-    bare = [claim for claim in printed if claim.printed and not unit_of(claim.unit)]
-    assert len(bare) > 100
-    assert {claim.metric for claim in bare if not bare_name({"unit": claim.unit, "metric": claim.metric})} == set()
+def test_a_papers_mean_is_rounded_to_what_its_interval_leaves_known() -> None:
+    claim = {"paper": "1254.62", "interval": "75.8655", "unit": "kbps"}
+    assert paper_value(claim) == "1,250 ± 80\N{NO-BREAK SPACE}kbit/s"
+    assert paper_value({**claim, "interval": None}) == "1254.62\N{NO-BREAK SPACE}kbit/s"
+
+
+def test_each_number_without_a_unit_has_a_name() -> None:
+    claims = [claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims]
+    bare = [claim.data for claim in claims if (claim.printed or not claim.holds) and claim.measure]
+    bare = [data for data in bare if not unit_of(data.get("unit"))]
+    assert len(bare) > 90
+    assert {data["id"] for data in bare if not bare_name(data)} == set()
     assert bare_name({"unit": "ms", "metric": "jain_fairness"}) == ""
+
+
+def test_each_number_beside_a_statement_has_a_name_that_says_what_it_is() -> None:
+    """Not the claim's metric, which often says what the statement is about: `second_step`, `yields`."""
+    claims = [claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims]
+    stated = [claim.data for claim in claims if claim.holds and claim.measure]
+    assert len(stated) > 150
+    of_metric = [data for data in stated if quantity(data).name == data["metric"].replace("_", " ")]
+    assert [data["id"] for data in of_metric if not (data.get("number") or quantity(data).unit == "%")] == []
 
 
 @pytest.mark.parametrize(
