@@ -97,8 +97,10 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     render(environment, "index.html", out / "index.html", common | values)
     if reference:
         differences = changes.changes(shown, reference)
-        said = changes.summary(differences, sum(len(experiment.claims) for experiment in shown))
-        render(environment, "changes.html", out / "changes.html", common | {"changes": differences, "said": said})
+        is_quick = values["is_quick"]
+        said = changes.summary(differences, sum(len(experiment.claims) for experiment in shown), is_quick)
+        shown_there = {"changes": differences, "said": said, "is_quick": is_quick}
+        render(environment, "changes.html", out / "changes.html", common | shown_there)
         write_text(out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", said))
     if others:
         render(environment, "machines.html", out / "machines.html", common | machines.table(shown, beside))
@@ -132,7 +134,7 @@ def _searched(experiments: Sequence[Result], reference: Beside | None) -> list[l
             page_of(claim["id"]),
             f"{experiment.study}/{claim.get('finding') or claim['id']}",
             state_of(claim),
-            f"{experiment.study.upper()}, {experiment.artefact}",
+            f"{experiment.study_name}, {experiment.artefact}",
             claim["title"],
             " ".join(
                 [

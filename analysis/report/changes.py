@@ -55,16 +55,19 @@ def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
         )
 
 
-def summary(differences: Sequence[Change], claims: int) -> str:
-    """Say in a sentence how much is different among so many claims."""
+def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) -> str:
+    """Say in a sentence how much is different among so many claims; a quick look has no verdicts."""
     verdicts = sum(change.is_of_verdict for change in differences)
     numbers = len(differences) - verdicts
     if not differences:
         return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
-    return (
-        f"Of {plural(claims, 'claim')}, {verdicts} {'has' if verdicts == 1 else 'have'} another verdict, "
-        f"and {numbers} {'has' if numbers == 1 else 'have'} other numbers under the same verdict."
-    )
+    if is_quick:
+        said = f"{'contradicts' if verdicts == 1 else 'contradict'} its verdicts, as one seed may"
+        others = f"{'agrees' if numbers == 1 else 'agree'} with them by other numbers in this seed"
+    else:
+        said = f"{'has' if verdicts == 1 else 'have'} another verdict"
+        others = f"{'has' if numbers == 1 else 'have'} other numbers under the same verdict"
+    return f"Of {plural(claims, 'claim')}, {verdicts} {said}, and {numbers} {others}."
 
 
 def feed(differences: Sequence[Change], title: str, subtitle: str) -> str:

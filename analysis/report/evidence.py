@@ -175,7 +175,7 @@ def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
     paper = experiment.paper
     if "year" not in paper:
         return None
-    name = f"{experiment.study.upper()} {paper['year']}, {claim.get('source') or experiment.artefact}"
+    name = f"{experiment.study_name} {paper['year']}, {claim.get('source') or experiment.artefact}"
     return Place(name, printed_digits(claim), paper.get("doi", ""))
 
 

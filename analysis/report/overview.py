@@ -99,7 +99,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
     headline, tail = _headline(counts, Counter(there.values()), reference)
     return StudyView(
         name=name,
-        label=f"{name.upper()} {first.paper['year']}" if "year" in first.paper else name.capitalize(),
+        label=" ".join([first.study_name, *([str(first.paper["year"])] if "year" in first.paper else [])]),
         paper=first.paper,
         conclusions=first.conclusions,
         headline=headline,

@@ -60,6 +60,11 @@ class Result:
         return entries
 
     @property
+    def study_name(self) -> str:
+        """The study as pages call it: a conference by its acronym."""
+        return self.study.upper() if "year" in self.paper else self.study.capitalize()
+
+    @property
     def implementations(self) -> list[str]:
         """What sent or answered in its runs, in the order of their names."""
         cells = self.data.get("settings", [])

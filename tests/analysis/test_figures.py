@@ -86,6 +86,14 @@ def test_time_series(runs: Path, tmp_path: Path) -> None:
     assert "closest to the median of 3" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
 
 
+def test_a_panel_without_a_line_is_left_out(tmp_path: Path) -> None:
+    made = plain()
+    made.cell, made.cwnd = "buffer=20p", {name: [] for name in made.flows}
+    assert main(["columns", str(write(tmp_path, made))]) == 0
+    assert draw(tmp_path, tmp_path, {"kind": "time-series", "panels": ["queue", "window"]}) == 0
+    assert "queue [packets]" in svg_of(tmp_path).lower() and "window" not in svg_of(tmp_path).lower()
+
+
 def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path, tmp_path: Path) -> None:
     marks = [{"at": 2, "text": "told by hand"}, {"claim": "e03", "text": "told by a claim"}]
     figure = {"kind": "time-series", "panels": ["window"], "marks": marks}

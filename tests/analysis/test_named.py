@@ -7,7 +7,7 @@ import pytest
 
 from analysis.claims.extent import reaches_the_end
 from analysis.claims.question import Question
-from analysis.claims.registry import claims_files, load
+from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
 from analysis.report.formats import paper_value, unit_of
 from analysis.report.named import bare_name, bound, named, quantity
@@ -58,8 +58,13 @@ def test_a_papers_mean_is_rounded_to_what_its_interval_leaves_known() -> None:
     assert paper_value({**claim, "interval": None}) == "1254.62\N{NO-BREAK SPACE}kbit/s"
 
 
+def all_claims() -> list[Claim]:
+    files = [file for folder in STUDY.parent.iterdir() for file in claims_files(folder)]
+    return [claim for file in files for claim in load(file).claims]
+
+
 def test_each_number_without_a_unit_has_a_name() -> None:
-    claims = [claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims]
+    claims = all_claims()
     bare = [claim.data for claim in claims if (claim.printed or not claim.holds) and claim.measure]
     bare = [data for data in bare if not unit_of(data.get("unit"))]
     assert len(bare) > 90
@@ -69,7 +74,7 @@ def test_each_number_without_a_unit_has_a_name() -> None:
 
 def test_each_number_beside_a_statement_has_a_name_that_says_what_it_is() -> None:
     """Not the claim's metric, which often says what the statement is about: `second_step`, `yields`."""
-    claims = [claim for folder in STUDY.parent.iterdir() for file in claims_files(folder) for claim in load(file).claims]
+    claims = all_claims()
     stated = [claim.data for claim in claims if claim.holds and claim.measure]
     assert len(stated) > 150
     of_metric = [data for data in stated if quantity(data).name == data["metric"].replace("_", " ")]

@@ -83,6 +83,8 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     told = page.locator("#answer").inner_text()
     assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", told)
     assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", told)
+    changes = (quick / "changes.html").read_text()
+    assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
     assert "Green holds, red does not, purple is open:" in told
     opened_ones = page.locator("#picked .verdict.undecided ~ a").all_inner_texts()
     assert any(re.search(r"holds in (\d+) of \1 seeds; it takes \d+ to decide", text) for text in opened_ones)

@@ -64,11 +64,13 @@ class TimeSeries:
         self._named = named
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
-        self._panels = [_kept(panel, number) for number, panel in enumerate(declared)]
-        self._columns = list(_columns(figure, ask, self._panels))
+        made = [_kept(panel, number) for number, panel in enumerate(declared)]
+        self._columns = list(_columns(figure, ask, made))
         self._together = figure.maybe("together", bool) or False
         self._heights = [_mark(height, claims) for height in figure.children("heights")]
         self._interval = t0, t1 = _interval(figure, self._columns)
+        # packets in flight of an encrypted flow are not measured
+        self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
         marks = [_mark(mark, claims) for mark in figure.children("marks")]
         # what the paper names may come a little after the end of what was measured
         self._marks = [mark for mark in marks if t0 <= mark.begin and mark.end <= t1 + BEYOND * (t1 - t0)]
@@ -243,6 +245,10 @@ def _mark(declared: Fields, claims: list[Fields]) -> Mark:
             low, high = (claim.maybe("zones", dict) or {}).get("reproduced", (None, None))
             return Mark(text, begin, end, low, high, claim.maybe("cell", str))
     raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
+
+
+def _has_line(panel: Panel, run: Run, t1: float) -> bool:
+    return any(series.start < t1 for series in panel.lines(run).values())
 
 
 def _kept(panel: Panel, number: int) -> Panel:
