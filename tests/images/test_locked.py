@@ -19,6 +19,7 @@ from images.kernel import sources
 from images.locked import GoneError
 from images.rootfs import build as rootfs
 from tests.images.mirror import SUITE, Mirror
+from tests.tools import cargo_lock
 
 NAME = "trial"
 
@@ -260,3 +261,9 @@ def test_package_data_is_kept_a_line_each(tmp_path: Path) -> None:
     text = (tmp_path / "lock").read_text()
     assert len(text.splitlines()) == 10
     assert [package["name"] for package in json.loads(text)["packages"]] == ["aa", "bb", "cc"]
+
+
+def test_each_cargo_lock_has_a_line_for_each_package() -> None:
+    assert cargo_lock.known()
+    for file in cargo_lock.known():
+        assert file.read_text() == cargo_lock.by_line(file.read_text()), f"python -m tests.tools.cargo_lock {file}"

@@ -7,24 +7,10 @@
  * A question of 40 bytes is a part of the payload that all senders share; the receiver counts it once.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <endian.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#define NS 1000000000LL
-#define NOT_SUPPORTED 127
+#include "traffic.h"
+
 #define AGAIN_NS (5 * NS)
 #define QUESTION_WORDS 5
 #define QUESTION_BYTES (8 * QUESTION_WORDS)
@@ -40,50 +26,13 @@ struct question {
 static struct question questions[MOST_OPEN];
 static struct pollfd polled[MOST_OPEN];
 static int open_count;
-static volatile sig_atomic_t ended;
-
-static void end(int signal)
-{
-	(void)signal;
-	ended = 1;
-}
-
-static _Noreturn void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void fill(uint64_t *payload, uint64_t offset)
-{
-	for (int i = 0; i < QUESTION_WORDS; i++)
-		payload[i] = htobe64(offset / 8 + i);
-}
-
-/* A number in (0, 1]; SplitMix64. */
-static double drawn(uint64_t *state)
-{
-	uint64_t mixed = *state += 0x9e3779b97f4a7c15;
-
-	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
-	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-	return ((mixed ^ mixed >> 31) >> 11) * 0x1p-53 + 0x1p-53;
-}
-
-static long long since(const struct timespec *start)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - start->tv_sec) * NS + now.tv_nsec - start->tv_nsec;
-}
 
 static void ask(int index, long long now_ns)
 {
-	uint64_t payload[QUESTION_WORDS];
+	uint64_t question[QUESTION_WORDS];
 
-	fill(payload, questions[index].offset);
-	if (send(polled[index].fd, payload, questions[index].bytes, 0) < 0)
+	fill(question, questions[index].offset / 8, QUESTION_WORDS);
+	if (send(polled[index].fd, question, questions[index].bytes, 0) < 0)
 		fail("send");
 	questions[index].again_ns = now_ns + AGAIN_NS;
 }
@@ -100,7 +49,7 @@ static void bind_next(int fd)
 	} while (bind(fd, (const struct sockaddr *)&own, sizeof(own)));
 }
 
-static void open_one(const struct sockaddr_in *peer, uint64_t offset, uint64_t bytes, long long now_ns)
+static void open_one(uint64_t offset, uint64_t bytes, long long now_ns)
 {
 	int fd;
 
@@ -108,12 +57,9 @@ static void open_one(const struct sockaddr_in *peer, uint64_t offset, uint64_t b
 		fprintf(stderr, "%d questions have no answer: the path cannot carry this load\n", MOST_OPEN);
 		exit(1);
 	}
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (fd < 0)
-		fail("socket");
+	fd = opened(SOCK_DGRAM);
 	bind_next(fd);
-	if (connect(fd, (const struct sockaddr *)peer, sizeof(*peer)))
-		fail("connect");
+	connect_to_peer(fd);
 	questions[open_count] = (struct question){ .offset = offset, .bytes = bytes };
 	polled[open_count] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	ask(open_count++, now_ns);
@@ -127,25 +73,24 @@ static void forget(int index)
 	questions[index] = questions[open_count];
 }
 
-static void ask_all(const struct sockaddr_in *peer, double gap_ns, uint64_t seed, uint64_t total)
+static void ask_all(double gap_ns, uint64_t total)
 {
-	struct timespec start, wait;
-	uint64_t given = 0, bytes;
+	uint64_t given = 0, bytes, state = seed();
+	int64_t start_ns;
 	long long now_ns, until_ns;
+	struct timespec wait;
 	double next_ns = 0;	/* the first question at once: whoever waits for the flow sees it */
 	char answer[ANSWER_BYTES];
 
-	/* by default, Linux may delay a wake-up by 50 us to combine it with others */
-	if (prctl(PR_SET_TIMERSLACK, 1L))
-		fail("PR_SET_TIMERSLACK");
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	wake_on_time();
+	start_ns = clock_ns(CLOCK_MONOTONIC);
 	while (given < total || open_count) {
-		now_ns = since(&start);
+		now_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 		if (given < total && next_ns <= now_ns) {
 			bytes = total - given < QUESTION_BYTES ? total - given : QUESTION_BYTES;
-			open_one(peer, given, bytes, now_ns);
+			open_one(given, bytes, now_ns);
 			given += bytes;
-			next_ns += -log(drawn(&seed)) * gap_ns;
+			next_ns += -log(drawn(&state)) * gap_ns;
 			continue;
 		}
 		until_ns = given < total ? (long long)ceil(next_ns) : INT64_MAX;
@@ -186,30 +131,18 @@ static bool remember(uint64_t number)
 	return is_new;
 }
 
-static void answer_all(struct sockaddr_in *own, uint64_t total)
+static void answer_all(uint64_t total)
 {
-	const char *payload = getenv("PAYLOAD");
-	const int file = payload ? open(payload, O_WRONLY | O_CREAT, 0644) : -1;
-	const int udp = socket(AF_INET, SOCK_DGRAM, 0);
+	const int udp = opened(SOCK_DGRAM);
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
-	uint64_t question[QUESTION_WORDS + 1], expected[QUESTION_WORDS], received = 0, offset;
+	uint64_t question[QUESTION_WORDS + 1], right[QUESTION_WORDS], offset;
 	struct sockaddr_in asker;
 	socklen_t length;
-	sigset_t blocked, open_to_all;
 	char answer[ANSWER_BYTES] = { 0 };
 	ssize_t got;
-	char path[4096];
-	FILE *log;
 
-	/* SIGTERM is delivered only while waiting, so that none is missed */
-	sigemptyset(&open_to_all);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	signal(SIGTERM, end);
-	own->sin_addr.s_addr = htonl(INADDR_ANY);
-	if (bind(udp, (const struct sockaddr *)own, sizeof(*own)))
-		fail("bind");
+	begin_to_receive();
+	bind_to_port(udp);
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
@@ -218,23 +151,13 @@ static void answer_all(struct sockaddr_in *own, uint64_t total)
 		if (got < 0)
 			fail("recvfrom");
 		offset = be64toh(question[0]) * 8;
-		fill(expected, offset);
-		if (got < 8 || got > QUESTION_BYTES || offset % QUESTION_BYTES || memcmp(question, expected, got)) {
-			fprintf(stderr, "wrong bytes after offset %llu\n", (unsigned long long)offset);
-			exit(1);
-		}
-		if (remember(offset / QUESTION_BYTES)) {
-			received += got;
-			if (file >= 0 && pwrite(file, question, got, offset) != got)
-				fail(payload);
-		}
+		fill(right, offset / 8, QUESTION_WORDS);
+		check(got >= 8 && got <= QUESTION_BYTES && offset % QUESTION_BYTES == 0 && !memcmp(question, right, got), offset);
+		if (remember(offset / QUESTION_BYTES))
+			keep(question, got, offset);
 		if (sendto(udp, answer, sizeof(answer), 0, (struct sockaddr *)&asker, length) < 0)
 			fail("sendto");
 	}
-	snprintf(path, sizeof(path), "%s/received_bytes", getenv("LOGDIR"));
-	log = fopen(path, "w");
-	if (!log || fprintf(log, "%llu\n", (unsigned long long)received) < 0 || fclose(log))
-		fail(path);
 }
 
 /* `{"gap_ns": 1000000}` and nothing else. */
@@ -250,24 +173,13 @@ static double gap_of(const char *params)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	const char *bytes = getenv("BYTES");
 	double gap_ns;
-	uint64_t total;
 
-	if (argc > 1 && !strcmp(argv[1], "--version")) {
-		puts("1");
-		return 0;
-	}
-	gap_ns = gap_of(getenv("PARAMS"));
-	total = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
-	address.sin_port = htons(atoi(getenv("PORT")));
-	inet_pton(AF_INET, getenv("PEER"), &address.sin_addr);
-	if (!strcmp(getenv("ROLE"), "sender"))
-		ask_all(&address, gap_ns, strtoull(getenv("SEED"), NULL, 10) << 16 | atoi(getenv("PORT")), total);
-	else if (!strcmp(getenv("ROLE"), "receiver"))
-		answer_all(&address, total);
+	begin(argc, argv);
+	gap_ns = gap_of(told("PARAMS"));
+	if (is_receiver())
+		answer_all(length_of_transfer());
 	else
-		return NOT_SUPPORTED;
-	return 0;
+		ask_all(gap_ns, length_of_transfer());
+	leave(0);
 }

@@ -5,25 +5,12 @@
  * empty datagram.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <endian.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "traffic.h"
 
 #define WORDS 20
 #define PAYLOAD_BYTES (8 * WORDS)
-#define NS 1000000000L
-#define NOT_SUPPORTED 127
 #define RTP_VERSION 2
 /* arbitrary for RTP; above a million, so that the packet does not look like one of the older uTP */
 #define RTP_SOURCE 0x6c656462
@@ -36,22 +23,8 @@ struct __attribute__((packed)) packet {
 	uint64_t words[WORDS];
 };
 
-static volatile sig_atomic_t ended;
-
-static void end(int signal)
-{
-	(void)signal;
-	ended = 1;
-}
-
-static _Noreturn void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 /* The packet whose payload begins at `offset` of the numbers 0, 1, 2, ..., each 64 bits long and big-endian. */
-static void fill(struct packet *packet, uint64_t offset)
+static void make(struct packet *packet, uint64_t offset)
 {
 	packet->version = RTP_VERSION << 6;
 	packet->type = 0;
@@ -62,18 +35,15 @@ static void fill(struct packet *packet, uint64_t offset)
 		packet->words[i] = htobe64(offset / 8 + i);
 }
 
-static void send_all(int udp, const struct sockaddr_in *peer, uint64_t rate_bps, uint64_t total)
+static void send_all(uint64_t rate_bps, uint64_t total)
 {
+	const int udp = opened(SOCK_DGRAM);
 	struct timespec start, at;
 	uint64_t bits, offset, rest;
 	struct packet packet;
 
-	/* connected, so that Linux numbers the packets in their IP headers, by which captures tell them apart */
-	if (connect(udp, (const struct sockaddr *)peer, sizeof(*peer)))
-		fail("connect");
-	/* by default, Linux may delay a wake-up by 50 us to combine it with others */
-	if (prctl(PR_SET_TIMERSLACK, 1L))
-		fail("PR_SET_TIMERSLACK");
+	connect_to_peer(udp);
+	wake_on_time();
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (offset = 0; offset < total; offset += PAYLOAD_BYTES) {
 		bits = 8 * offset;
@@ -82,7 +52,7 @@ static void send_all(int udp, const struct sockaddr_in *peer, uint64_t rate_bps,
 		at.tv_sec += at.tv_nsec / NS;
 		at.tv_nsec %= NS;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		fill(&packet, offset);
+		make(&packet, offset);
 		rest = total - offset < PAYLOAD_BYTES ? total - offset : PAYLOAD_BYTES;
 		if (send(udp, &packet, RTP_HEADER_BYTES + rest, 0) < 0)
 			fail("send");
@@ -91,29 +61,18 @@ static void send_all(int udp, const struct sockaddr_in *peer, uint64_t rate_bps,
 		fail("the receiver does not answer");
 }
 
-static void receive_all(int udp, struct sockaddr_in *own, uint64_t total)
+static void receive_all(uint64_t total)
 {
-	const char *payload = getenv("PAYLOAD");
-	const int file = payload ? open(payload, O_WRONLY | O_CREAT, 0644) : -1;
+	const int udp = opened(SOCK_DGRAM);
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
-	struct packet packet, expected;
-	uint64_t offset, received = 0;
+	struct packet packet, right;
+	uint64_t offset;
 	struct sockaddr_in sender;
 	socklen_t length = sizeof(sender);
-	sigset_t blocked, open_to_all;
 	ssize_t got;
-	char path[4096];
-	FILE *log;
 
-	/* SIGTERM is delivered only while waiting, so that none is missed */
-	sigemptyset(&open_to_all);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	signal(SIGTERM, end);
-	own->sin_addr.s_addr = htonl(INADDR_ANY);
-	if (bind(udp, (const struct sockaddr *)own, sizeof(*own)))
-		fail("bind");
+	begin_to_receive();
+	bind_to_port(udp);
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
@@ -121,22 +80,13 @@ static void receive_all(int udp, struct sockaddr_in *own, uint64_t total)
 		if (got < 0)
 			fail("recvfrom");
 		offset = be64toh(packet.words[0]) * 8;
-		fill(&expected, offset);
-		if (got <= (ssize_t)RTP_HEADER_BYTES || offset % PAYLOAD_BYTES || memcmp(&packet, &expected, got)) {
-			fprintf(stderr, "wrong bytes after offset %llu\n", (unsigned long long)offset);
-			exit(1);
-		}
+		make(&right, offset);
+		check(got > (ssize_t)RTP_HEADER_BYTES && offset % PAYLOAD_BYTES == 0 && !memcmp(&packet, &right, got), offset);
 		got -= RTP_HEADER_BYTES;
-		received += got;
-		if (file >= 0 && pwrite(file, (char *)&packet + RTP_HEADER_BYTES, got, offset) != got)
-			fail(payload);
+		keep((char *)&packet + RTP_HEADER_BYTES, got, offset);
 	}
 	if (!ended && sendto(udp, NULL, 0, 0, (const struct sockaddr *)&sender, length) < 0)
 		fail("sendto");
-	snprintf(path, sizeof(path), "%s/received_bytes", getenv("LOGDIR"));
-	log = fopen(path, "w");
-	if (!log || fprintf(log, "%llu\n", (unsigned long long)received) < 0 || fclose(log))
-		fail(path);
 }
 
 /* `{"rate_bps": 64000}` and nothing else. */
@@ -152,27 +102,13 @@ static uint64_t rate_of(const char *params)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	const char *bytes = getenv("BYTES");
-	uint64_t rate_bps, total;
-	int udp;
+	uint64_t rate_bps;
 
-	if (argc > 1 && !strcmp(argv[1], "--version")) {
-		puts("1");
-		return 0;
-	}
-	rate_bps = rate_of(getenv("PARAMS"));
-	total = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
-	address.sin_port = htons(atoi(getenv("PORT")));
-	inet_pton(AF_INET, getenv("PEER"), &address.sin_addr);
-	udp = socket(AF_INET, SOCK_DGRAM, 0);
-	if (udp < 0)
-		fail("socket");
-	if (!strcmp(getenv("ROLE"), "sender"))
-		send_all(udp, &address, rate_bps, total);
-	else if (!strcmp(getenv("ROLE"), "receiver"))
-		receive_all(udp, &address, total);
+	begin(argc, argv);
+	rate_bps = rate_of(told("PARAMS"));
+	if (is_receiver())
+		receive_all(length_of_transfer());
 	else
-		return NOT_SUPPORTED;
-	return 0;
+		send_all(rate_bps, length_of_transfer());
+	leave(0);
 }

@@ -11,26 +11,13 @@
  * second it goes to the lowest rung.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <endian.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "traffic.h"
 
 #define WORDS 147
 #define PAYLOAD_BYTES (8 * WORDS)
-#define NS 1000000000LL
 #define MS 1000000LL
-#define NOT_SUPPORTED 127
 #define FRAMES_PER_S 30
 #define RTP_VERSION 2
 #define RTP_TYPE 96		/* the first dynamic one */
@@ -65,35 +52,6 @@ struct report {
 
 _Static_assert(sizeof(struct packet) == 1200 && sizeof(struct report) == 16, "nothing lies between the fields");
 
-static volatile sig_atomic_t ended;
-
-static void end(int signal)
-{
-	(void)signal;
-	ended = 1;
-}
-
-static _Noreturn void fail(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * NS + now.tv_nsec;
-}
-
-/* WORDS of the payload that all senders share, from `offset` on: 0, 1, 2, ... of 64 bits each, big-endian. */
-static void fill(uint64_t *payload, uint64_t offset)
-{
-	for (int i = 0; i < WORDS; i++)
-		payload[i] = htobe64(offset / 8 + i);
-}
-
 /* The rung after a report, and from when on the next one up is allowed. */
 static int next_rung(int rung, const struct report *report, int64_t base_ns, int64_t now_ns, int64_t *up_ns)
 {
@@ -123,15 +81,16 @@ static uint32_t send_frame(int udp, uint64_t offset, uint64_t bytes, uint32_t co
 		packet.time = htobe32(time);
 		packet.count = htobe32(count + packets);
 		packet.sent_ns = htobe64(clock_ns(CLOCK_REALTIME));
-		fill(packet.words, offset);
+		fill(packet.words, offset / 8, WORDS);
 		if (send(udp, &packet, HEADER_BYTES + part, 0) < 0)
 			fail("send");
 	}
 	return packets;
 }
 
-static void send_all(int udp, const struct sockaddr_in *peer, uint64_t total)
+static void send_all(uint64_t total)
 {
+	const int udp = opened(SOCK_DGRAM);
 	int64_t start_ns, heard_ns, now_ns, at_ns, up_ns, base_ns = INT64_MAX;
 	uint64_t offset = 0, bytes, rest;
 	struct report report;
@@ -140,12 +99,8 @@ static void send_all(int udp, const struct sockaddr_in *peer, uint64_t total)
 	int rung = FIRST;
 	ssize_t got;
 
-	/* connected, so that Linux numbers the packets in their IP headers, by which captures tell them apart */
-	if (connect(udp, (const struct sockaddr *)peer, sizeof(*peer)))
-		fail("connect");
-	/* by default, Linux may delay a wake-up by 50 us to combine it with others */
-	if (prctl(PR_SET_TIMERSLACK, 1L))
-		fail("PR_SET_TIMERSLACK");
+	connect_to_peer(udp);
+	wake_on_time();
 	start_ns = heard_ns = clock_ns(CLOCK_MONOTONIC);
 	up_ns = start_ns + UP_NS;
 	for (uint64_t frame = 0; offset < total; frame++) {
@@ -183,7 +138,7 @@ struct seen {
 	uint32_t reported;		/* `next` at the last report */
 };
 
-static void take(struct seen *seen, const struct packet *packet)
+static void note(struct seen *seen, const struct packet *packet)
 {
 	const int64_t waited_ns = clock_ns(CLOCK_REALTIME) - (int64_t)be64toh(packet->sent_ns);
 	const uint32_t count = be32toh(packet->count);
@@ -214,30 +169,19 @@ static void tell(int udp, const struct sockaddr_in *sender, struct seen *seen)
 	*seen = (struct seen){ .since_ns = now_ns, .least_ns = INT64_MAX, .next = seen->next, .reported = seen->next };
 }
 
-static void receive_all(int udp, struct sockaddr_in *own, uint64_t total)
+static void receive_all(uint64_t total)
 {
+	const int udp = opened(SOCK_DGRAM);
 	struct seen seen = { .since_ns = clock_ns(CLOCK_MONOTONIC), .least_ns = INT64_MAX };
-	const char *payload = getenv("PAYLOAD");
-	const int file = payload ? open(payload, O_WRONLY | O_CREAT, 0644) : -1;
 	struct pollfd readable = { .fd = udp, .events = POLLIN };
-	uint64_t offset, received = 0, expected[WORDS];
+	uint64_t offset, right[WORDS];
 	struct sockaddr_in sender;
 	socklen_t length = sizeof(sender);
-	sigset_t blocked, open_to_all;
 	struct packet packet;
-	char path[4096];
 	ssize_t got;
-	FILE *log;
 
-	/* SIGTERM is delivered only while waiting, so that none is missed */
-	sigemptyset(&open_to_all);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	signal(SIGTERM, end);
-	own->sin_addr.s_addr = htonl(INADDR_ANY);
-	if (bind(udp, (const struct sockaddr *)own, sizeof(*own)))
-		fail("bind");
+	begin_to_receive();
+	bind_to_port(udp);
 	while (!ended && received < total) {
 		if (ppoll(&readable, 1, NULL, &open_to_all) < 0)
 			continue;
@@ -246,49 +190,24 @@ static void receive_all(int udp, struct sockaddr_in *own, uint64_t total)
 			fail("recvfrom");
 		got -= HEADER_BYTES;
 		offset = be64toh(packet.words[0]) * 8;
-		fill(expected, offset);
-		if (got <= 0 || memcmp(packet.words, expected, got)) {
-			fprintf(stderr, "wrong bytes after offset %llu\n", (unsigned long long)offset);
-			exit(1);
-		}
-		received += got;
-		if (file >= 0 && pwrite(file, packet.words, got, offset) != got)
-			fail(payload);
-		take(&seen, &packet);
+		fill(right, offset / 8, WORDS);
+		check(got > 0 && !memcmp(packet.words, right, got), offset);
+		keep(packet.words, got, offset);
+		note(&seen, &packet);
 		tell(udp, &sender, &seen);
 	}
 	if (!ended && sendto(udp, NULL, 0, 0, (const struct sockaddr *)&sender, length) < 0)
 		fail("sendto");
-	snprintf(path, sizeof(path), "%s/received_bytes", getenv("LOGDIR"));
-	log = fopen(path, "w");
-	if (!log || fprintf(log, "%llu\n", (unsigned long long)received) < 0 || fclose(log))
-		fail(path);
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	const char *bytes = getenv("BYTES");
-	uint64_t total;
-	int udp;
-
-	if (argc > 1 && !strcmp(argv[1], "--version")) {
-		puts("1");
-		return 0;
-	}
-	if (strcmp(getenv("PARAMS"), "{}"))
+	begin(argc, argv);
+	if (strcmp(told("PARAMS"), "{}"))
 		return NOT_SUPPORTED;
-	total = bytes ? strtoull(bytes, NULL, 10) : UINT64_MAX;
-	address.sin_port = htons(atoi(getenv("PORT")));
-	inet_pton(AF_INET, getenv("PEER"), &address.sin_addr);
-	udp = socket(AF_INET, SOCK_DGRAM, 0);
-	if (udp < 0)
-		fail("socket");
-	if (!strcmp(getenv("ROLE"), "sender"))
-		send_all(udp, &address, total);
-	else if (!strcmp(getenv("ROLE"), "receiver"))
-		receive_all(udp, &address, total);
+	if (is_receiver())
+		receive_all(length_of_transfer());
 	else
-		return NOT_SUPPORTED;
-	return 0;
+		send_all(length_of_transfer());
+	leave(0);
 }

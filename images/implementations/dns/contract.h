@@ -1,0 +1,1 @@
+../openssl-quic/contract.h

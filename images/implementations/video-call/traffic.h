@@ -1,0 +1,1 @@
+../udp-cbr/traffic.h
