@@ -162,9 +162,9 @@ def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
     # what is above UDP has no name but its family: QUIC, DNS
     fields = ("kind", "transport", "application", *(["family"] if sender["transport"] == "udp" else []))
     for field in fields:
-        found = [side.get(field, _UNSAID.get(field)) for side in (sender, receiver)]
-        if found[0] != found[1]:
-            return f"their {field} differs: {found[0]} and {found[1]}"
+        sent, received = (side.get(field, _UNSAID.get(field)) for side in (sender, receiver))
+        if sent != received:
+            return f"their {field} differs: {sent} and {received}"
     return None
 
 

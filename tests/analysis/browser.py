@@ -51,9 +51,8 @@ def invalid(folder: Path, *names: str) -> str:
 def speechless(page: Path) -> list[str]:
     """Return the pictures of a page whose text for readers who do not see them is no description with numbers."""
     pictures = re.findall(r'<img[^>]*>|<svg[^>]*role="img"[^>]*>', page.read_text())
-    return [
-        one for one in pictures if not is_description(next(iter(re.findall(r'(?:alt|aria-label)="([^"]*)"', one)), ""))
-    ]
+    texts = [next(iter(re.findall(r'(?:alt|aria-label)="([^"]*)"', picture)), "") for picture in pictures]
+    return [picture for picture, text in zip(pictures, texts, strict=True) if not is_description(text)]
 
 
 def is_description(text: str) -> bool:

@@ -185,21 +185,21 @@ def kept(folder: Path) -> list[Found]:
 
 def table(found: Sequence[Found]) -> Iterator[str]:
     """Yield a row for each fault: by each search, the scenarios until it was found with each seed."""
-    searches = sorted({one.search for one in found})
+    searches = sorted({result.search for result in found})
     yield f"| fault | of | {' | '.join(searches)} | property |"
     yield f"|---|---|{'---|' * (len(searches) + 1)}"
     for fault in faults():
-        own = [one for one in found if one.fault == fault.name]
+        own = [result for result in found if result.fault == fault.name]
         if own:
             by_search = [
                 ", ".join(
-                    str(one.scenario or f"not in {one.scenarios}")
-                    for one in sorted(own, key=lambda one: one.seed)
-                    if one.search == how
+                    str(result.scenario or f"not in {result.scenarios}")
+                    for result in sorted(own, key=lambda result: result.seed)
+                    if result.search == how
                 )
                 for how in searches
             ]
-            props = sorted({one.prop for one in own} - {""})
+            props = sorted({result.prop for result in own} - {""})
             yield f"| {fault.says} | {fault.of} | {' | '.join(by_search)} | {', '.join(props)} |"
 
 
@@ -225,14 +225,14 @@ def main() -> int:
         return subprocess.run(words, cwd=project, env=_environment(project), check=False).returncode
     everyone = {fault.client for fault in faults()} | {fault.of for fault in faults()}
     wanted = [fault for fault in faults() if not options.fault or fault.name in options.fault]
-    done = {(one.fault, one.search, one.seed) for one in kept(folder)}
+    done = {(result.fault, result.search, result.seed) for result in kept(folder)}
     (folder / "runs").mkdir(exist_ok=True)
     for seed, how, fault in product(options.seed or [1], options.search or search.SEARCHES, wanted):
         if (fault.name, how, seed) not in done:
-            one = hunted(fault, how, seed, options.scenarios, options.only, folder / "runs", everyone)
+            result = hunted(fault, how, seed, options.scenarios, options.only, folder / "runs", everyone)
             with (folder / FOUND).open("a") as file:
-                file.write(json.dumps(asdict(one)) + "\n")
-            print(one, file=sys.stderr, flush=True)
+                file.write(json.dumps(asdict(result)) + "\n")
+            print(result, file=sys.stderr, flush=True)
     print("\n".join(table(kept(folder))))
     return 0
 

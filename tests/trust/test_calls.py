@@ -71,9 +71,9 @@ def test_programs_that_are_hard_to_serve(said: Callable[[str], list[str]], optio
 
 def test_signals_come_at_the_same_calls_both_ways(said: Callable[[str], list[str]]) -> None:
     """While calls become jumps, and while they do not."""
-    one, other = ([line for line in said(option) if "a signal each" in line] for option in ("inproc=on", "inproc=off"))
-    assert len(one) == 4
-    assert one == other
+    first, second = ([line for line in said(option) if "a signal each" in line] for option in ("inproc=on", "inproc=off"))
+    assert len(first) == 4
+    assert first == second
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed (golang-go)")
