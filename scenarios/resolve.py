@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios import checks, draws, enough, implementations, load, rate_traces, schema, variation
+from scenarios import checks, draws, enough, implementations, load, rate_traces, schema, tables, variation
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.plan.hosts import hosts
@@ -58,7 +58,7 @@ def expand(scenario: Path, size: str) -> list[Cell]:
 
     Raises ScenarioError with everything that is wrong in the file, before anything runs.
     """
-    root = load.read_nodes(scenario)
+    root = tables.spread(scenario, load.read_nodes(scenario))
     rules = schema.load_schema("scenario")
     variation.check_variation(load.document(scenario, root), rules)
     if size == "quick":

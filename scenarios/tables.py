@@ -1,9 +1,11 @@
 """Lists whose entries are written as a table: what a column's entries share stands once, and so does what a row's do.
 
 An entry of a list that has `columns` and `rows` stands for one entry per field of the table. A column is an entry with
-`{name}` in its texts, where `name` is a word of the row or of the field; a text that is nothing but a null word is left
-out. A row is its words, and has an entry for each column. Or it has `words` and, in `fields`, for each column what only
-that entry has, or null for no entry. The entries come row by row.
+`{name}` in its texts, where `name` is a word of the row or of the field; a text that is nothing but a word is replaced
+by it, or left out if that is null. A row is its words, and has an entry for each column. Or it has `words` and, in
+`fields`, for each column what only that entry has, or null for no entry. The entries come row by row.
+
+The cases of a scenario may be such a list, too. Each entry then has its name as `case`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import yaml
 
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
 
-_WORD: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_WORD: Final = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _NULL: Final = "tag:yaml.org,2002:null"
+_MOST_VALUES: Final = 100_000  # of one table, before it is spread
 
 Words = dict[str, yaml.Node]
 
@@ -29,7 +32,8 @@ def spread(file: Path, node: yaml.MappingNode) -> yaml.MappingNode:
     Raises ScenarioError for a table that is none.
     """
     try:
-        return yaml.MappingNode(node.tag, _fields(node, ()), node.start_mark, node.end_mark)
+        fields = [(key, _by_name(value) if key.value == "cases" else value) for key, value in _fields(node, ())]
+        return yaml.MappingNode(node.tag, fields, node.start_mark, node.end_mark)
     except _TableError as error:
         line = error.node.start_mark.line + 1
         raise ScenarioError([Problem(file, line, field_name(error.path), error.found, error.allowed)]) from None
@@ -54,6 +58,23 @@ def _fields(node: yaml.MappingNode, path: FieldPath) -> list[tuple[yaml.Node, ya
     return [(key, _spread(value, (*path, key.value))) for key, value in node.value]
 
 
+def _by_name(cases: yaml.Node) -> yaml.Node:
+    """Make of a list of cases the mapping that they stand for."""
+    if not isinstance(cases, yaml.SequenceNode) or not all(isinstance(case, yaml.MappingNode) for case in cases.value):
+        return cases
+    named: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+    for index, case in enumerate(cases.value):
+        words = _words(case)
+        name = words.pop("case", None)
+        if not isinstance(name, yaml.ScalarNode) or name.value in named:
+            found = f"found {name.value!r}" if isinstance(name, yaml.ScalarNode) else "no text" if name else "missing"
+            raise _TableError(case, ("cases", index, "case"), found, "a name that no other case has")
+        fields = [pair for pair in case.value if pair[0].value in words]
+        key = yaml.ScalarNode(name.tag, name.value, case.start_mark, case.end_mark)
+        named[name.value] = key, yaml.MappingNode(case.tag, fields, case.start_mark, case.end_mark)
+    return yaml.MappingNode("tag:yaml.org,2002:map", list(named.values()), cases.start_mark, cases.end_mark)
+
+
 def _entries(item: yaml.Node, path: FieldPath) -> Iterator[yaml.Node]:
     words = _words(item) if isinstance(item, yaml.MappingNode) else {}
     if not {"columns", "rows"} <= words.keys():
@@ -63,7 +84,10 @@ def _entries(item: yaml.Node, path: FieldPath) -> Iterator[yaml.Node]:
         raise _TableError(words[name], (*path, name), "stands in a table", "columns, rows")
     listed = _list(words["columns"], (*path, "columns"))
     columns = [_mapping(column, (*path, "columns", index)) for index, column in enumerate(listed)]
-    for index, row in enumerate(_list(words["rows"], (*path, "rows"))):
+    rows = _list(words["rows"], (*path, "rows"))
+    if (count := len(rows) * sum(map(_count, listed))) > _MOST_VALUES:
+        raise _TableError(words["rows"], (*path, "rows"), f"found {count} values", f"{_MOST_VALUES} at most")
+    for index, row in enumerate(rows):
         yield from _of_row(row, columns, (*path, "rows", index))
 
 
@@ -95,16 +119,28 @@ def _entry(column: Words, words: Words, own: Words, field: yaml.Node, path: Fiel
 
 
 def _filled(value: yaml.Node, words: Words, path: FieldPath) -> yaml.Node:
-    """Put words into a text; a text that is one word only is replaced by it, so that a number stays one."""
-    if not isinstance(value, yaml.ScalarNode):
-        return value
+    """Put words into texts; a text that is one word only is replaced by it, so that a number stays one."""
+    if isinstance(value, yaml.SequenceNode):
+        items = [_filled(item, words, (*path, index)) for index, item in enumerate(value.value)]
+        return yaml.SequenceNode(value.tag, items, value.start_mark, value.end_mark)
+    if isinstance(value, yaml.MappingNode):
+        fields = [(key, _filled(inner, words, (*path, key.value))) for key, inner in value.value]
+        left = [(key, inner) for key, inner in fields if inner.tag != _NULL]
+        return yaml.MappingNode(value.tag, left, value.start_mark, value.end_mark)
+    if (alone := _WORD.fullmatch(value.value)) and alone[1] in words:
+        return words[alone[1]]
     for match in _WORD.finditer(value.value):
         if not isinstance(words.get(match[1]), yaml.ScalarNode):
             raise _TableError(value, path, f"found {match[0]!r}", choices(list(words), match[1]))
-    if alone := _WORD.fullmatch(value.value):
-        return words[alone[1]]
     text = _WORD.sub(lambda match: str(words[match[1]].value), value.value)
     return yaml.ScalarNode(value.tag, text, value.start_mark, value.end_mark)
+
+
+def _count(node: yaml.Node) -> int:
+    """Count the values of a tree."""
+    inner = node.value if isinstance(node, yaml.SequenceNode) else []
+    inner = [value for _, value in node.value] if isinstance(node, yaml.MappingNode) else inner
+    return sum(map(_count, inner)) + 1
 
 
 def _words(node: yaml.MappingNode) -> Words:

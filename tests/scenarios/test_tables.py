@@ -1,5 +1,6 @@
 """Lists that are written as tables."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,39 @@ def test_a_table_stands_for_its_entries_row_by_row(tmp_path: Path) -> None:
 def test_a_row_without_fields_has_an_entry_for_each_column(tmp_path: Path) -> None:
     data, _ = spread(tmp_path, 'list:\n- {columns: [{a: "{x}"}, {b: "{x}{x}"}], rows: [{x: 1}, {x: y}]}\n')
     assert data["list"] == [{"a": 1}, {"b": "11"}, {"a": "y"}, {"b": "yy"}]
+
+
+def test_words_fill_nested_texts_and_may_stand_for_more_than_a_text(tmp_path: Path) -> None:
+    column = '{a: {b: "{x}", c: ["{y}", "${x}"]}, d: "{z}", e: {f: "{y}"}}'
+    data, _ = spread(tmp_path, f"list:\n- {{columns: [{column}], rows: [{{x: 1, y: null, z: {{g: 2}}}}]}}\n")
+    assert data["list"] == [{"a": {"b": 1, "c": [None, "${x}"]}, "d": {"g": 2}, "e": {}}]
+
+
+def test_cases_may_be_a_list_of_named_entries(tmp_path: Path) -> None:
+    cases = '- {columns: [{case: "{x}", a: 1}, {case: "{x}-b"}], rows: [{x: c}]}\n- {case: d, seeds: {full: 2}}\n'
+    data, lines = spread(tmp_path, f"cases:\n{cases}quick: {{cases: [d]}}\n")
+    assert list(data["cases"].items()) == [("c", {"a": 1}), ("c-b", {}), ("d", {"seeds": {"full": 2}})]
+    assert data["quick"] == {"cases": ["d"]}
+    assert [lines["cases", name] for name in data["cases"]] == [2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("cases", "message"),
+    [
+        ("[{case: a}, {case: a}]", "cases[1].case: found 'a'; allowed: a name that no other case has"),
+        ("[{a: 1}]", "cases[0].case: missing; allowed: a name that no other case has"),
+        ("[{case: {}}]", "cases[0].case: no text; allowed: a name that no other case has"),
+    ],
+)
+def test_a_case_in_a_list_needs_a_name_of_its_own(tmp_path: Path, cases: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(message)):
+        spread(tmp_path, f"cases: {cases}\n")
+
+
+def test_a_table_that_stands_for_too_much_is_refused_before_it_is_spread(tmp_path: Path) -> None:
+    columns, rows = ", ".join(["{a: 1}"] * 300), ", ".join(["{x: 1}"] * 300)
+    with pytest.raises(ScenarioError, match="found 180000 values; allowed: 100000 at most"):
+        spread(tmp_path, f"list:\n- {{columns: [{columns}], rows: [{rows}]}}\n")
 
 
 @pytest.mark.parametrize(
