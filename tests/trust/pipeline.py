@@ -8,21 +8,10 @@ from pathlib import Path
 
 from scenarios import sums
 from scenarios.sums import FILE
+from tests.trust.conftest import SHORT
 
 ROOT = Path(__file__).parents[2]
-SCENARIO = """\
-experiment: short
-title: One TCP flow for a second
-topology: {name: dumbbell, pairs: 1}
-bottleneck: {rate: 10mbit, buffer: 40p}
-delay: {forward: 25ms, backward: 25ms}
-flows:
-  - {name: tcp, implementation: tcp-reno, from: s1, to: d1}
-duration: 1s
-captures: [bottleneck-in, bottleneck-out]
-keep_captures: true
-seeds: {full: 2}
-"""
+SCENARIO = SHORT.replace("captures: [", "captures: [bottleneck-in, ") + "seeds: {full: 2}\n"
 CLAIMS = """\
 experiment: short
 title: A trial
