@@ -71,9 +71,9 @@ def test_programs_that_are_hard_to_serve(said: Callable[[str], list[str]], optio
 
 def test_signals_come_at_the_same_calls_both_ways(said: Callable[[str], list[str]]) -> None:
     """While calls become jumps, and while they do not."""
-    first, second = ([line for line in said(option) if "a signal each" in line] for option in ("inproc=on", "inproc=off"))
-    assert len(first) == 4
-    assert first == second
+    jumps, stubs = ([line for line in said(mode) if "a signal each" in line] for mode in ("inproc=on", "inproc=off"))
+    assert len(jumps) == 4
+    assert jumps == stubs
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed (golang-go)")
