@@ -38,18 +38,22 @@ def record(results: Path, out: Path) -> None:
 
 
 def _is_part_of(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Say whether a set has the same numbers for all seeds of these results, and more seeds."""
-    pairs = [
+    """Say whether a set has the same numbers for all seeds of these results, and more runs.
+
+    Means over seeds are other numbers with fewer seeds; what counts as another experiment's claim is compared there.
+    """
+    pairs = (
         (numbers, others)
-        for name, claim in kept["claims"].items()
+        for name, other in there.get("claims", {}).items()
+        if "mean_over_seeds" not in other["check"] and not other["check"].startswith("as ")
         for kind in ("by_seed", "held")
-        if (numbers := json.loads(json.dumps(claim[kind])) or {})
-        and (others := there.get("claims", {}).get(name, {}).get(kind) or {})
-    ]
+        if (numbers := json.loads(json.dumps(kept["claims"].get(name, {}).get(kind))) or {})
+        and (others := other[kind] or {})
+    )
     return (
         kept["size"] == there.get("size")
+        and kept["runs"] < there["runs"]
         and all(numbers.items() <= others.items() for numbers, others in pairs)
-        and any(len(numbers) < len(others) for numbers, others in pairs)
     )
 
 

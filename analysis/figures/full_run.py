@@ -32,7 +32,9 @@ def range_of(values: Iterable[float | str]) -> Range | None:
 def called(figure: Fields) -> str:
     """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
     seeds = figure.maybe("full_run_seeds", int)
-    return f"{seeds} seeds of the full run" if seeds else "the full run"
+    if not seeds:
+        return "the full run"
+    return f"{seeds} seeds of the full run" if seeds > 1 else "one seed of the full run"
 
 
 def point_name(axis: str, line: str, x: float) -> str:

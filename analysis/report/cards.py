@@ -76,7 +76,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         paper=paper_value(claim),
         measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
-        why_not=_why_not(claim),
+        why_not=not_judged(claim),
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
@@ -113,7 +113,7 @@ def _how_many(claim: Mapping[str, Any]) -> str:
     return f"mean of {seeds} seeds, ± 95 % interval{never}" if measured["ci95"] else f"mean of {seeds} seeds{never}"
 
 
-def _why_not(claim: Mapping[str, Any]) -> str:
+def not_judged(claim: Mapping[str, Any]) -> str:
     """Say why a claim is not judged; what asks for another size says so in the same words everywhere."""
     if "not_testable" not in claim:
         return ""

@@ -92,7 +92,9 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
 
 def bare_name(claim: Mapping[str, Any]) -> str:
     """Give the name of a number without a unit, which says nothing alone: 0.7; nothing for others."""
-    return "" if unit_of(claim.get("unit")) else claim.get("number") or _BARE_NAMES.get(claim["metric"], "")
+    if unit_of(claim.get("unit")) or claim.get("held"):  # `named` has it
+        return ""
+    return claim.get("number") or _BARE_NAMES.get(claim["metric"], "")
 
 
 def _described(node: ast.AST) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
-from analysis.report.cards import ORDER, name_of, page_of
+from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.formats import counted, paper_value, plural, said
 from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
@@ -200,7 +200,12 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
 
 
 def _numbers(claim: Mapping[str, Any]) -> str:
-    """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound."""
+    """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound.
+
+    What this run cannot test has the reason instead.
+    """
+    if state_of(claim) == NOT_RUN:
+        return not_judged(claim)
     measured, paper = said(claim), paper_value(claim)
     if claim.get("held"):
         is_open = claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look")

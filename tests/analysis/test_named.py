@@ -9,6 +9,7 @@ from analysis.claims.extent import reaches_the_end
 from analysis.claims.question import Question
 from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
+from analysis.report import overview
 from analysis.report.formats import paper_value, unit_of
 from analysis.report.named import bare_name, bound, named, quantity
 from analysis.runs import Runs
@@ -43,6 +44,19 @@ def test_the_number_beside_a_statement_has_a_name_a_unit_and_a_bound(measure: st
     assert named(claim).replace("\N{NO-BREAK SPACE}", " ") == said
 
 
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("there is no run of x, cell y, seed 1", "not run at this size, which omits a cell that it needs"),
+        ("the runs last 60 s (full: 300 s)", "The runs last 60 s (full: 300 s)."),
+    ],
+)
+def test_a_finding_that_was_not_judged_says_why_and_shows_no_number(why: str, said: str) -> None:
+    reason = {"reason": "not run at this size"}
+    claim = {"verdict": "not testable", "not_testable": reason, "why": why, "held": {"1": True}, "is_look": True}
+    assert overview._numbers(claim) == said
+
+
 def test_a_number_that_all_seeds_share_has_no_range() -> None:
     claim = {
         "metric": "stale base",
@@ -70,6 +84,7 @@ def test_each_number_without_a_unit_has_a_name() -> None:
     assert len(bare) > 90
     assert {data["id"] for data in bare if not bare_name(data)} == set()
     assert bare_name({"unit": "ms", "metric": "jain_fairness"}) == ""
+    assert bare_name({"held": {"1": True}, "metric": "jain_fairness"}) == ""
 
 
 def test_each_number_beside_a_statement_has_a_name_that_says_what_it_is() -> None:

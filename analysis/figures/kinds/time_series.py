@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -67,7 +68,7 @@ class TimeSeries:
         made = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, made))
         self._together = figure.maybe("together", bool) or False
-        self._heights = [_mark(height, claims) for height in figure.children("heights")]
+        self._heights = _told_apart([_mark(height, claims) for height in figure.children("heights")])
         self._interval = t0, t1 = _interval(figure, self._columns)
         # packets in flight of an encrypted flow are not measured
         self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
@@ -245,6 +246,14 @@ def _mark(declared: Fields, claims: list[Fields]) -> Mark:
             low, high = (claim.maybe("zones", dict) or {}).get("reproduced", (None, None))
             return Mark(text, begin, end, low, high, claim.maybe("cell", str))
     raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
+
+
+def _told_apart(heights: list[Mark]) -> list[Mark]:
+    """Give heights without what they allow, where that of one reaches into that of another."""
+    spans = sorted(height.span for height in heights)
+    if all(above[0] >= below[1] for below, above in pairwise(spans)):
+        return heights
+    return [replace(height, low=None, high=None) for height in heights]
 
 
 def _has_line(panel: Panel, run: Run, t1: float) -> bool:
