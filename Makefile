@@ -46,7 +46,7 @@ quick: host images  ## the same with each experiment at its smallest useful size
 
 test: host debug-images lab-images  ## all tests, a process per processor; a file's tests stay together
 	@$(PYTHON) -m engine.doctor --install-for-tests
-	$(BIN)/pytest --numprocesses logical --dist loadfile --durations 20 --durations-min 10
+	$(BIN)/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 10
 
 test-reach: host images lab-images  ## backends, containers, provisioning and clusters, as far as this machine can; half an hour or more
 	$(BIN)/pytest -rs tests/reach

@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.errors import EngineError, printable
 from exec import hand_in, hints, missing, packages
 from exec.script import LIMIT_S, LINK_RATE_BPS, MOST_LINK_RATE_BPS, Order, command_of, run
+from images import lab
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB
 from scenarios.units import QUANTITIES, UnitError
 
@@ -51,8 +52,8 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
     seeded.add_argument("--seed", type=int, default=1, help="seed of all randomness; default: %(default)s")
     seeded.add_argument("--student", metavar="NUMBER", help="derive the seed from this student's number")
     parser.add_argument("--into", type=Path, help="default: results/exec/<name of the script>")
-    parser.add_argument("--deb", type=_names, default=(), help="Debian packages to add, separated by commas")
-    parser.add_argument("--pip", type=_names, default=(), help="Python packages to add, separated by commas")
+    parser.add_argument("--deb", type=lab.names, default=(), help="Debian packages to add, separated by commas")
+    parser.add_argument("--pip", type=lab.names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--no-requirements", action="store_true", help="ignore requirements.txt beside the script")
     parser.add_argument("--python2", action="store_true", help="convert a copy of the folder from Python 2 first")
     parser.add_argument(
@@ -73,10 +74,6 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
     limited = f"interrupt the script after this virtual time; default: {LIMIT_S}"
     parser.add_argument("--limit", type=int, metavar="SECONDS", help=limited)
     parser.add_argument("--memory", type=int, default=MEMORY_MIB, metavar="MIB", help="default: %(default)s")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str, ...], name: str) -> int:

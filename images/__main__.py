@@ -20,7 +20,6 @@ from images.cache import Store, default_root, project_root
 from images.errors import ImageError
 from images.given import check_started, folder_of
 from images.kernel import build as kernel
-from images.kernel import modules
 from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
 from images.rootfs import build as rootfs
@@ -55,7 +54,7 @@ def main() -> int:
         "with --lab: {} packages that labs ask for by `testbed exec --{}`, separated by commas, so that a pack has them"
     )
     for option, whose in (("deb", "Debian"), ("pip", "Python")):
-        parser.add_argument(f"--{option}", type=_names, default=(), help=added.format(whose, option))
+        parser.add_argument(f"--{option}", type=lab.names, default=(), help=added.format(whose, option))
     parser.add_argument("--prune", action="store_true", help="then remove what no checkout that uses the cache boots")
     options = parser.parse_args()
     verb, *words = (
@@ -128,10 +127,6 @@ def main() -> int:
     return 0
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def _elsewhere(store: Store, given: Sequence[Path]) -> list[str]:
     """Let programs lie in what is given; return their names. Raises ImageError for one that has none."""
     try:
@@ -158,8 +153,8 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         "seccomp": seccomp_works(built.program, built.probe),
     }
     made = [module.build(store, say, inside, name, built) for name in module.NAMES]
-    if kind == index.LAB:
-        made.append(modules.build(store, say, inside, built))
+    if kind == index.LAB:  # labs of courses load it to read windows of connections
+        made.append(module.build(store, say, inside, "tcp_probe", built, kernel.HERE))
     for path, digest in made:
         for file in sorted(path.parent.glob("*.ko")):
             entries[f"module:{file.stem}"] = {"path": str(file), "digest": digest}

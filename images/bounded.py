@@ -25,7 +25,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 _LOOK_S = 0.2
-_WALKS = 0.05  # of the time at most for looks at the disk
+_WALKS = 0.02  # of the time at most for looks at the disk
 _LEAST_FREE_BYTES = 256 << 20
 _MIB = 1 << 20
 _SAMPLE = 50  # processes

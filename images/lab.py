@@ -39,6 +39,11 @@ class PythonPackages:
     versions: dict[str, dict[str, str]]
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Return the names of packages in an option's value, which separates them by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def with_debian(store: Store, say: Say, names: Sequence[str]) -> tuple[RootFileSystem, dict[str, str]]:
     """Return the lab's root with more Debian packages, and {name: version} of these.
 

@@ -25,9 +25,9 @@ exec "$@"
 """
 
 
-def sources(name: str) -> dict[str, str]:
-    """Return {path: SHA-256} of what `images/<name>/` is compiled from: source files, an archive of them, or both."""
-    files = tree_digest(HERE / name).items()
+def sources(folder: Path) -> dict[str, str]:
+    """Return {path: SHA-256} of what the module in `folder` is compiled from: source files, an archive, or both."""
+    files = tree_digest(folder).items()
     return {path: sha for path, sha in files if path.endswith(_FILES) or path.startswith(_ARCHIVE)}
 
 
@@ -46,13 +46,16 @@ def take(work: Path, name: str, folder: Path) -> None:
         shutil.copyfile(file, folder / file.name)
 
 
-def build(store: Store, say: Say, root: BuildRoot, name: str, kernel: Kernel) -> tuple[Path, str]:
-    """Return the .ko file of `images/<name>/` for `kernel`, and its digest. ImageError when it does not compile.
+def build(
+    store: Store, say: Say, root: BuildRoot, name: str, kernel: Kernel, home: Path | None = None
+) -> tuple[Path, str]:
+    """Return the .ko file of `<home>/<name>/` for `kernel`, and its digest. ImageError when it does not compile.
 
-    If the kernel has KUnit, the module's tests lie beside it as `<name>_test.ko`.
+    `home` is images/ unless given. If the kernel has KUnit, the module's tests lie beside it as `<name>_test.ko`.
     """
+    source = (home or HERE) / name
     inputs = {
-        "sources": sources(name),
+        "sources": sources(source),
         "kernel": kernel.digest,
         "recipe": file_digest(Path(__file__)),
         "build root": root.digest,
@@ -64,7 +67,7 @@ def build(store: Store, say: Say, root: BuildRoot, name: str, kernel: Kernel) ->
         work = folder / "work"
         for path in inputs["sources"]:
             (work / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(HERE / name / path, work / path)
+            shutil.copyfile(source / path, work / path)
         # WARN_ON in a kernel header puts the header's path into the module: the same as for the kernel's own
         command = compiling("/seen/tree", "/build", "ARCH=um", "KCFLAGS=-fmacro-prefix-map=/seen/tree/=")
         log, see = store.root / "logs" / f"{name}.log", {"/seen/tree": kernel.tree}

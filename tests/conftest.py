@@ -16,6 +16,8 @@ from images.cache import Store, default_root
 LIMIT_S = 900.0
 """Of a test with its fixtures; the longest build programs. Those of tests/reach take longer."""
 REACH_LIMIT_S = 7200.0
+LONGEST_FIRST = ("workflows", "engine", "trust", "tcp_ledbat", "exec", "hunt", "analysis")
+"""Folders of tests, in the order in which they begin."""
 HUNG_S = 60.0
 """What a test that hangs in native code, which no alarm interrupts, has in addition; its process ends then."""
 
@@ -34,6 +36,11 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the folders whose files take longest, so that no process is left with one of them at the end."""
+    items.sort(key=lambda item: LONGEST_FIRST.index(name) if (name := item.path.parent.name) in LONGEST_FIRST else 9)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -98,7 +98,7 @@ def _stock(store: Store, say: Say) -> Path:
 
 
 def _module(store: Store, say: Say, name: str, stock: Path, release: str) -> Path:
-    sources = module.sources(name)
+    sources = module.sources(module.HERE / name)
     inputs = {"sources": sources, "stock": file_digest(stock / "packages.txt"), "recipe": file_digest(Path(__file__))}
 
     def make(folder: Path) -> None:
