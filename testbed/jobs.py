@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from analysis.runs import Runs
 from engine.errors import printable
 from scenarios.cells import PlannedCell
 from scenarios.pipeline import PIPELINE
@@ -30,6 +31,7 @@ class Job:
     """Runs of one scenario that a process carries out: cells, and the same seeds of each."""
 
     scenario: str
+    experiment: str
     cells: list[str]
     seeds: tuple[int, ...]
     expected_s: float
@@ -52,7 +54,7 @@ def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
             last.cells.append(cell["cell"])
             last.expected_s += takes_s
         else:
-            jobs.append(Job(cell["scenario"], [cell["cell"]], seeds, takes_s))
+            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, takes_s))
     return sorted(jobs, key=lambda job: -job.expected_s)
 
 
@@ -95,7 +97,7 @@ class _Work:
                     self._tell(line.strip())
             with self.lock:
                 self.processes.remove(process)
-            return 0 if self.stopped else self._status(process.returncode, errors)
+            return 0 if self.stopped else self._status(job, process.returncode, errors)
 
     def end(self) -> None:
         """End all processes, and start no more."""
@@ -127,13 +129,16 @@ class _Work:
             self.ended += 1
             print(f"run {self.ended}/{self.runs}: {line}", file=sys.stderr, flush=True)
 
-    def _status(self, status: int, errors: IO[str]) -> int:
-        """Show what a process said of failed runs, or all that it said if it ended otherwise."""
+    def _status(self, job: Job, status: int, errors: IO[str]) -> int:
+        """Show why runs failed, or all that a process said if it ended otherwise."""
         errors.seek(0)
-        lines = errors.read().splitlines()
-        failed = [line for line in lines if ": failed: " in line]
+        failed = [
+            f"{job.experiment}/{failure.cell}/seed-{failure.seed}: failed: {failure.why}"
+            for failure in (Runs(self.into).failed(job.experiment) if self.into.is_dir() else ())
+            if failure.cell in job.cells and failure.seed in job.seeds
+        ]
         well = status == 0 or (status == _FAILED and failed)
-        for line in failed if well else lines:
+        for line in failed if well else errors.read().splitlines():
             print(printable(line), file=sys.stderr, flush=True)
         with self.lock:
             self.ended += len(failed)
