@@ -39,8 +39,7 @@ def folder_of(into: Path, name: str) -> Path:
         raise EngineError(f"--into: found {str(into.absolute())!r}; allowed: UTF-8 text without {{ and }}")
     if len(name) > _LONGEST_NAME_BYTES:
         raise EngineError(
-            f"found names of {len(name)} characters together, of which the results folder's name is made; "
-            f"allowed: {_LONGEST_NAME_BYTES}"
+            f"the results folder's name: found {len(name)} characters of names; allowed: {_LONGEST_NAME_BYTES}"
         )
     return into / name
 

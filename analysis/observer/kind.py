@@ -168,20 +168,20 @@ def _delay_based(seen: "Signals") -> Judgement | None:
     if fit is not None and fit.target_ms is not None:
         blocks = fit.rounds // FEWEST_ROUNDS
         if not seen.cuts and fit.target_ms.low < FURTHEST * fit.longest_ms:
-            because.append(f"its window grows the less the longer the delay, up to {fit.longest_ms:.0f} ms")
+            because.append(f"its window grows more slowly as the delay grows, up to {fit.longest_ms:.0f} ms")
             for_it += blocks
         elif fit.target_ms.value < NEAR_LONGEST * fit.longest_ms:
             because.append(f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay")
             for_it += blocks
         elif seen.cuts and fit.target_ms.low < FURTHEST * max(LONGEST_TARGET_MS, fit.longest_ms):
             # a window may stand still for what is lost
-            because.append("between losses, its window grows the less the longer the delay")
+            because.append("between losses, its window grows more slowly as the delay grows")
             against, by_delay = seen.votes
             for_it += by_delay
             if not for_it and not against:
                 raise NotMeasuredError(
-                    "its window grows the less the longer the delay, and losses end each stretch before its shape "
-                    "tells that from CUBIC's growth or Reno's"
+                    "its window grows more slowly as the delay grows, and losses end each stretch before its shape "
+                    "differs from the growth of CUBIC or Reno"
                 )
     if seen.settled:
         because.append(f"its window stood still for {seen.settled} round-trip times, and no fixed limit held it")
@@ -210,7 +210,7 @@ def _loss_based(seen: "Signals") -> Judgement:
         blocks = seen.unheeded // FEWEST_ROUNDS
         return Judgement(Kind.LOSS_BASED, _laplace(blocks, blocks), because)
     if not cuts:
-        raise NotMeasuredError("nothing was lost, and the window answered to no delay: nothing tells a controller")
+        raise NotMeasuredError("nothing was lost, and no delay changed the window: any controller may look like this")
     by_shape, by_delay = seen.votes
     grows_on = seen.control is not None and seen.control.falls < SURELY
     if not grows_on and by_shape <= by_delay:

@@ -150,7 +150,7 @@ def _transfer(cell: Cell, into: Path, is_program: bool, transport: str) -> str |
     if flow["completed_ns"] is None:
         return f"not done after {cell.virtual_s:g} s at 10 Mbit/s"
     if flow["received_bytes"] != TRANSFER_BYTES:
-        return f"the receiver tells of {flow['received_bytes']} bytes"
+        return f"the receiver reports {flow['received_bytes']} bytes"
     folder = run_folder(into, cell, _SEED)
     wrong = _wrong_payload(folder / "logs" / "checked.receiver") if is_program else None
     return wrong or _other_transport(folder / "pcap" / "sender.pcap", transport)

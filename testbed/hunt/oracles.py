@@ -130,8 +130,8 @@ def speaking(asked: Sequence[Oracle], place: Arena) -> list[Oracle]:
     possible = {ALONE: all(MAYBE in flow for flow in others), BESIDE: bool(others)}
     fitting = [oracle for oracle in asked if oracle.flows is None or possible[oracle.flows]]
     if not fitting:
-        found = f"found one in whose scenarios the client is {'never' if others else 'always'} alone"
-        raise BadInputError(f"--arena: {found}; allowed: one of which {choices([each.name for each in asked])} speaks")
+        found = f"found an arena in whose scenarios the client is {'never' if others else 'always'} alone"
+        raise BadInputError(f"--arena: {found}; allowed: one to which {choices([each.name for each in asked])} applies")
     return fitting
 
 

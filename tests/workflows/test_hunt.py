@@ -377,7 +377,7 @@ def test_an_arena_of_which_no_property_speaks(small: Path, capsys: pytest.Captur
     small.write_text("".join(line for line in SMALL.splitlines(True) if "beside" not in line))
     order = ["hunt", "tcp-bbr", "--only", "harm", "--arena", str(small), "--budget", "9runs"]
     assert main([*order, "--into", str(small.parent / "results")]) == 2
-    told = "--arena: found one in whose scenarios the client is always alone; allowed: one of which harm speaks"
+    told = "--arena: found an arena in whose scenarios the client is always alone; allowed: one to which harm applies"
     assert told in capsys.readouterr().err
 
 

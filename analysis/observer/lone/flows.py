@@ -132,7 +132,7 @@ def _flow(captured: Captured, packets: pl.DataFrame, largest: dict[str, Any]) ->
 
 def _remarks(transport: str, there: pl.DataFrame, back: pl.DataFrame) -> Iterator[str]:
     if not len(back):
-        yield "only one direction was captured: nothing that needs answers can be told"
+        yield "only one direction was captured, so nothing that needs answers is known"
     opened = pl.col("flags") & 0x02 > 0
     if transport == "tcp" and not (there.filter(opened).height and back.filter(opened).height):
         yield "the connection's first packets are missing, and with them the unit of its receive window"
