@@ -82,8 +82,10 @@ def filled(
         allowed = f'a matrix name `{CLIENT}`, and a flow of that name with implementation "${{{CLIENT}}}"'
         raise ScenarioError([Problem(scenario, 1, "matrix", f"has no place for implementations, {CLIENT}", allowed)])
     if may_fail:
-        [client] = [flow for flow in data["flows"] if flow["name"] == CLIENT]
-        client["may_fail"] = True
+        for fields in (data, *data.get("cases", {}).values()):  # a case may have flows of its own
+            for flow in fields.get("flows", []):
+                if flow["name"] == CLIENT:
+                    flow["may_fail"] = True
     if points:
         _keep_points(data, points)
     for name in data["matrix"]:

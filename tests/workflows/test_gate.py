@@ -251,6 +251,15 @@ def test_only_the_points_that_budgets_name_are_run(tmp_path: Path) -> None:
         assert all(cell.settings["flows"][0]["may_fail"] for cell in cells)
 
 
+def test_the_end_of_a_client_is_a_result_in_a_case_with_its_own_flows(tmp_path: Path) -> None:
+    case = 'cases: {short: {flows: [{name: client, implementation: "${client}", from: s1, to: d1, bytes: 1MB}]}}\n'
+    (tmp_path / "own.yaml").write_text((panel()[0].parent / "against-tcp.yaml").read_text() + case)
+    wanted = budgets.load(put(tmp_path, {"name": "a", "scenario": "own.yaml", "holds": "queue_ms.mean() < 1"}))
+    folder = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path)
+    [cell] = expand(folder / "studies" / "gate" / "own.yaml", "full")
+    assert cell.settings["flows"][0]["may_fail"]
+
+
 @pytest.mark.parametrize(
     ("expression", "shown"),
     [
