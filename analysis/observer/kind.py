@@ -64,6 +64,14 @@ CUBIC_CUT: Final = (0.6, 0.85)  # what CUBIC's losses leave of a window, 0.7, wi
 VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to its beta of 4, and those just being sent
 LONGEST_TARGET_MS: Final = 100  # RFC 6817 section 2.5
 SLOWEST_GROWTH: Final = 0.5  # packets a round; CUBIC's least is 0.53, RFC 9438 section 4.3
+LEDBATPP_TARGET_MS: Final = 60  # draft-irtf-iccrg-ledbat-plus-plus; beyond it, it does not grow
+FEWEST_BEYOND: Final = 8  # rounds; their growth differs by half a packet from one to the next
+HEEDLESS_GROWTH: Final = SLOWEST_GROWTH / 2  # on the plateau of CUBIC's function, rounds without growth are in the mean
+HELD_BACK: Final = 0.5  # of the time; what else a sender does is hidden then
+SURELY_HELD_BACK: Final = 0.75
+FEWEST_UNANSWERED: Final = 2  # losses; one may have been a packet that came late
+UNANSWERED: Final = {"delay": 0.1, "loss": 0.25}  # of the losses; QUIC's senders leave a window as it was more often
+SPLIT: Final = 0.6  # a confidence; below it, as much speaks against a kind as for it
 LEAST_TARGET_MS: Final = 20  # a shorter target is none that LEDBAT is used with
 STEADY_PKTS: Final = 1.5  # a window that varies by less, or
 STEADY: Final = 0.03  # by less of itself, stands still
@@ -106,7 +114,10 @@ class Judgement:
 def judge(flight: Flight) -> Judgement:
     """Tell a sender's kind. Raises NotMeasuredError when its packets are too few or say too little."""
     seen = Signals(flight, limits.limits(flight))
-    return _held_back(seen) or _by_rounds(seen)
+    judgement = _held_back(seen) or _by_rounds(seen)
+    if judgement.confidence < SPLIT:
+        raise NotMeasuredError(f"{'; '.join(judgement.because)}: as much speaks against {judgement.kind} as for it")
+    return judgement
 
 
 def _held_back(seen: "Signals") -> Judgement | None:
@@ -121,7 +132,9 @@ def _held_back(seen: "Signals") -> Judgement | None:
         ),
         (seen.ran_out, Kind.APPLICATION_LIMITED, "it runs out of data, so a packet is not full,"),
     ):
-        if share >= 0.5:
+        if HELD_BACK <= share < SURELY_HELD_BACK:
+            raise NotMeasuredError(f"{says} in {share:.0%} of the time, which hides what it does in the rest")
+        if share >= SURELY_HELD_BACK:
             return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
     return None
 
@@ -156,7 +169,14 @@ def _by_rounds(seen: "Signals") -> Judgement:
             f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds: too seldom for BBR's "
             "first version, too often for a controller that answers to delay"
         )
-    return _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
+    judgement = _delay_based(seen) or _unmoved(seen) or _loss_based(seen)
+    most = UNANSWERED["delay" if judgement.kind is Kind.DELAY_BASED else "loss"] * len(cuts)
+    if unanswered >= FEWEST_UNANSWERED and unanswered > most:
+        raise NotMeasuredError(
+            f"{unanswered} of {len(cuts)} losses left its window as it was: too many for a controller that answers "
+            "them, too few for BBR"
+        )
+    return judgement
 
 
 def _delay_based(seen: "Signals") -> Judgement | None:
@@ -197,6 +217,8 @@ def _unmoved(seen: "Signals") -> Judgement | None:
         return None
     steady = len(seen.windows)
     if seen.waits_for_answers:
+        if float(np.median(seen.windows)) <= STOPPED_PKTS:
+            raise NotMeasuredError("its window stays as small as any controller lets it become")
         because = ["the number of packets in flight never varies, and data leaves when answers come"]
         return Judgement(Kind.WINDOW_LIMITED, _laplace(steady, steady), because)
     because = ["the number of packets in flight never varies, yet data does not wait for answers"]
@@ -217,6 +239,12 @@ def _loss_based(seen: "Signals") -> Judgement:
         raise NotMeasuredError(
             "losses cut its window, as they cut that of every controller; whether it answers to delay, too, does not "
             "show"
+        )
+    beyond = seen.growth_beyond(LEDBATPP_TARGET_MS)
+    if beyond.mean() < HEEDLESS_GROWTH if len(beyond) >= FEWEST_BEYOND else by_shape <= by_delay:
+        raise NotMeasuredError(
+            f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
+            f"{LEDBATPP_TARGET_MS} ms of queuing delay: a controller that answers to delay, too, would look like this"
         )
     answered = sum(left <= CUT for left in cuts)
     because = [f"its window was cut after {answered} of {len(cuts)} losses, and never sank without one"]
@@ -269,9 +297,13 @@ class Signals:
         """Rounds with more delay than a target may be, if the window grew in them as in the others; 0 if it did not."""
         if self.control is None or self.control.target_ms is not None:
             return 0
-        growth, waited_ms = control.growth_by_delay(self.flight, self.limited)
-        beyond = growth[waited_ms > LONGEST_TARGET_MS]
+        beyond = self.growth_beyond(LONGEST_TARGET_MS)
         return len(beyond) if len(beyond) >= FEWEST_ROUNDS and beyond.mean() > SLOWEST_GROWTH else 0
+
+    def growth_beyond(self, delay_ms: float) -> Floats:
+        """Growth of the window in each round with more queuing delay, packets."""
+        growth, waited_ms = control.growth_by_delay(self.flight, self.limited)
+        return growth[waited_ms > delay_ms]
 
     @cached_property
     def losses(self) -> list[tuple[int, int]]:
