@@ -273,7 +273,7 @@ class Signals:
 
     @cached_property
     def held_by(self) -> list[Limit]:
-        """What limited the rounds whose window could have been smaller; with few of these, all of the time."""
+        """What limited the rounds whose window could have been smaller; with few of these, all the time."""
         free = self.windows > control.SMALLEST_WINDOW_PKTS + 0.5
         if free.sum() < FEWEST_ROUNDS:
             return self.limited.limits
