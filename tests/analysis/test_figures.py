@@ -185,16 +185,6 @@ def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:
     assert [svg.count(f">{text}<") for text in ("one: window", "two: window", "tcp", "one: tcp")] == [1, 1, 2, 0]
 
 
-def test_groups_share_their_axes(tmp_path: Path) -> None:
-    points = [{"line": line, "x": x, "by_seed": {"1": 1.0}} for line, x in (("a: l", 1), ("b: l", 1), ("b: l", 2))]
-    figure = {"over": "x", "axis": "x", "plots": [{"axis": "y", "points": points}]}
-    plots = Curves(Fields(tmp_path, figure), []).specify(1200, interactive=False)["concat"]
-    lines = [layer for each in plots for layer in each["layer"] if "x" in layer.get("encoding", {})]
-    assert [layer["encoding"]["x"]["scale"]["domain"] for layer in lines if "field" in layer["encoding"]["x"]] == [
-        [1, 2]
-    ] * 8
-
-
 def test_what_the_studies_figures_name_exists() -> None:
     """Marks and values name claims with a number, roles are those of the palette: drawing is too late to find out."""
     for file in sorted((Path(__file__).parents[2] / "workflows/studies").glob("*/*.claims.yaml")):
@@ -326,6 +316,26 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
     assert told_of(tmp_path).startswith("Queue [packets] across and window [packets] up; LEDBAT, CUBIC.")
     assert roles.colour(roles.TCP) in svg and roles.colour(roles.LEDBAT) in svg
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
+
+
+def test_a_number_for_each_field_of_a_grid(runs: Path, tmp_path: Path) -> None:
+    values = [
+        {"label": f"{plot}: {column}: {row}", "measure": f"{number} * (queue_pkts.max() + 3)", "cell": f"buffer={column}p"}
+        for plot in ("LEDBAT", "CUBIC")
+        for column in (20, 40)
+        for row, number in (("near", 1), ("far", 2))
+    ]
+    figure = {"kind": "map", "axis": "queue [packets]", "across": "buffer", "down": "distance", "values": values}
+    assert draw(runs, tmp_path, figure) == 0
+    svg = svg_of(tmp_path)
+    for text in ("LEDBAT", "CUBIC", "near", "far", "20", "40"):
+        assert f">{text}<" in svg
+    assert told_of(tmp_path).startswith("Queue [packets], for distance")
+    # half as large, half as deep
+    depths = [float(depth) for depth in re.findall(r'fill-opacity="([\d.]+)"', svg)]
+    assert sorted(depths) == pytest.approx(4 * [0.3] + 4 * [0.6])
+    values[0]["label"] = "LEDBAT: 20"
+    assert draw(runs, tmp_path, figure) == 2
 
 
 @pytest.mark.parametrize(
