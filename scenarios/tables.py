@@ -18,12 +18,21 @@ from typing import Final
 import yaml
 
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
+from scenarios.load import Document, document, read_nodes
 
 _WORD: Final = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _NULL: Final = "tag:yaml.org,2002:null"
 _MOST_VALUES: Final = 100_000  # of one table, before it is spread
 
 Words = dict[str, yaml.Node]
+
+
+def read(file: Path) -> Document:
+    """Read a scenario or a file of claims as plain data, in which entries stand in place of tables.
+
+    Raises ScenarioError for a file that cannot be read, and for a table that is none.
+    """
+    return document(file, spread(file, read_nodes(file)))
 
 
 def spread(file: Path, node: yaml.MappingNode) -> yaml.MappingNode:

@@ -10,8 +10,7 @@ from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from scenarios import CLAIMS, STUDY, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices
-from scenarios.load import Document, read_nodes
-from scenarios.load import document as as_document
+from scenarios.load import Document
 from scenarios.schema import load_schema, problems
 
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
@@ -213,7 +212,7 @@ def number(printed: str) -> float | None:
 
 def _read(file: Path, schema: str) -> Document:
     try:
-        document = as_document(file, tables.spread(file, read_nodes(file)))
+        document = tables.read(file)
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
     wrong = problems(document, load_schema(schema))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from engine.bench import ns3
 from scenarios import CLAIMS, tables
-from scenarios.load import document, read_nodes
 
 _WORKFLOWS = Path(__file__).parents[2] / "workflows"
 _PAYLOAD_BYTES = 1448
@@ -99,7 +98,7 @@ def main() -> int:
 def _known(cell: _Cell) -> tuple[str, str, float]:
     """Of a claim its title, the paper's value, and the mean of the reference set's seeds."""
     file = _WORKFLOWS / "studies" / cell.study / f"{cell.file}{CLAIMS}"
-    registered = document(file, tables.spread(file, read_nodes(file))).data
+    registered = tables.read(file).data
     claim = next(claim for claim in registered["claims"] if claim["id"] == cell.claim)
     reference = json.loads((_WORKFLOWS / "reference" / f"{registered['experiment']}.json").read_text())
     by_seed = dict(reference["claims"])[f"{registered['experiment']}/{cell.claim}"]["by_seed"]

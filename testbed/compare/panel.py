@@ -8,7 +8,7 @@ import yaml
 
 from analysis.documents import Fields
 from engine.errors import EngineError
-from scenarios import load
+from scenarios import tables
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand, written
 
@@ -76,7 +76,7 @@ def filled(
         ScenarioError: the file has no place for them, or is not a scenario.
     """
     expand(scenario, "full")
-    document = load.read(scenario)
+    document = tables.read(scenario)
     data: dict[str, Any] = document.data
     if CLIENT not in data.get("matrix", {}) or not any(flow["name"] == CLIENT for flow in data["flows"]):
         allowed = f'a matrix name `{CLIENT}`, and a flow of that name with implementation "${{{CLIENT}}}"'

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from scenarios import checks, implementations, load, schema
+from scenarios import checks, implementations, schema, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 from scenarios.load import Document
 from scenarios.units import QUANTITIES, Quantity, UnitError
@@ -84,7 +84,7 @@ def read(file: Path, client: str) -> Arena:
     Raises:
         ScenarioError: it names line and field of all that is wrong, at either end of each range and in each choice.
     """
-    document = _without_useless_clocks(load.read(file), client)
+    document = _without_useless_clocks(tables.read(file), client)
     wrong: list[Problem] = [
         document.problem((name,), "has no place in an arena", "ranges (5ms..50ms), choices (a | b) and maybe")
         for name in _NO_PLACE

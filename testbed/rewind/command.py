@@ -12,7 +12,7 @@ from typing import Final
 from analysis.files import write_text
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
-from scenarios import load, schema
+from scenarios import schema, tables
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import own_study
@@ -247,7 +247,7 @@ def _events(file: str | None, past: Past) -> tuple[Events | None, str]:
         return None, ""
     if file == NONE:
         return [], NONE
-    document = load.read(Path(file))
+    document = tables.read(Path(file))
     whole = schema.load_schema("scenario")
     rules = {"type": "object", "additionalProperties": False, "required": ["events"]}
     rules["properties"] = {"events": whole["properties"]["events"]}

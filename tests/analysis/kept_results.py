@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from analysis import measure
 from analysis.claims import registry, shortened
 from analysis.claims.registry import Claim, Experiment, Extra, Study
 from analysis.runs import Runs
-from scenarios import sums
+from scenarios import sums, tables
 from scenarios.implementations import split_sides
 from tests.analysis.synthetic import vouch
 
@@ -127,7 +125,7 @@ def _extra(declared: Extra, kept: dict[str, Any], seeds: int) -> dict[str, Any]:
 
 def _flows(scenario: Path | None) -> list[dict[str, Any]]:
     assert scenario is not None
-    data = yaml.safe_load(scenario.read_text())
+    data = tables.read(scenario).data
     flows = data.get("flows") or next(iter(data["cases"].values())).get("flows", [])
     for flow in flows:
         split_sides(flow)

@@ -320,10 +320,10 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
 
 def test_a_number_for_each_field_of_a_grid(runs: Path, tmp_path: Path) -> None:
     values = [
-        {"label": f"{plot}: {column}: {row}", "measure": f"{number} * (queue_pkts.max() + 3)", "cell": f"buffer={column}p"}
+        {"label": f"{plot}: {column}: {row}", "measure": measure, "cell": f"buffer={column}p"}
         for plot in ("LEDBAT", "CUBIC")
         for column in (20, 40)
-        for row, number in (("near", 1), ("far", 2))
+        for row, measure in (("near", "queue_pkts.max() + 3"), ("far", "2 * queue_pkts.max() + 6"))
     ]
     figure = {"kind": "map", "axis": "queue [packets]", "across": "buffer", "down": "distance", "values": values}
     assert draw(runs, tmp_path, figure) == 0

@@ -8,7 +8,6 @@ import pytest
 
 from scenarios import tables
 from scenarios.errors import ScenarioError
-from scenarios.load import document, read_nodes
 
 TABLE = """\
 claims:
@@ -26,7 +25,7 @@ claims:
 def spread(tmp_path: Path, text: str) -> tuple[Any, Any]:
     file = tmp_path / "x.claims.yaml"
     file.write_text(text)
-    spread_out = document(file, tables.spread(file, read_nodes(file)))
+    spread_out = tables.read(file)
     return spread_out.data, spread_out.lines
 
 

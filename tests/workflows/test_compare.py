@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+import yaml
 
 from images.cache import default_root
 from scenarios import implementations
@@ -119,6 +120,15 @@ def test_a_scenario_without_the_flow_is_refused(tmp_path: Path) -> None:
     file.write_text(text.replace("{name: client, ", "{name: flow, "))
     with pytest.raises(ScenarioError, match="a flow of that name"):
         filled(file, TWO, 1)
+
+
+def test_cases_that_are_a_table_are_compared_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    table = "{columns: [{case: 'of-{pkts}', bottleneck: {buffer: '{pkts}p'}}], rows: [{pkts: 20}, {pkts: 40}]}"
+    alone = (CASES / "alone.yaml").read_text()
+    file.write_text(re.sub(r"(?s)cases:\n.*?\nmatrix", f"cases:\n- {table}\nmatrix", alone))
+    kept = yaml.safe_load(filled(file, TWO, 1, ["case=of-40"]))["cases"]
+    assert kept == {"of-40": {"bottleneck": {"buffer": "40p"}}}
 
 
 def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
