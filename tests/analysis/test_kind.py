@@ -90,7 +90,7 @@ def test_losses_before_the_queue_is_full_hide_the_controller(tmp_path: Path, mod
 
 def test_growth_by_delay_that_losses_end_too_soon_is_not_called_loss_based(tmp_path: Path) -> None:
     model = Model(one_way=0.01, target=0.1, gain=6.0, lost=BEFORE_ITS_SHAPE_SHOWS)
-    with pytest.raises(NotMeasuredError, match="losses end each stretch before its shape tells"):
+    with pytest.raises(NotMeasuredError, match="losses end each stretch before its shape differs"):
         kind.judge(observed(tmp_path, model))
 
 
