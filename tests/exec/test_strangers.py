@@ -21,6 +21,8 @@ net.start()
 net.iperf()
 print(net["h1"].cmd("tc qdisc add dev h1-eth0 root netem delay 20ms; ping -c 3 10.0.0.2"))
 print(net["h1"].cmd("tc qdisc del dev h1-eth0 root; ping -c 3 10.0.0.2"))
+again = "tc qdisc add dev h1-eth0 root handle 1: netem delay 30ms"
+print(net["h1"].cmd(f"{again}; tc qdisc add dev h1-eth0 parent 1: pfifo limit 9; ping -c 3 10.0.0.2; {again}"))
 net.stop()
 """
 
@@ -31,8 +33,9 @@ def test_iperf_over_links_without_a_rate_ends(options: tuple[str, ...], rate: st
     done = execute(*options, "lab.py", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"*** Results: ['{rate}" in done.stderr
-    first, second = re.findall(r"rtt min/avg/max/mdev = [\d.]+/([\d.]+)", done.stdout)
-    assert 20 <= float(first) < 22 and float(second) < 1
+    first, second, third = map(float, re.findall(r"rtt min/avg/max/mdev = [\d.]+/([\d.]+)", done.stdout))
+    assert 20 <= first < 22 and second < 1 and 30 <= third < 32
+    assert done.stdout.count("Error") == 1  # there is one already
     assert ("no rate have 1 Gbit/s (`--link-rate" in done.stderr) == (not options)
 
 
@@ -147,32 +150,70 @@ def test_lines_for_the_command_line_take_virtual_time(tmp_path: Path) -> None:
 
 
 APP = """\
-from ryu.app.simple_switch_13 import SimpleSwitch13
+from ryu.app.wsgi import ControllerBase, Response, WSGIApplication, route
 from ryu.base import app_manager
 from ryu.controller import ofp_event
 from ryu.controller.handler import MAIN_DISPATCHER, set_ev_cls
 from ryu.lib.packet import ethernet, packet
+from ryu.topology import event
 
 
 class Told(app_manager.RyuApp):
-    _CONTEXTS = {}
+    _CONTEXTS = {"wsgi": WSGIApplication}
+
+    def __init__(self, *words, **named):
+        super().__init__(*words, **named)
+        self.links = set()
+        named["wsgi"].register(Answers, {"app": self})
+
+    @set_ev_cls([event.EventLinkAdd, event.EventLinkDelete])
+    def changed(self, ev):
+        if isinstance(ev, event.EventLinkAdd):
+            self.links.add(str(ev.link))
+        else:
+            self.links.discard(str(ev.link))
 
     @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def came(self, ev):
         print("from", packet.Packet(ev.msg.data).get_protocol(ethernet.ethernet).src, flush=True)
+
+
+class Answers(ControllerBase):
+    @route("told", "/told/{number}", methods=["GET"], requirements={"number": "[0-9]+"})
+    def told(self, req, number, **_):
+        links = len(self.data["app"].links)
+        return Response(content_type="text/plain", body=f"asked for {number}; {links} links\\n")
+"""
+
+LOOP = """\
+import os
+import time
+
+from mininet.net import Mininet
+from mininet.node import RemoteController
+
+net = Mininet(controller=RemoteController, autoSetMacs=True)
+net.addController("c0")
+s1, s2, s3 = (net.addSwitch(f"s{number}") for number in (1, 2, 3))
+for one, two in ((s1, s2), (s2, s3), (s3, s1), (net.addHost("h1"), s1), (net.addHost("h2"), s2)):
+    net.addLink(one, two)
+net.start()
+net.waitConnected()
+time.sleep(40)  # twice 15 s until ports of a spanning tree pass packets
+net.pingAll()
+os.system("curl -s localhost:8081/told/7; curl -s localhost:8081/told/no")
+net.stop()
 """
 
 
 def test_a_controller_for_ryu_runs_beside_the_script(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APP)
-    (tmp_path / "lab.py").write_text(
-        "from mininet.net import Mininet\nfrom mininet.node import RemoteController\n"
-        "from mininet.topo import SingleSwitchTopo\n"
-        "net = Mininet(SingleSwitchTopo(2), controller=RemoteController, autoSetMacs=True)\n"
-        "net.start()\nnet.waitConnected()\nnet.pingAll()\nnet.stop()\n"
-    )
-    controller = "ryu-manager --ofp-tcp-listen-port 6633 ryu.app.simple_switch_13 app.py"
+    (tmp_path / "lab.py").write_text(LOOP)
+    app = "ryu.app.simple_switch_stp_13"
+    controller = f"ryu-manager --observe-links --ofp-tcp-listen-port 6633 --wsapi-port 8081 {app} app.py"
     done = execute("--controller", controller, "lab.py", folder=tmp_path)
+    # of six; a port that the spanning tree blocks hears nothing
+    assert re.search(r"^asked for 7; [456] links$", done.stdout, re.MULTILINE) and "404 Not Found" in done.stdout
     assert "0% dropped" in done.stderr, done.stderr
     assert "from 00:00:00:00:00:01" in (tmp_path / "results/exec/lab/files/controller.txt").read_text()
     assert "controllers that did not answer" not in done.stderr
@@ -298,7 +339,7 @@ def test_requirements_that_are_no_text_are_named(tmp_path: Path) -> None:
             "Python modules of yours not found: helper (they lie elsewhere in",
         ),
         ("", "helper", (), "Python modules not found: helper ("),
-        ("", "ryu.app.wsgi", (), "parts of Ryu that os-ken, its successor in the guest, does not have: ryu.app.wsgi"),
+        ("", "ryu.app.x", (), "parts of Ryu that os-ken, its successor in the guest, does not have: ryu.app.x"),
         ("", "pox.core", (), "POX is in no registry"),
         ("sh: 1: python2.7: not found\n", None, (), "written for Python 2"),
         ("SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n", None, (), "for Python 2"),

@@ -8,11 +8,14 @@ It stops links before switches. For each link that goes, Open vSwitch asks the k
 work grows with the square of the ports, and no virtual time passes meanwhile. Here its bridges go first.
 
 links.py and typed.py say what else is asked of links, networks and the command line.
+
+os-ken looks for links by packets that it sends through each port every 0.9 s, but waits for a new port before the next
+round if a round had no port that waits. Here all ports can come at one instant, and os-ken would send no second round.
 """
 
 from pathlib import Path
 
-MININET = Path("/usr/lib/python3/dist-packages/mininet")
+PACKAGES = Path("/usr/lib/python3/dist-packages")
 NODE = {
     "opts = '-cd' if mnopts is None": "opts = '-d' if mnopts is None",
     "[ 'mnexec', opts, 'env', 'PS1=' + chr( 127 ),\n                'bash',": "[ 'mnexec', opts, 'bash',",
@@ -59,12 +62,26 @@ NET = {
             quietRun( 'ovs-vsctl ' + ' -- '.join( '--if-exists del-br %s' % s for s in bridges ) )
         info( '*** Stopping %i links""",
 }
+DISCOVERY = {
+    "            if timeout is not None and ports:\n                timeout = 0 ": """\
+            if timeout is None and ports_now:
+                timeout = self.LLDP_SEND_PERIOD_PER_PORT
+            if ports:
+                timeout = 0 """,
+}
 """What stands in these files once, and what takes the place."""
+FILES = {
+    "mininet/node.py": NODE,
+    "mininet/net.py": NET,
+    "mininet/link.py": LINK,
+    "mininet/cli.py": CLI,
+    "os_ken/topology/switches.py": DISCOVERY,
+}
 
-for name, changes in {"node.py": NODE, "net.py": NET, "link.py": LINK, "cli.py": CLI}.items():
-    source = (MININET / name).read_text()
+for name, changes in FILES.items():
+    source = (PACKAGES / name).read_text()
     for found, wanted in changes.items():
         if source.count(found) != 1:
-            raise SystemExit(f"{MININET / name} has {source.count(found)} times, in place of once: {found}")
+            raise SystemExit(f"{PACKAGES / name} has {source.count(found)} times, in place of once: {found}")
         source = source.replace(found, wanted)
-    (MININET / name).write_text(source)
+    (PACKAGES / name).write_text(source)

@@ -6,7 +6,7 @@ from typing import Any
 from os_ken.base.app_manager import OSKenApp
 from os_ken.controller import ofp_event
 from os_ken.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
-from os_ken.lib.packet import ethernet, packet
+from os_ken.lib.packet import ether_types, ethernet, packet
 from os_ken.ofproto import ofproto_v1_3
 
 
@@ -40,6 +40,8 @@ class SimpleSwitch13(OSKenApp):  # type: ignore[misc]
         datapath, port = message.datapath, message.match["in_port"]
         parser, flood = datapath.ofproto_parser, datapath.ofproto.OFPP_FLOOD
         frame = packet.Packet(message.data).get_protocol(ethernet.ethernet)
+        if frame.ethertype == ether_types.ETH_TYPE_LLDP:  # of --observe-links, for one link each
+            return
         known = self.mac_to_port.setdefault(datapath.id, {})
         known[frame.src] = port
         out = known.get(frame.dst, flood)
