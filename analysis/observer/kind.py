@@ -66,6 +66,7 @@ LONGEST_TARGET_MS: Final = 100  # RFC 6817 section 2.5
 SLOWEST_GROWTH: Final = 0.5  # packets a round; CUBIC's least is 0.53, RFC 9438 section 4.3
 LEDBATPP_TARGET_MS: Final = 60  # draft-irtf-iccrg-ledbat-plus-plus; beyond it, it does not grow
 FEWEST_BEYOND: Final = 8  # rounds; their growth differs by half a packet from one to the next
+MOST_A_ROUND: Final = 2  # packets; a cut may show in a round behind it, too, and would outweigh all others
 HEEDLESS_GROWTH: Final = SLOWEST_GROWTH / 2  # on the plateau of CUBIC's function, rounds without growth are in the mean
 HELD_BACK: Final = 0.5  # of the time; what else a sender does is hidden then
 SURELY_HELD_BACK: Final = 0.75
@@ -241,7 +242,8 @@ def _loss_based(seen: "Signals") -> Judgement:
             "show"
         )
     beyond = seen.growth_beyond(LEDBATPP_TARGET_MS)
-    if beyond.mean() < HEEDLESS_GROWTH if len(beyond) >= FEWEST_BEYOND else by_shape <= by_delay:
+    mean = np.clip(beyond, -MOST_A_ROUND, MOST_A_ROUND).mean() if len(beyond) >= FEWEST_BEYOND else None
+    if by_shape <= by_delay if mean is None else mean < HEEDLESS_GROWTH:
         raise NotMeasuredError(
             f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
             f"{LEDBATPP_TARGET_MS} ms of queuing delay: a controller that answers to delay, too, would look like this"
