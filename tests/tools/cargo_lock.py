@@ -15,8 +15,8 @@ from images.cache import project_root
 
 
 def known() -> list[Path]:
-    """Return the Cargo.lock of each implementation."""
-    return sorted((project_root() / "images" / "implementations").glob("*/Cargo.lock"))
+    """Return the Cargo.lock of each implementation, those of tests included."""
+    return sorted(file for place in ("images", "tests") for file in (project_root() / place).rglob("Cargo.lock"))
 
 
 def by_line(text: str) -> str:
