@@ -103,9 +103,9 @@ def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]
     ends = {"sender": pair["sender"], "receiver": pair["receiver"]}
     judged = []
     for case in cases:
-        if pair["unsupported"]:
+        if impossible := pair["unsupported"] or pair["without"].get(case):
             judged += [
-                {**ends, "case": name, "result": UNSUPPORTED, "why": pair["unsupported"], **_left(results, None)}
+                {**ends, "case": name, "result": UNSUPPORTED, "why": impossible, **_left(results, None)}
                 for name in ((case, CLOSE) if case == FIRST else (case,))
             ]
             continue

@@ -45,6 +45,7 @@ def order_of(
             "receiver": receiver,
             "experiment": _id(f"{sender}-to-{receiver}"),
             "unsupported": implementations.mismatch(known[sender], known[receiver]),
+            "without": _impossible(cases["cases"], known[sender]),
         }
         for sender in names
         for receiver in names
@@ -68,6 +69,17 @@ def order_of(
     }
 
 
+def _impossible(cases: Mapping[str, Any], sender: Mapping[str, Any]) -> dict[str, str]:
+    """Say for each case that cannot be carried out between two of this transport why not."""
+    if sender["transport"] != "udp":
+        return {}
+    return {
+        name: "a host's own clock shows only in packets of TCP and uTP"
+        for name, case in cases.items()
+        if "clocks" in case
+    }
+
+
 def _id(name: str) -> str:
     """Return an experiment's id; implementations may have dots in their names, and versions an @."""
     return name.replace(".", "-").replace(implementations.VERSION, "-")
@@ -83,8 +95,10 @@ def filled(cases: Mapping[str, Any], order: Mapping[str, Any]) -> list[tuple[dic
         data["cases"] = {
             name: case | ({"flows": _between(pair, case["flows"])} if "flows" in case else {})
             for name, case in cases["cases"].items()
+            if name not in pair["without"]
         }
-        result.append((pair, _text(data)))
+        if data["cases"]:
+            result.append((pair, _text(data)))
     return result
 
 

@@ -103,13 +103,28 @@ def put(results: Path, name: str, flow: dict[str, Any] | None, error: str | None
     vouch(folder)
 
 
+def test_pairs_over_quic_leave_out_cases_that_need_timestamps(tmp_path: Path) -> None:
+    order = order_of(["quinn"], read(CASES).data, {}, implementations.known())
+    [pair] = order["pairs"]
+    assert {*pair["without"]} == {"clock-offset", "clock-skew"}
+    [(_, text)] = filled(read(CASES).data, order)
+    (tmp_path / "a.yaml").write_text(text)
+    names = [cell.name for cell in expand(tmp_path / "a.yaml", "full")]
+    assert len(names) == len(order["cases"]) - 2
+    judge.write(tmp_path, order)
+    results = json.loads((tmp_path / "interop.json").read_text())["results"]
+    assert {each["case"] for each in results if each["result"] == "unsupported"} == {*pair["without"]}
+
+
 def test_how_runs_are_judged(tmp_path: Path) -> None:
     ended = {"received_bytes": 1000, "completed_ns": 5, "sender_exit": 0, "receiver_exit": 0}
-    pairs = [
+    pairs: list[dict[str, Any]] = [
         {"sender": sender, "receiver": receiver, "experiment": f"{sender}-to-{receiver}", "unsupported": "they differ"}
         for sender in "ab"
         for receiver in "ab"
     ]
+    for pair in pairs:
+        pair["without"] = {}
     pairs[1]["unsupported"] = ""  # a to b
     cases = {"transfer": "first", "loss": "second", "reordering": "third", "wrap": "fourth"}
     order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs, "scripts": {}, "alone": []}
