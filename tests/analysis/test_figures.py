@@ -185,6 +185,16 @@ def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:
     assert [svg.count(f">{text}<") for text in ("one: window", "two: window", "tcp", "one: tcp")] == [1, 1, 2, 0]
 
 
+def test_groups_share_their_axes(tmp_path: Path) -> None:
+    points = [{"line": line, "x": x, "by_seed": {"1": 1.0}} for line, x in (("a: l", 1), ("b: l", 1), ("b: l", 2))]
+    figure = {"over": "x", "axis": "x", "plots": [{"axis": "y", "points": points}]}
+    plots = Curves(Fields(tmp_path, figure), []).specify(1200, interactive=False)["concat"]
+    lines = [layer for each in plots for layer in each["layer"] if "x" in layer.get("encoding", {})]
+    assert [layer["encoding"]["x"]["scale"]["domain"] for layer in lines if "field" in layer["encoding"]["x"]] == [
+        [1, 2]
+    ] * 8
+
+
 def test_what_the_studies_figures_name_exists() -> None:
     """Marks and values name claims with a number, roles are those of the palette: drawing is too late to find out."""
     for file in sorted((Path(__file__).parents[2] / "workflows/studies").glob("*/*.claims.yaml")):

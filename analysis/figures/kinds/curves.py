@@ -129,6 +129,8 @@ class Curves:
             [row for row in part if _group(row["s"]) == group] for part in (measured, paper, there)
         )
         scale: Specification = {"zero": False, "nice": False, "padding": PADDING}
+        if len(places) > 1:  # of all groups: the full run may have more points of another
+            scale["domain"] = [places[0], places[-1]]
         if self._figure.maybe("log", bool) and places:
             scale = {"type": "log", "nice": False, "domain": [places[0] / 1.15, places[-1] * 1.15]}
         encoding: Specification = {
