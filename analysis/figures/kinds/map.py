@@ -36,6 +36,7 @@ class Map:
         self._full_run = full_run.called(figure)
         self._plots: dict[str, dict[str, dict[str, float]]] = {}
         self._pale: set[tuple[str, str, str]] = set()
+        self._numbers = "the numbers of one seed"
         for value in figure.children("values"):
             label = value.get("label", str)
             if label.count(": ") != 2:
@@ -45,6 +46,7 @@ class Map:
             numbers = [number for number in value.get("by_seed", dict).values() if number != "never"]
             if numbers:
                 rows[column] = median(numbers)
+                self._numbers = "medians over the seeds" if len(numbers) > 1 else self._numbers
             elif label in there:
                 rows[column] = there[label][1]
                 self._pale.add((plot, column, row))
@@ -53,7 +55,8 @@ class Map:
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
-        text = f"{self._axis}. Columns: {self._across}; rows: {self._down}. Numbers are medians over the seeds."
+        axis = f"{self._axis[:1].upper()}{self._axis[1:]}"
+        text = f"{axis}. Columns: {self._across}; rows: {self._down}. Shown are {self._numbers}."
         return text + (f" Pale ones are of {self._full_run}." if self._pale else "")
 
     def alternative(self) -> str:
@@ -63,7 +66,7 @@ class Map:
             for plot, rows in self._plots.items()
             for row, columns in rows.items()
         ]
-        how = f"Values are medians over the seeds, for {self._across}"
+        how = f"Values are {self._numbers}, for {self._across}"
         return told.picture(f"{self._axis}, for {self._down}", how, parts)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (it says all its numbers)
