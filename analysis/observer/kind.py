@@ -243,7 +243,7 @@ def _loss_based(seen: "Signals") -> Judgement:
         )
     beyond = seen.growth_beyond(LEDBATPP_TARGET_MS)
     mean = np.clip(beyond, -MOST_A_ROUND, MOST_A_ROUND).mean() if len(beyond) >= FEWEST_BEYOND else None
-    if by_shape <= by_delay if mean is None else mean < HEEDLESS_GROWTH:
+    if (by_shape <= by_delay) if mean is None else (mean < HEEDLESS_GROWTH):
         raise NotMeasuredError(
             f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
             f"{LEDBATPP_TARGET_MS} ms of queuing delay: a controller that answers to delay, too, would look like this"

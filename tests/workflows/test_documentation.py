@@ -198,3 +198,12 @@ def test_a_row_of_a_table_is_a_line_with_as_many_cells_as_the_head() -> None:
                 wrong.append(f"{name}: {line}")
             head = (head or cells) if cells else None
     assert wrong == []
+
+
+def test_no_number_of_a_report_begins_a_line() -> None:
+    """The site makes a heading of a line that begins with #2698; other readers of Markdown do not."""
+    for file in (ROOT / "docs").rglob("*.md"):
+        code = False
+        for line in file.read_text().splitlines():
+            code ^= line.lstrip().startswith("```")
+            assert code or not re.match(r"#+[^# ]", line), f"{file}: {line}"

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, style, told
+from analysis.figures import full_run, pixels, roles, style, told
 from analysis.figures.full_run import Range
+from analysis.figures.pixels import Rows
 from analysis.figures.style import Specification
 
 ROW: Final = 26  # pixels
@@ -14,7 +15,7 @@ HEAD: Final = 20  # the title of a plot, and the names of its columns
 BELOW: Final = 16  # between plots
 WIDEST: Final = 420  # a plot
 NARROWEST: Final = 270
-COLOUR: Final = "#2694f3"
+COLOUR: Final = roles.colour(roles.LEDBAT)  # of every plot: here it is no protocol's
 DEEPEST: Final = 0.6  # opacity of the largest number: its text stays readable on a light and on a dark ground
 
 
@@ -73,8 +74,8 @@ class Map:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         beside = max(1, min(len(self._plots), (width + style.GAP) // (NARROWEST + style.GAP)))
         each = min(WIDEST, (width - style.GAP * (beside - 1)) // beside)
-        fields: list[dict[str, Any]] = []
-        texts: list[dict[str, Any]] = []
+        fields: Rows = []
+        texts: Rows = []
         top = 0
         plots = list(self._plots.items())
         for first in range(0, len(plots), beside):
@@ -84,16 +85,23 @@ class Map:
                 fields += more[0]
                 texts += more[1]
             top += 2 * HEAD + ROW * max(len(rows) for _, rows in side_by_side) + BELOW
-        return _drawn(fields, texts, width, top)
+        shades: Specification = {
+            "data": {"values": fields},
+            "mark": {"type": "rect", "color": COLOUR, "stroke": style.FRAME, "strokeWidth": 0.6},
+            "encoding": {
+                "x2": {"field": "x2"},
+                "y2": {"field": "y2"},
+                "fillOpacity": {"field": "deep", "type": "quantitative", "scale": None, "legend": None},
+            },
+        }
+        return pixels.drawn(width, top, [shades], texts, {"baseline": "middle"})
 
-    def _plot(
-        self, plot: str, rows: dict[str, dict[str, float]], left: int, top: int, width: int
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _plot(self, plot: str, rows: dict[str, dict[str, float]], left: int, top: int, width: int) -> tuple[Rows, Rows]:
         columns = list(dict.fromkeys(column for row in rows.values() for column in row))
         names = max(style.text_width(row) for row in rows) + 14
         step = (width - names) / max(1, len(columns))
         texts = [{"x": left, "y": top + HEAD / 2, "text": plot, "colour": style.INK, "align": "left"}]
-        fields: list[dict[str, Any]] = []
+        fields: Rows = []
         middles = {column: left + names + step * (index + 0.5) for index, column in enumerate(columns)}
         texts += [
             {"x": x, "y": top + 1.5 * HEAD, "text": column, "colour": style.SOFT, "align": "center"}
@@ -111,34 +119,3 @@ class Map:
                 shown = {"text": style.number(number), "colour": ink, "align": "center"}
                 texts.append({"x": x - 1, "y": y + ROW / 2 - 1, **shown})
         return fields, texts
-
-
-def _drawn(fields: list[dict[str, Any]], texts: list[dict[str, Any]], width: int, height: int) -> Specification:
-    pixels = {"type": "quantitative", "axis": None}
-    place = {
-        "x": {**pixels, "field": "x", "scale": {"domain": [0, width], "nice": False}},
-        "y": {**pixels, "field": "y", "scale": {"domain": [height, 0], "nice": False}},
-    }
-    plain = {"type": "quantitative", "scale": None, "legend": None}
-    colour = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
-    layers: list[Specification] = [
-        {
-            "data": {"values": fields},
-            "mark": {"type": "rect", "color": COLOUR, "stroke": style.FRAME, "strokeWidth": 0.6},
-            "encoding": {
-                **place,
-                "x2": {"field": "x2"},
-                "y2": {"field": "y2"},
-                "fillOpacity": {**plain, "field": "deep"},
-            },
-        }
-    ]
-    layers += [
-        {
-            "data": {"values": [text for text in texts if text["align"] == align]},
-            "mark": {"type": "text", "align": align, "baseline": "middle"},
-            "encoding": {**place, "text": {"field": "text"}, "color": colour},
-        }
-        for align in ("left", "center")
-    ]
-    return style.specification({"width": width, "height": height, "view": {"stroke": None}, "layer": layers})

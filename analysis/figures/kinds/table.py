@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import style, told
+from analysis.figures import pixels, style, told
 from analysis.figures.style import Specification
 
 HEAD: Final = 44  # pixels
@@ -99,28 +99,12 @@ class Table:
                         texts += _field(claim, labels + each * (index + 1) - 8, y)
                 y += ROW
             y += 12
-        pixels = {"type": "quantitative", "axis": None}
-        place = {
-            "x": {**pixels, "field": "x", "scale": {"domain": [0, width], "nice": False}},
-            "y": {**pixels, "field": "y", "scale": {"domain": [y, 0], "nice": False}},
+        between: Specification = {
+            "data": {"values": rules},
+            "mark": {"type": "rule", "color": style.FRAME},
+            "encoding": {"x2": {"field": "x2"}},
         }
-        colour = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
-        layers: list[Specification] = [
-            {
-                "data": {"values": rules},
-                "mark": {"type": "rule", "color": style.FRAME},
-                "encoding": {**place, "x2": {"field": "x2"}},
-            }
-        ]
-        layers += [
-            {
-                "data": {"values": [text for text in texts if text["align"] == align]},
-                "mark": {"type": "text", "align": align, "fontSize": 11.5},
-                "encoding": {**place, "text": {"field": "text"}, "color": colour},
-            }
-            for align in ("left", "right")
-        ]
-        return style.specification({"width": width, "height": y, "view": {"stroke": None}, "layer": layers})
+        return pixels.drawn(width, y, [between], texts, {"fontSize": 11.5})
 
 
 def _with_deviation(mean: float, std: float) -> str:
