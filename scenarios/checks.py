@@ -177,7 +177,7 @@ def _clock_problems(
         path = ("clocks", index, "host")
         for flow in filled["flows"]:
             transport = _transport(flow, known)
-            if host in (flow["from"], flow["to"]) and transport not in ("tcp", "utp"):
+            if host in (flow["from"], flow["to"]) and transport not in implementations.TIMESTAMPED:
                 found = f"found {host!r}, whose flow {flow['name']!r} is {flow['implementation']}, without timestamps"
                 yield document.problem(path, found, "hosts all of whose flows are over TCP or uTP")
             elif transport == "tcp" and any(flow[end] == host and unit == "1ms" for end, unit in stamps.items()):

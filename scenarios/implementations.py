@@ -20,6 +20,9 @@ VERSION = "@"
 _IS = "implementation"
 _UNSAID = {"application": "stream", "family": "unnamed"}
 
+TIMESTAMPED = frozenset({"tcp", "utp"})
+"""The transports whose packets carry their host's clock, unencrypted."""
+
 Implementation = dict[str, Any]
 Value = int | bool | str
 """The value of a parameter."""

@@ -53,7 +53,12 @@ def main(options: argparse.Namespace) -> int:
     chosen = _chosen(options.criterion)
     folder = own_study.folder_of(options.into, client)
     files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
-    texts = {name: filled(file, [baseline, client], options.seeds, may_fail=True) for name, file in files.items()}
+    texts = {
+        name: filled(
+            file, [baseline, client], options.seeds, criteria.points_for(file, [baseline, client]), may_fail=True
+        )
+        for name, file in files.items()
+    }
     own_study.write(folder, STUDY, texts)
     # they have the baseline's runs, of the same networks and seeds
     beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)

@@ -1,12 +1,14 @@
 """The criteria of RFC 9743 as data: a folder each, with its rows in criterion.yaml and the scenarios beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import schema
+from scenarios import implementations, schema
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.resolve import expand
@@ -84,6 +86,16 @@ def load(path: Path) -> Criterion:
     )
 
 
+def points_for(scenario: Path, names: Sequence[str]) -> set[str]:
+    """Return the points that can show these implementations; none means all.
+
+    Packets without timestamps show no clock.
+    """
+    if all(implementations.known()[name]["transport"] in implementations.TIMESTAMPED for name in names):
+        return set()
+    return {point(cell.name) for cell in expand(scenario, "full") if not cell.settings.get("clocks")}
+
+
 def _row(entry: dict[str, Any]) -> Row:
     is_most = "at_most" in entry
     texts = {name: entry[name] for name in ("id", "says", "otherwise", "scenario", "measure", "unit", "because")}
@@ -97,6 +109,8 @@ def _problems(document: Document) -> list[Problem]:
     problems: list[Problem] = []
     ids: set[str] = set()
     folder = document.file.parent
+    scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != FILE)
+    points = cache(lambda name: {point(cell.name) for cell in expand(folder / f"{name}.yaml", "full")})
     for index, entry in enumerate(document.data.get("rows", [])):
         field = ("rows", index)
         if entry["id"] in ids:
@@ -106,14 +120,12 @@ def _problems(document: Document) -> list[Problem]:
             if wrong := expressions.problem(str(entry.get(name, 0)), words):
                 allowed = "an expression in the words of docs/reference/claims.md and docs/howto/evaluate.md"
                 problems.append(document.problem((*field, name), wrong, allowed))
-        scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != FILE)
         if entry["scenario"] not in scenarios:
             allowed = choices(scenarios, entry["scenario"])
             problems.append(document.problem((*field, "scenario"), f"found {entry['scenario']!r}", allowed))
             continue
-        points = {point(cell.name) for cell in expand(folder / f"{entry['scenario']}.yaml", "full")}
         for name in entry.get("points", []):
-            if name not in points:
-                allowed = choices(sorted(points), name)
+            if name not in points(entry["scenario"]):
+                allowed = choices(sorted(points(entry["scenario"])), name)
                 problems.append(document.problem((*field, "points"), f"found {name!r}", allowed))
     return problems

@@ -109,7 +109,8 @@ def read(file: Path, client: str) -> Arena:
 def _without_useless_clocks(document: Document, client: str) -> Document:
     """Leave out the clocks that are `maybe` there for a client whose packets have no timestamps."""
     clocks = document.data.get("clocks")
-    if implementations.known()[client]["transport"] != "udp" or not isinstance(clocks, list):
+    shown = implementations.known()[client]["transport"] in implementations.TIMESTAMPED
+    if shown or not isinstance(clocks, list):
         return document
     kept = [clock for clock in clocks if not (isinstance(clock, dict) and MAYBE in clock)]
     rest = {name: value for name, value in document.data.items() if name != "clocks"}

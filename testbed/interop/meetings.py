@@ -71,7 +71,7 @@ def order_of(
 
 def _impossible(cases: Mapping[str, Any], sender: Mapping[str, Any]) -> dict[str, str]:
     """Say for each case that cannot be carried out between two of this transport why not."""
-    if sender["transport"] != "udp":
+    if sender["transport"] in implementations.TIMESTAMPED:
         return {}
     return {
         name: "a host's own clock shows only in packets of TCP and uTP"

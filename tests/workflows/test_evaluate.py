@@ -16,8 +16,10 @@ import yaml
 from analysis.errors import BadInputError
 from images.cache import file_digest
 from scenarios.load import read
+from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
+from testbed.compare.panel import filled, point
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
@@ -91,6 +93,20 @@ def test_what_is_wrong_with_an_order(
     assert main(["evaluate", *words, "--into", str(tmp_path / "results")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
+
+
+def test_each_scenario_takes_a_program_over_udp(tmp_path: Path) -> None:
+    """QUIC's packets show no clock: a receiver's wrong clock is left out for it, and nothing else."""
+    names = ["tcp-cubic", "quic-go"]
+    left_out = set()
+    for criterion in criteria.load_all():
+        for name, file in criterion.scenarios.items():
+            points = criteria.points_for(file, names)
+            (tmp_path / name).write_text(filled(file, names, 1, points))
+            assert {point(cell.name) for cell in expand(tmp_path / name, "full")} == points
+            if "clocks" in file.read_text():
+                left_out |= {point(cell.name) for cell in expand(file, "full")} - points
+    assert left_out == {"case=ahead", "case=behind", "case=steps"}
 
 
 NEVER = float("inf")
