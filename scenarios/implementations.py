@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,15 @@ def folder_of(name: str) -> str:
     return name.partition(VERSION)[0]
 
 
-def _all_described(folder: Path | None) -> dict[str, Implementation | ScenarioError]:
+def _all_described(folder: Path | None) -> Mapping[str, Implementation | ScenarioError]:
+    return _described_as_they_are(_files(folder))
+
+
+@lru_cache(maxsize=2)
+def _described_as_they_are(files: tuple[_File, ...]) -> dict[str, Implementation | ScenarioError]:
+    """Describe all implementations once for each state of their files: each cell of each scenario asks for them."""
     rules = schema.load_schema("implementation")
-    documents = _documents(folder)
+    documents = {file.name: _document(file) for file in files}
     sound = _sound(documents)
     described: dict[str, Implementation | ScenarioError] = {}
     for name, document in documents.items():
@@ -102,20 +109,41 @@ def _described(
     return described
 
 
+@dataclass(frozen=True)
+class _File:
+    """A description, and what changes when somebody writes it: inode, size and time in ns; None if there is none."""
+
+    name: str
+    path: Path
+    state: tuple[int, int, int] | None
+
+
+def _files(folder: Path | None) -> tuple[_File, ...]:
+    def file(name: str, path: Path) -> _File:
+        try:
+            about = path.stat()
+        except OSError:
+            return _File(name, path, None)
+        return _File(name, path, (about.st_ino, about.st_size, about.st_mtime_ns))
+
+    return tuple(file(name, home / DESCRIPTION) for name, home in folders(folder).items())
+
+
 def _documents(folder: Path | None) -> dict[str, Document | ScenarioError]:
-    return {name: _document(name, home / DESCRIPTION) for name, home in folders(folder).items()}
+    return {file.name: _document(file) for file in _files(folder)}
 
 
 def _sound(documents: Mapping[str, Document | ScenarioError]) -> dict[str, Document]:
     return {name: document for name, document in documents.items() if isinstance(document, Document)}
 
 
-def _document(name: str, file: Path) -> Document | ScenarioError:
+@lru_cache(maxsize=1024)
+def _document(file: _File) -> Document | ScenarioError:
     kind = KINDS["implementation"]
-    if not kind.allows(name):
-        return ScenarioError([Problem(file, 1, "the folder's name", f"found {name!r}", kind.meaning)])
+    if not kind.allows(file.name):
+        return ScenarioError([Problem(file.path, 1, "the folder's name", f"found {file.name!r}", kind.meaning)])
     try:
-        return load.read(file)
+        return load.read(file.path)
     except ScenarioError as error:
         return error
 
