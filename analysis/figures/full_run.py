@@ -29,9 +29,8 @@ def range_of(values: Iterable[float | str]) -> Range | None:
     return [_shown(value) for value in (min(numbers), median(numbers), max(numbers))] if numbers else None
 
 
-def called(figure: Fields) -> str:
+def called(seeds: int | None) -> str:
     """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
-    seeds = figure.maybe("full_run_seeds", int)
     if not seeds:
         return "the full run"
     return f"{seeds} seeds of the full run" if seeds > 1 else "one seed of the full run"

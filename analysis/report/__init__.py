@@ -22,6 +22,7 @@ from analysis.report.explained import explained
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of, titled
 from analysis.report.tables import table
+from analysis.verdicts.rules import Outcome
 from scenarios import sums
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -89,6 +90,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
         "is_quick": first.is_quick(experiments),
         "picked": first.picked(views),
         "full": first.full_counts(views),
+        "cannot": sum(finding.full == Outcome.NOT_TESTABLE for view in views for finding in view.findings),
         "machine": first.machine(shown, reference) if reference else None,
         "yielding": first.yielding(shown, reference),
         "ranking": first.ranking(shown),
@@ -98,7 +100,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     if reference:
         differences = changes.changes(shown, reference)
         is_quick = values["is_quick"]
-        said = changes.summary(differences, sum(len(experiment.claims) for experiment in shown), is_quick)
+        said = changes.summary(differences, sum(len(experiment.counted) for experiment in shown), is_quick)
         shown_there = {"changes": differences, "said": said, "is_quick": is_quick}
         render(environment, "changes.html", out / "changes.html", common | shown_there)
         write_text(out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", said))

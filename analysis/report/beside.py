@@ -9,6 +9,7 @@ from typing import Any, Final
 from analysis.errors import BadInputError
 from analysis.files import reference_files
 from analysis.report.formats import said
+from analysis.report.results import QUICK, is_look, state_of
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.spread import spread
 from scenarios import archives
@@ -25,7 +26,8 @@ class Beside:
     name: str
     claims: dict[str, dict[str, Any]]
     made: dict[str, str] = field(default_factory=dict)
-    figures: dict[str, dict[str, Any]] = field(default_factory=dict)  # by experiment: what its figure shows
+    # by experiment: what its figure shows, and in how many seeds if not in all
+    figures: dict[str, tuple[dict[str, Any], int | None]] = field(default_factory=dict)
 
     @property
     def date(self) -> str:
@@ -38,7 +40,7 @@ class Beside:
         if there is None:
             return None
         text = said({**claim, "measured": there["measured"], "held": there["held"]})
-        return {"name": self.name, "verdict": there["verdict"], "text": text, **_agreement(claim, there)}
+        return {"name": self.name, "verdict": state_of(there), "text": text, **_agreement(claim, there)}
 
 
 def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,12 +74,17 @@ def reference_set(folder: Path) -> Beside:
             "verdict": claim["verdict"],
             "held": claim["held"],
             "measured": claim["by_seed"] and _spread(claim["by_seed"]),
+            "is_look": is_look({"held": claim["held"], "measured": {"by_seed": claim["by_seed"]}}, False),
         }
         for each in kept
         for name, claim in each["claims"].items()
     }
     dates = sorted(each["ended"] for each in kept if "ended" in each)
-    figures = {file.stem: each["figure"] for file, each in zip(files, kept, strict=True) if "figure" in each}
+    figures = {
+        file.stem: (each["figure"], each.get("figure_seeds"))
+        for file, each in zip(files, kept, strict=True)
+        if "figure" in each
+    }
     return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, figures)
 
 
@@ -103,7 +110,11 @@ def results_of(name: str, place: Path) -> Beside:
         "commit": ", ".join(sorted({commit[:12] for commit in commits})),
         "size": ", ".join(sorted(sizes)),
     }
-    claims = {claim["id"]: claim for verdicts in measured for claim in verdicts["claims"]}
+    claims = {
+        claim["id"]: {**claim, "is_look": is_look(claim, any(run["size"] == QUICK for run in verdicts["runs"]))}
+        for verdicts in measured
+        for claim in verdicts["claims"]
+    }
     return Beside(name, claims, {key: value for key, value in made.items() if value})
 
 

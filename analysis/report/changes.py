@@ -36,10 +36,9 @@ def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
 
 
 def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
-    for claim in experiment.claims:
+    for claim in experiment.counted:
         there = before.entry(claim)
-        is_told_elsewhere = "same_as" in claim
-        if there is None or is_told_elsewhere or state_of(claim) == NOT_RUN:
+        if there is None or state_of(claim) == NOT_RUN:
             continue
         if there["agrees"] and (there["same_numbers"] or not there["text"]):
             continue

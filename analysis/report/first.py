@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.figures.full_run import Range, ranges
+from analysis.figures.full_run import Range, called, ranges
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.overview import Finding, StudyView
-from analysis.report.results import NOT_RUN, QUICK, Result, state_of
+from analysis.report.results import LOOKS, NOT_RUN, QUICK, Result, state_of
 from analysis.verdicts.rules import Outcome
 
 SHOWN: Final = 3  # findings of a kind
@@ -18,6 +18,7 @@ SHOWN: Final = 3  # findings of a kind
 class Machine:
     """How claims measured here compare with the full run; of a look, only its own seed is compared."""
 
+    claims: int
     compared: int
     same_numbers: int
     agree: int
@@ -26,7 +27,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the link that a low-priority flow keeps beside another one: median and range over the seeds, %."""
+    """Share of the link that a low-priority flow keeps beside another one: median, and range over several seeds, %."""
 
     low: float
     middle: float
@@ -39,6 +40,7 @@ class Yielding:
     """Who yields to whom: a row for each low-priority control, a column for each foreground."""
 
     page: str
+    what: str  # the numbers are
     columns: list[str]
     rows: list[tuple[str, list[Share | None]]]
     not_run: list[str]  # neither here nor in the full run
@@ -88,27 +90,31 @@ def _telling(finding: Finding) -> int:
 
 
 def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int]]:
-    """Give for each study how many findings hold, how many do not, and how many are open, by the full run."""
+    """Give for each study how many findings hold, how many do not, and how many are open, by the full run.
+
+    What one seed shows is open, too.
+    """
     counted = []
     for view in views:
         states = Counter(finding.full for finding in view.findings)
         holds = sum(states[state] for state in HOLDS)
-        counted.append((view, holds, states[Outcome.NOT_REPRODUCED], states[Outcome.UNDECIDED]))
+        open_ones = sum(states[state] for state in (Outcome.UNDECIDED, *LOOKS.values()))
+        counted.append((view, holds, states[Outcome.NOT_REPRODUCED], open_ones))
     return counted
 
 
 def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     """Compare the claims that are measured here with the full run."""
+    claims = [claim for experiment in experiments for claim in experiment.counted]
     entries = [
         entry
-        for experiment in experiments
-        for claim in experiment.claims
-        if state_of(claim) != NOT_RUN and "same_as" not in claim and (claim.get("measured") or claim.get("held"))
+        for claim in claims
+        if state_of(claim) != NOT_RUN and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
     agree = sum(entry["agrees"] for entry in entries)
     same = sum(entry["same_numbers"] for entry in entries)
-    return Machine(len(entries), same, agree, len(entries) - agree)
+    return Machine(len(claims), len(entries), same, agree, len(entries) - agree)
 
 
 def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yielding | None:
@@ -116,14 +122,22 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
     for experiment in experiments:
         figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
-            there = reference.figures.get(experiment.id, {}) if reference else {}
+            there, seeds = reference.figures.get(experiment.id, ({}, None)) if reference else ({}, None)
             here = ranges(figure)
             labels = [value["label"] for value in figure["values"]]
-            return _table(f"{experiment.id}.html", here, there, labels) if here or there else None
+            range_too = "" if seeds == 1 else ", median and range"
+            pale = f"Pale: {called(seeds)}{range_too}" if there.keys() - here.keys() else ""
+            what = ". ".join(filter(None, (_of_seeds(figure) if here else "", pale)))
+            return _table(f"{experiment.id}.html", what, here, there, labels) if what else None
     return None
 
 
-def _table(page: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
+def _of_seeds(figure: dict[str, Any]) -> str:
+    most = max(len(value["by_seed"]) for value in figure["values"])
+    return "Median, and range over the seeds" if most > 1 else "One seed"
+
+
+def _table(page: str, what: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
     pairs = [label.partition(": ") for label in labels]
     columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
 
@@ -134,4 +148,4 @@ def _table(page: str, here: dict[str, Range], there: dict[str, Range], labels: l
 
     shares = {row: [share(row, column) for column in columns] for row in rows}
     known = {row: beside for row, beside in shares.items() if any(beside)}
-    return Yielding(page, columns, list(known.items()), [row for row in rows if row not in known])
+    return Yielding(page, what, columns, list(known.items()), [row for row in rows if row not in known])

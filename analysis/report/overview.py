@@ -16,7 +16,6 @@ from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
-from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Outcome, judge_predicate
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
@@ -105,7 +104,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         headline=headline,
         tail=tail,
         counts=counts,
-        claims=Counter(state_of(claim) for claim in claims if _counts(claim)),
+        claims=sum((experiment.counts for experiment in experiments), Counter()),
         why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
         tiles=[_tile(experiment, reference) for experiment in experiments],
         findings=[_finding(finding, experiments, states, reference) for finding in states],
@@ -117,8 +116,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
 def _states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None) -> dict[str, str]:
     if reference is None:
         return {}
-    moved = _as_there(claims, reference)
-    return {finding: str(verdict) for finding, verdict in verdicts_of_findings(moved).items()}
+    return states_of_findings(_as_there(claims, reference))
 
 
 def _counts(claim: Mapping[str, Any]) -> bool:
@@ -264,8 +262,8 @@ def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[di
         if there and entry:
             same = entry["same_numbers"] and entry["same_seeds"]
             other = {} if same else {"measured_interval": None, "chance": None}
-            theirs = {name: there[name] for name in ("verdict", "measured", "held")}
-            moved.append({**claim, **theirs, "is_look": False, "not_testable": None, **other})
+            theirs = {name: there[name] for name in ("verdict", "measured", "held", "is_look")}
+            moved.append({**claim, **theirs, "not_testable": None, **other})
     return moved
 
 
@@ -347,10 +345,10 @@ STATE_WORDS: Final[dict[str, str]] = {
     Outcome.UNDECIDED: "the interval crosses a bound; more seeds may decide",
     Outcome.NOT_REPRODUCED: "outside both tolerances",
     Outcome.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
-    LOOKS[Outcome.REPRODUCED]: "within the tolerance in the one seed of a quick look, which decides nothing",
-    LOOKS[Outcome.NEAR]: "within the larger tolerance in the one seed of a quick look, which decides nothing",
-    LOOKS[Outcome.UNDECIDED]: "the one seed of a quick look cannot show it",
-    LOOKS[Outcome.NOT_REPRODUCED]: "outside both tolerances in the one seed of a quick look, which decides nothing",
+    LOOKS[Outcome.REPRODUCED]: "within the tolerance in one seed, which decides nothing",
+    LOOKS[Outcome.NEAR]: "within the larger tolerance in one seed, which decides nothing",
+    LOOKS[Outcome.UNDECIDED]: "one seed cannot show it",
+    LOOKS[Outcome.NOT_REPRODUCED]: "outside both tolerances in one seed, which decides nothing",
     NOT_RUN: "another size, or the module's tests, would test it",
 }
 assert set(STATE_WORDS) == set(STATES)  # noqa: S101

@@ -19,13 +19,14 @@ VERDICTS: Final = "verdicts.json"  # what `measure` leaves in an experiment's fo
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
 QUICK: Final = "quick"
-# One seed of size quick is a look, and no verdict: these say less than what the full run says with the same numbers.
+# One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
     Outcome.REPRODUCED: "agrees in one seed",
     Outcome.NEAR: "nearly agrees in one seed",
     Outcome.UNDECIDED: "open in one seed",
     Outcome.NOT_REPRODUCED: "differs in one seed",
 }
+DECIDED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.NOT_REPRODUCED)
 # what a page tells apart: the verdicts, looks, and what another run of the same programs could test
 STATES: Final = (*Outcome, *LOOKS.values(), NOT_RUN)
 # reasons that a run at another size, or of the module's tests, takes away
@@ -49,9 +50,13 @@ class Result:
 
     @property
     def counts(self) -> Counter[str]:
-        """Number of claims by state; echoes and what another experiment's claims say are left out."""
-        own = [claim for claim in self.claims if claim.get("role") != "echo" and "same_as" not in claim]
-        return Counter(map(state_of, own))
+        """Number of claims that count, by state."""
+        return Counter(map(state_of, self.counted))
+
+    @property
+    def counted(self) -> list[dict[str, Any]]:
+        """The entries of the claims that count: without echoes, and without what another experiment's claims say."""
+        return [claim for claim in self.claims if claim.get("role") != "echo" and "same_as" not in claim]
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -86,9 +91,9 @@ def titled(experiment: Result, full_run: Mapping[str, Mapping[str, Any]] | None)
     """Give an experiment with its result, unless the full run, or without one these runs, leaves open what it says."""
     entry = experiment.data.get("experiment", {})
     claims: Mapping[str, Mapping[str, Any]] = full_run or {claim["id"]: claim for claim in experiment.claims}
-    verdicts = [claims.get(f"{experiment.id}/{name}", {}).get("verdict") for name in entry.get("result_of", [])]
-    is_open = {None, Outcome.UNDECIDED, Outcome.NOT_TESTABLE} & {*verdicts}
-    return replace(experiment, result="" if is_open else entry.get("result", ""))
+    decisive = [claims.get(f"{experiment.id}/{name}") for name in entry.get("result_of", [])]
+    is_decided = all(claim and state_of(claim) in DECIDED for claim in decisive)
+    return replace(experiment, result=entry.get("result", "") if is_decided else "")
 
 
 def state_of(claim: Mapping[str, Any]) -> str:
@@ -154,11 +159,16 @@ def _tell_beyond(results: Path, measured: dict[str, Fields]) -> None:
 
 
 def _tell_looks(measured: dict[str, Fields]) -> None:
-    """Mark the claims that runs of size quick decided; a KUnit case is the same at every size."""
     for document in measured.values():
         is_quick = any(run["size"] == QUICK for run in document.data["runs"])
         for claim in document.data.get("claims", []):
-            claim["is_look"] = is_quick and not claim.get("kunit")
+            claim["is_look"] = is_look(claim, is_quick)
+
+
+def is_look(claim: Mapping[str, Any], is_quick: bool) -> bool:
+    """Say whether a claim is only looked at: by runs of size quick, or by one seed. A KUnit case has no seeds."""
+    by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
+    return not claim.get("kunit") and (is_quick or len(by_seed) == 1)
 
 
 def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -167,7 +177,7 @@ def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     NOT_RUN stands where nothing of it could be tested only for now.
     """
     claims = list(claims)
-    looks = {finding_of(claim) for claim in claims if claim.get("is_look")}
+    looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Outcome.NOT_TESTABLE}
     for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_RUN}
 
     def state(finding: str, verdict: Outcome) -> str:

@@ -17,6 +17,7 @@ from analysis.errors import BadInputError
 from analysis.report import _shortened
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
+from analysis.report.first import yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of
 from analysis.report.strip import held_strip
@@ -63,10 +64,20 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     assert len(claims) > 500
     decided = {*map(str, Outcome)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
-    looked_at = {claim.get("finding") for claim in claims if claim["is_look"]}
+    looked_at = {claim.get("finding") for claim in claims if claim["is_look"] and state_of(claim) != "not testable"}
     findings = [finding for view in studies(collect(quick.parent / "here"), None) for finding in view.findings]
     assert {finding.state for finding in findings if finding.name in looked_at} & decided == set()
     assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
+
+
+def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> None:
+    claims = {claim["id"]: claim for result in collect(report.parent / "here") for claim in result.claims}
+    entry = reference_set(kept_results.REFERENCE).entry(claims["eunice-sec51-owd-grid/e01"])
+    assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
+    card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01").inner_text()
+    assert card.startswith("agrees in one seed") and "reproduced" not in card
+    findings = {one.name: one for view in studies(collect(report.parent / "here"), None) for one in view.findings}
+    assert findings["mdvar-fair"].state == "agrees in one seed"
 
 
 def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
@@ -95,6 +106,56 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     commands = page.locator("#e01 .evidence code").all_text_contents()
     assert [command.count("--size quick") for command in commands] == [1, 0]
     assert serious(page) == []
+
+
+def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, browser: Any) -> None:
+    page = opened(browser, quick / "index.html")
+    assert page.evaluate("document.documentElement.scrollHeight") < 9000
+    told = page.locator("#answer").inner_text()
+    counts = re.search(r"\d+\s+of (\d+) decided findings hold, (\d+) are open, (\d+) cannot be tested", told)
+    assert counts
+    sections = page.locator("#findings").inner_text()
+    findings, claims = (
+        [int(number) for number in re.findall(rf"(\d+) {of}", sections)] for of in ("findings from", "claims:")
+    )
+    legend = page.locator("#legend li").first.inner_text()
+    assert legend == f"{sum(map(int, counts.groups()))} findings:" == f"{sum(findings)} findings:"
+    assert f"Of {sum(claims)} claims," in told and f"Of {sum(claims)} claims" in (quick / "changes.html").read_text()
+
+
+def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser: Any) -> None:
+    page = opened(browser, quick / "index.html")
+    words = page.locator("#matrix p").first.inner_text()
+    for state, said in (("agrees-in-one-seed", "agrees"), ("differs-in-one-seed", "differs in one seed")):
+        mark = page.locator(f"#matrix .cell.{state}").first
+        sign = mark.evaluate("cell => getComputedStyle(cell, '::before').content").strip('"')
+        assert sign in "◇⊗" and f"{sign} {said}" in words
+        ground = mark.evaluate("cell => getComputedStyle(cell).backgroundColor")
+        assert ground == page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_numbers_of_the_full_run_say_so(quick: Path) -> None:
+    rows = re.findall(r'<td data-name="full run">(.*?)</td>', (quick / "index.html").read_text())
+    assert len(rows) > 150
+    assert [row for row in rows if row and "In the full run: " not in row] == []
+
+
+@pytest.mark.parametrize(
+    ("by_seed", "what"),
+    [({"1": 3.0}, "One seed"), ({"1": 3.0, "2": 4.0}, "Median, and range over the seeds")],
+)
+def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
+    figure = {"overview": "yielding", "values": [{"label": "CUBIC: LEDBAT", "by_seed": by_seed}]}
+    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, {"figure": figure})], None)
+    assert shown and shown.what == what
+
+
+def test_a_control_that_no_claim_names_says_so(report: Path) -> None:
+    foreground = next(one for one in collect(report.parent / "here") if one.id == "today-foreground")
+    named = " ".join(claim["title"] for claim in foreground.claims)
+    for value in foreground.data["figure"]["values"]:
+        control = value["label"].partition(": ")[2]
+        assert control.endswith("(for comparison)") or control.partition(" 2")[0] in named
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Curves:
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         if self._full_run:
-            text += f" Pale lines and bands are {full_run.called(self._figure)}."
+            text += f" Pale lines and bands are {full_run.called(self._figure.maybe('full_run_seeds', int))}."
         return text
 
     def alternative(self) -> str:

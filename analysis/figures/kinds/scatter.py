@@ -40,7 +40,7 @@ class Scatter:
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
-        self._full_run = full_run.called(figure)
+        self._full_run = full_run.called(figure.maybe("full_run_seeds", int))
         labels = [value.get("label", str) for value in figure.children("values")]
         cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
         self._rows: Rows = []

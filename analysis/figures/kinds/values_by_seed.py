@@ -38,7 +38,7 @@ class ValuesBySeed:
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("full_run", dict) or {}
-        self._full_run = full_run.called(figure)
+        self._full_run = full_run.called(figure.maybe("full_run_seeds", int))
         self._rows = _in_shown_groups(
             [_row(fields, by_name, self._unit, there) for fields in figure.children("values")]
         )
