@@ -81,7 +81,8 @@ long-runs: host images  ## ten thousand short runs in a row, and what they leave
 	$(BIN)/python -m tests.trust.long_runs 10000
 
 mutants: host debug-images  ## whether the module's KUnit cases notice mistakes
-	$(BIN)/python -m tests.tcp_ledbat.mutants
+	$(BIN)/python -m tests.tcp_ledbat.mutants tcp_ledbat
+	$(BIN)/python -m tests.tcp_ledbat.mutants tcp_rledbat
 
 identity: host images  ## every implementation and experiment twice: are the bytes the same?
 	$(BIN)/python -m images --all

@@ -175,6 +175,28 @@ static void begins_with_ten_segments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->rcv_wnd, (u32)U16_MAX);
 }
 
+/* Neither the handshake's echo nor what came before is a sample or a loss. */
+static void begins_with_what_comes_later(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct rledbat *ca = inet_csk_ca(sk);
+
+	tcp_sk(sk)->rcv_ooopack = 5;
+	rledbat_ops.init(sk);
+	ca->used = 100 * MSS;
+	tcp_sk(sk)->tcp_mstamp += USEC_PER_SEC;
+	tcp_sk(sk)->rcv_nxt += MSS;
+	sk->sk_data_ready(sk);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp, 10U * MSS);
+	KUNIT_EXPECT_EQ(test, rledbat_least(ca->rtt_us, NEWEST), U32_MAX);
+
+	sk = new_socket(test);
+	tcp_sk(sk)->rcv_ooopack = 5;
+	rledbat_ops.init(sk);
+	missing_segment(sk, 1, 0);
+	KUNIT_EXPECT_GE(test, tcp_sk(sk)->window_clamp, 10U * MSS);
+}
+
 /* By 1 / ceil(2 * target / base) each round trip. */
 static void grows_by_a_third(struct kunit *test)
 {
@@ -190,6 +212,21 @@ static void grows_by_a_third(struct kunit *test)
 		KUNIT_EXPECT_LE(test, packets(sk), before + before / 3 + 1);
 		KUNIT_EXPECT_GE(test, packets(sk), before + before / 3 - 1);
 	}
+}
+
+/* Longer than twice the target: by as much as arrives. */
+static void doubles_on_a_long_path(struct kunit *test)
+{
+	struct sock *sk = download(test);
+	struct rledbat *ca = inet_csk_ca(sk);
+	u32 before;
+
+	round_trip(sk, 3 * TARGET);
+	segment(sk, RTT_US + 3 * TARGET);
+	ca->used = BUFFER;
+	before = ca->window;
+	segment(sk, RTT_US + 3 * TARGET);
+	KUNIT_EXPECT_EQ(test, ca->window, before + MSS);
 }
 
 static void grows_only_as_far_as_it_is_used(struct kunit *test)
@@ -221,8 +258,15 @@ static void ends_slow_start_before_the_target(struct kunit *test)
 static void decreases_in_proportion(struct kunit *test)
 {
 	struct sock *sk = old_download(test);
-	u32 before = packets(sk);
+	u32 before;
 
+	/* not at the target */
+	segments(sk, 4, TARGET);
+	before = tcp_sk(sk)->window_clamp;
+	segments(sk, 4, TARGET);
+	KUNIT_EXPECT_GT(test, tcp_sk(sk)->window_clamp, before);
+	sk = old_download(test);
+	before = packets(sk);
 	/* by a tenth, once in what the window was */
 	segments(sk, 4, TARGET + TARGET / 10);
 	KUNIT_EXPECT_EQ(test, packets(sk), before - before / 10);
@@ -318,6 +362,13 @@ static void another_order_is_no_loss(struct kunit *test)
 	later_segment(sk);
 	missing_segment(sk, 2, 10);
 	KUNIT_EXPECT_GE(test, packets(sk), before);
+	/* two that were overtaken, the older one first */
+	later_segment(sk);
+	missing_segment(sk, 1, 10 * USEC_PER_MSEC);
+	tcp_sk(sk)->rcv_ooopack++;
+	tcp_sk(sk)->rx_opt.rcv_tsval += 10 * USEC_PER_MSEC;
+	missing_segment(sk, 1, 5 * USEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, packets(sk), before);
 }
 
 /* A queue just below the target, until another phase comes; how long, in ms. */
@@ -381,6 +432,39 @@ static void slows_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, packets(sk), 2U);
 }
 
+/* Ends as soon as the window is what it was. */
+static void climbs_back_no_further(struct kunit *test)
+{
+	struct sock *sk = old_download(test);
+	struct rledbat *ca = inet_csk_ca(sk);
+
+	ca->phase = CLIMB;
+	ca->slowdown_ms = 100;
+	ca->ssthresh = ca->window + 1;
+	ca->used = ca->window;
+	ca->window = rledbat_most(sk);
+	ca->ssthresh = ca->window + 1;
+	rledbat_slow_down(sk, true);
+	/* it used half the window at most: no part of the slowdown */
+	KUNIT_EXPECT_EQ(test, ca->slowdown_ms, 100U);
+	KUNIT_EXPECT_EQ(test, (int)ca->phase, (int)CLIMB);
+	ca->window = ca->ssthresh;
+	rledbat_slow_down(sk, false);
+	KUNIT_EXPECT_EQ(test, (int)ca->phase, (int)SCHEDULED);
+}
+
+static void a_new_minute_keeps_the_newest(struct kunit *test)
+{
+	struct sock *sk = old_download(test);
+	struct rledbat *ca = inet_csk_ca(sk);
+	u32 kept[NEWEST];
+
+	memset(ca->base_us, 0, sizeof(ca->base_us));
+	memcpy(kept, ca->rtt_us, sizeof(kept));
+	rledbat_turn(ca, tcp_sk(sk)->tcp_mstamp + 60 * USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, memcmp(kept, ca->rtt_us, sizeof(kept)), 0);
+}
+
 static void a_longer_path(struct kunit *test)
 {
 	struct sock *sk = old_download(test);
@@ -439,19 +523,25 @@ static void a_loss_after_a_long_silence(struct kunit *test)
 /* A sender that has nothing to send does not lengthen a slowdown. */
 static void idleness_is_no_slowdown(struct kunit *test)
 {
-	struct sock *sk = old_download(test);
-	struct rledbat *ca = inet_csk_ca(sk);
-	int i;
+	u32 until_ms[2];
+	int idle, i;
 
-	rest_of_phase(sk);
-	rest_of_phase(sk);
-	stay_slow(test, sk);
-	tcp_sk(sk)->tcp_mstamp += 60 * USEC_PER_SEC;
-	segment(sk, 60 * USEC_PER_SEC);
-	for (i = 0; i < 100 && ca->phase == CLIMB; i++)
-		round_trip(sk, 0);
-	KUNIT_ASSERT_EQ(test, (int)ca->phase, (int)SCHEDULED);
-	KUNIT_EXPECT_LE(test, rest_of_phase(sk), 30000U);
+	for (idle = 0; idle < 2; idle++) {
+		struct sock *sk = old_download(test);
+		struct rledbat *ca = inet_csk_ca(sk);
+
+		rest_of_phase(sk);
+		rest_of_phase(sk);
+		stay_slow(test, sk);
+		tcp_sk(sk)->tcp_mstamp += 60 * idle * USEC_PER_SEC;
+		segment(sk, RTT_US + 60 * idle * USEC_PER_SEC);
+		for (i = 0; i < 100 && ca->phase == CLIMB; i++)
+			round_trip(sk, 0);
+		KUNIT_ASSERT_EQ(test, (int)ca->phase, (int)SCHEDULED);
+		until_ms[idle] = rest_of_phase(sk);
+	}
+	/* of the round with the pause, two round trips count */
+	KUNIT_EXPECT_LE(test, until_ms[1], until_ms[0] + 600);
 }
 
 /*
@@ -539,7 +629,10 @@ static void another_layer_came_later(struct kunit *test)
 
 static struct kunit_case rledbat_cases[] = {
 	CASE("download-begins-with-ten-segments", begins_with_ten_segments),
+	CASE("download-begins-with-what-comes-later",
+	     begins_with_what_comes_later),
 	CASE("download-grows-by-a-third", grows_by_a_third),
+	CASE("download-doubles-on-a-long-path", doubles_on_a_long_path),
 	CASE("download-grows-only-as-far-as-it-is-used",
 	     grows_only_as_far_as_it_is_used),
 	CASE("download-ends-slow-start-before-the-target",
@@ -552,6 +645,9 @@ static struct kunit_case rledbat_cases[] = {
 	CASE("download-a-loss-halves-it-once", a_loss_halves_it_once),
 	CASE("download-another-order-is-no-loss", another_order_is_no_loss),
 	CASE("download-slows-down", slows_down),
+	CASE("download-climbs-back-no-further", climbs_back_no_further),
+	CASE("download-a-new-minute-keeps-the-newest",
+	     a_new_minute_keeps_the_newest),
 	CASE("download-a-longer-path", a_longer_path),
 	CASE("download-a-long-silence", a_long_silence),
 	CASE("download-a-loss-after-a-long-silence",

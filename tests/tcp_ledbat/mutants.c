@@ -26,7 +26,7 @@ void mutants_run(int index);
 
 /* Of the kernel's structures, only where they begin matters. */
 char init_net[1 << 16] __attribute__((aligned(64)));
-char __this_module[1 << 14], rcu_lock_map[256];
+char __this_module[1 << 14], rcu_lock_map[256], param_ops_uint[256];
 static char task[1 << 16];
 void *cpu_tasks[64] = { [0 ... 63] = task };
 unsigned long jiffies = 1000000;
@@ -66,6 +66,8 @@ int register_pernet_subsys(void) { return 0; }
 void unregister_pernet_subsys(void) {}
 int tcp_register_congestion_control(void) { return 0; }
 void tcp_unregister_congestion_control(void) {}
+int sock_create_kern(void) { return -1; }
+void sock_release(void) {}
 void *register_net_sysctl_sz(void) { return task; }
 void unregister_net_sysctl_table(void) {}
 

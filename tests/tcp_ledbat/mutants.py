@@ -1,8 +1,9 @@
-"""Whether the KUnit cases notice a mistake: `python -m tests.tcp_ledbat.mutants`, or `make mutants`.
+"""Whether the KUnit cases notice a mistake: `python -m tests.tcp_ledbat.mutants [MODULE]`, or `make mutants`.
 
-Each mutant is the module with one of the mistakes that mutations.py makes. One build holds them all: of each function
-there is a copy for each of its mutants, and a variable says whose is called. The module's object file for User-Mode
-Linux is that of a program, so mutants.c runs the cases in processes of this host, one for each mutant: no kernel boots.
+Each mutant is tcp_ledbat or tcp_rledbat with one of the mistakes that mutations.py makes. One build holds them all: of
+each function there is a copy for each of its mutants, and a variable says whose is called. The module's object file for
+User-Mode Linux is that of a program, so mutants.c runs the cases in processes of this host, one for each mutant: no
+kernel boots.
 
 A mutant is killed if a case fails or its process ends by a signal, which it also does if it takes too long. The cases
 have to pass without a change before. The exit status is 0 if at least 95 % are killed. Survivors are in survivors.yaml,
@@ -28,18 +29,17 @@ from images.kernel.build import REPRODUCIBLE
 from tests.tcp_ledbat import mutations
 from tests.tcp_ledbat.mutations import Mutation
 
-SOURCES: Final = module.HERE / "tcp_ledbat"
-FILES: Final = ("tcp_ledbat.c", "settings.h")
-TEST: Final = "tcp_ledbat_test"
-PROGRAM: Final = Path(__file__).with_name("mutants.c")
-BEHIND: Final = Path(__file__).with_name("mutants.h")
-SURVIVORS: Final = Path(__file__).with_name("survivors.yaml")
+FILES: Final = {"tcp_ledbat": ("tcp_ledbat.c", "settings.h"), "tcp_rledbat": ("tcp_rledbat.c",)}
+HERE: Final = Path(__file__).parent
+PROGRAM: Final = HERE / "mutants.c"
+SURVIVORS: Final = HERE / "survivors.yaml"
 ENOUGH: Final = 0.95
 UNCHANGED: Final = -1
 # what runs once, when the module is loaded or a namespace made: no change in a loaded module reaches it
 LEFT_OUT: Final = frozenset(
     {"ledbat_register", "ledbat_unregister", "ledbat_unregister_controls", "ledbat_register_table"}
     | {"ledbat_net_add", "ledbat_net_init", "ledbat_net_exit"}
+    | {"rledbat_learn_default", "rledbat_register", "rledbat_unregister"}
 )
 # what a kernel's own tree compiles instead of settings.h
 _IN_TREE: Final = re.compile(r"^#else\n(.*?)^#endif\n", re.M | re.S)
@@ -51,27 +51,29 @@ Outcome = str
 """The case that failed first, or a signal; "" where nothing noticed the mistake."""
 
 
-def mutants() -> list[Mutation]:
-    """All mutants of the module."""
+def mutants(name: str) -> list[Mutation]:
+    """All mutants of a module."""
     made: list[Mutation] = []
-    for file in FILES:
-        text = (SOURCES / file).read_text()
+    for file in FILES[name]:
+        text = (module.HERE / name / file).read_text()
         if file == "tcp_ledbat.c":
             text = _IN_TREE.sub(lambda match: "\n" * match[0].count("\n"), text)
         made += mutations.of(file, text, LEFT_OUT)
     return made
 
 
-def write(folder: Path, wanted: dict[int, Mutation]) -> None:
-    """Write the module's tests with these mutants, by number."""
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("debian", "*.7", "*.md"), dirs_exist_ok=True)
-    for name in FILES:
-        numbered = {number: mutant for number, mutant in wanted.items() if mutant.file == name}
-        (folder / name).write_text(_with_mutants((folder / name).read_text(), numbered))
-    test = folder / f"{TEST}.c"
-    test.write_text(MUTANT + test.read_text() + BEHIND.read_text())
-    kbuild = (folder / "Kbuild").read_text().replace("obj-m := tcp_ledbat.o\n", "obj-m :=\n")
-    (folder / "Kbuild").write_text(kbuild + PLAIN)
+def write(folder: Path, name: str, wanted: dict[int, Mutation]) -> None:
+    """Write a module's tests with these mutants, by number."""
+    ignored = shutil.ignore_patterns("debian", "*.7", "*.md")
+    shutil.copytree(module.HERE / name, folder, ignore=ignored, dirs_exist_ok=True)
+    for file in FILES[name]:
+        numbered = {number: mutant for number, mutant in wanted.items() if mutant.file == file}
+        (folder / file).write_text(_with_mutants((folder / file).read_text(), numbered))
+    test = folder / f"{name}_test.c"
+    behind = (HERE / f"mutants_{name}.h").read_text() + (HERE / "mutants.h").read_text()
+    test.write_text(MUTANT + test.read_text() + behind)
+    kbuild = next(file for file in (folder / "Kbuild", folder / "Makefile") if file.exists())
+    kbuild.write_text(kbuild.read_text().replace(f"obj-m := {name}.o\n", "obj-m :=\n") + PLAIN)
 
 
 def _with_mutants(text: str, numbered: dict[int, Mutation]) -> str:
@@ -86,7 +88,8 @@ def _with_mutants(text: str, numbered: dict[int, Mutation]) -> str:
 def _switch(function: re.Match[str], copies: dict[int, str]) -> str:
     """A function behind its copies, whose bodies stand first; it calls the one that is in force."""
     name, head = function["name"], function["head"]
-    words = ", ".join(re.findall(r"\w+", parameter)[-1] for parameter in function["parameters"].split(","))
+    parameters = "" if function["parameters"] == "void" else function["parameters"]
+    words = ", ".join(re.findall(r"\w+", parameter)[-1] for parameter in parameters.split(",") if parameter)
     before, cases = "", ""
     for number, copy in copies.items():
         own = f"{name}_mutant{number}"
@@ -96,7 +99,7 @@ def _switch(function: re.Match[str], copies: dict[int, str]) -> str:
     return f"{before}{head}\n{{\n\tswitch (mutant) {{\n{cases}\t}}\n{body}"
 
 
-def compiled(folder: Path, wanted: dict[int, Mutation]) -> dict[int, Mutation]:
+def compiled(folder: Path, name: str, wanted: dict[int, Mutation]) -> dict[int, Mutation]:
     """Compile the tests for the debug kernel; return the mutants that are C, which are those in the build."""
     store = Store(default_root())
     root = BuildRoot(store, print)
@@ -104,7 +107,7 @@ def compiled(folder: Path, wanted: dict[int, Mutation]) -> dict[int, Mutation]:
     command = module.compiling("/seen/tree", "/build", "ARCH=um")
     while True:
         shutil.rmtree(folder, ignore_errors=True)
-        write(folder, wanted)
+        write(folder, name, wanted)
         log = folder / "log"
         try:
             see = {"/seen/tree": tree}
@@ -118,11 +121,11 @@ def compiled(folder: Path, wanted: dict[int, Mutation]) -> dict[int, Mutation]:
             return wanted
 
 
-def outcomes(folder: Path, wanted: list[int]) -> dict[int, Outcome]:
+def outcomes(folder: Path, name: str, wanted: list[int]) -> dict[int, Outcome]:
     """What noticed each mutant, by number; also UNCHANGED."""
     program = folder / "mutants"
     subprocess.run(
-        ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-no-pie", "-o", program, PROGRAM, folder / f"{TEST}.o"],
+        ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-no-pie", "-o", program, PROGRAM, folder / f"{name}_test.o"],
         check=True,
     )
     said = subprocess.check_output([program, *map(str, [UNCHANGED, *wanted])], text=True)
@@ -135,12 +138,12 @@ def reasons() -> dict[tuple[str, str, str], str]:
     return {(mutant["function"], mutant["old"], mutant["new"]): mutant["because"] for mutant in listed}
 
 
-def main() -> int:
-    """Print the table; 0 if enough are killed."""
+def main(name: str = "tcp_ledbat") -> int:
+    """Print a module's table; 0 if enough are killed."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "mutants"
-        tried = compiled(folder, dict(enumerate(mutants())))
-        noticed = outcomes(folder, list(tried))
+        tried = compiled(folder, name, dict(enumerate(mutants(name))))
+        noticed = outcomes(folder, name, list(tried))
     if case := noticed.pop(UNCHANGED):
         print(f"without a change: {case}", file=sys.stderr)
         return 1
@@ -156,4 +159,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -42,6 +42,7 @@ def test_load_and_unload_under_traffic(
         "instance mirror is of nothing, allowed are ledbat, ledbatpp and earlier instances",
         "mirror: target_us is 1, allowed are 1000 to 100000",
         'instance is named "ledbat", allowed are new names of at most 15 letters, digits, - and _',
+        "instance name8 is one too many, allowed are 8",
     ):
         assert f"tcp_ledbat: {words}" in module
     assert outcome["defaults"] == [20000, 30000, 60000, 25000]

@@ -105,8 +105,9 @@ def main():
         "instance=mirror",
         "instance=mirror:ledbatpp,target_us=1",
         "instance=ledbat:ledbatpp",
+        " ".join(f"instance=name{index}:ledbatpp" for index in range(9)),
     ):
-        outcome["refused"][settings] = load("tcp_ledbat", settings)
+        outcome["refused"][settings] = load("tcp_ledbat", *settings.split())
     subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
     subprocess.run(["ethtool", "-K", "lo", "tso", "off", "gso", "off", "gro", "off"], check=True)
     path = "netem delay 10ms rate 20mbit loss 0.5% reorder 2% limit 100"
