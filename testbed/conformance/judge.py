@@ -18,7 +18,8 @@ from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from testbed.conformance.measures import MEASURES
-from testbed.conformance.requirements import Requirement, Requirements, Shown, load
+from testbed.conformance.receiver import FOLLOWS, window_limited
+from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
 from testbed.conformance.utp import CLIENT
 
 FORMAT: Final = 1
@@ -85,7 +86,7 @@ def tables(folders: Sequence[Path]) -> str:
     for name, paper in requirements.documents.items():
         rows = [requirement for requirement in requirements.requirements if requirement.document == name]
         clients = [client for client in results if any(results[client][row.id] != HIDDEN for row in rows)]
-        lines += [f"### {paper.title}", "", "| number | | section | requirement |", "|---|---|---|---|"]
+        lines += [f"## {paper.title}", "", "| number | | section | requirement |", "|---|---|---|---|"]
         lines += [f"| {i} | {row.level} | {row.section} | {row.says} |" for i, row in enumerate(rows, 1)]
         numbers = "".join(f" {i} |" for i in range(1, len(rows) + 1))
         lines += ["", f"| implementation |{numbers}", "|---" * (1 + len(rows)) + "|"]
@@ -102,7 +103,7 @@ def _row(requirement: Requirement, requirements: Requirements, runs: Runs, folde
     try:
         run = _run(runs, requirement.shown.case)
         run_name = str(run.folder.relative_to(folder))
-        _check_transport(run, requirements.documents[requirement.document].transport)
+        _check_about(run, requirements.documents[requirement.document])
         result, evidence = _judged(requirement.shown, run)
     except NotMeasuredError as error:
         return row(HIDDEN, str(error), requirement.shown.case, "")
@@ -120,10 +121,13 @@ def _run(runs: Runs, case: str) -> Run:
     raise NotMeasuredError(f"there is no run of case {case}")
 
 
-def _check_transport(run: Run, transport: str | None) -> None:
+def _check_about(run: Run, paper: Paper) -> None:
+    """Refuse a run of which a document does not speak. Raises NotMeasuredError."""
     spoken = run.flight(CLIENT).conversation.protocol
-    if transport not in (None, spoken):
+    if paper.transport not in (None, spoken):
         raise NotMeasuredError(f"the client speaks {spoken}")
+    if paper.governs and (share := window_limited(run, 0)) < FOLLOWS:
+        raise NotMeasuredError(f"the receiver's window limited the sender for {share:.0%} of the time")
 
 
 def _judged(shown: Shown, run: Run) -> tuple[str, str]:

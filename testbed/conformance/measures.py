@@ -14,7 +14,7 @@ import numpy as np
 from analysis.observer.flight import Cause
 from analysis.run import Run
 from analysis.series import Floats, NotMeasuredError, Series
-from testbed.conformance import utp
+from testbed.conformance import receiver, utp
 from testbed.conformance.utp import CLIENT
 
 SMALL_PKTS: Final = 2  # LEDBAT++'s window during a slowdown
@@ -238,6 +238,7 @@ _ALL: Final[tuple[Callable[..., float], ...]] = (
     shortest_slowdown_ms,
     slowdown_pause,
     beyond_receive_window_bytes,
+    *receiver.MEASURES,
     *utp.MEASURES,
 )
 MEASURES: Final = {measure.__name__: measure for measure in _ALL}

@@ -16,10 +16,11 @@ SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 
 @dataclass(frozen=True)
 class Paper:
-    """A document; `transport` is the one that it speaks of, or None."""
+    """A document; of which transport it speaks, and whose window has to limit the sender; None: any."""
 
     title: str
     transport: str | None
+    governs: str | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def load(path: Path = FILE) -> Requirements:
     try:
         document, _ = schema.checked(path, SCHEMA)
         documents = {
-            name: Paper(entry["title"], entry.get("transport")) for name, entry in document.data["documents"].items()
+            name: Paper(entry["title"], entry.get("transport"), entry.get("governs"))
+            for name, entry in document.data["documents"].items()
         }
         requirements: dict[str, Requirement] = {}
         problems: list[Problem] = []

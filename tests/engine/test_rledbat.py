@@ -5,7 +5,6 @@ The rules are those of RFC 9840 as ns-3's model and its authors quote them.
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from analysis.run import Run
@@ -57,19 +56,6 @@ def test_without_the_receivers_module_it_yields_nothing(tmp_path: Path) -> None:
     run = _run(tmp_path, receiver="tcp-cubic", more=CUBIC, duration="50s")
     assert run.queue_ms.max(5, 20) > 2 * TARGET_MS
     assert run.throughput("low", 30, 50) > 2e6
-
-
-def test_what_it_has_offered_it_never_takes_back(tmp_path: Path) -> None:
-    run = _run(tmp_path, more=CUBIC, duration="50s")
-    sent = pl.read_parquet(run.folder / "columns" / "packets.parquet").filter(
-        (pl.col("flow") == "low") & ~pl.col("forward") & (pl.col("tap") == "receiver")
-    )
-    shift = int(sent["window_scale"].max() or 1) - 1  # type: ignore[arg-type]  # an integer
-    acks = sent.filter(pl.col("window_scale") == 0)  # its SYN-ACK has a window without scale
-    edges = acks["ack"].cast(pl.Int64) + acks["window"].cast(pl.Int64) * 2**shift
-    assert len(edges) > 1000
-    assert (edges.diff().drop_nulls() >= 0).all()
-    assert acks["window"].min() * 2**shift < 3500 < acks["window"].max() * 2**shift
 
 
 def test_a_later_download_does_not_take_the_queue_of_an_earlier_one_for_the_path(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_results_are_counted_by_document(tmp_path: Path) -> None:
     counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>.*?(\d+) not observable', page)
     rows = Counter(row["document"] for row in json.loads((tmp_path / "conformance.json").read_text())["rows"])
     assert [int(number) for _, number in counted] == list(rows.values())
-    assert [name for name, _ in counted] == ["RFC 6817", "draft-irtf-iccrg-ledbat-plus-plus", "BEP 29"]
+    assert [name for name, _ in counted] == ["RFC 6817", "draft-irtf-iccrg-ledbat-plus-plus", "RFC 9840", "BEP 29"]
 
 
 def test_how_the_module_is_judged(tmp_path: Path) -> None:
@@ -128,14 +128,21 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     evidence = {row["id"]: row["evidence"] for row in document["rows"]}
     assert evidence["first-window"] == "first_flight() = 2, allowed at least 2, at most 2"
     assert evidence["version"] == "the client speaks tcp"
+    assert evidence["r-window"] == "the receiver's window limited the sender for 0% of the time"
     assert evidence["yields"] == "there is no run of case beside-tcp"
     assert all((folder / row["run"]).is_dir() for row in document["rows"])
     assert "first_flight() = 2" in (folder / "index.html").read_text()
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
     tables.main(["conformance", str(page), str(folder)])
-    assert page.read_text().startswith(f"before\n{tables.START}\n### RFC 6817")
+    assert page.read_text().startswith(f"before\n{tables.START}\n## RFC 6817")
     assert "\nold\n" not in page.read_text()
+
+
+def test_how_a_receiver_is_judged(tmp_path: Path) -> None:
+    outcomes = judged(tmp_path / "tcp-rledbat", "tcp-rledbat", "alone", "beside-tcp")
+    shown = {"r-window", "r-never-back", "r-target", "r-alone", "r-yields"}
+    assert {outcomes[name] for name in shown} == {"pass"}
 
 
 def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
