@@ -1,4 +1,4 @@
-"""The module's Debian package: built, checked, installed on two releases of Debian, and used on three kernels in QEMU.
+"""The modules' Debian packages: built, checked, installed on two releases of Debian, and used on three kernels in QEMU.
 
 The kernels are those of the releases and of the newer one's backports. Each release takes a quarter of an hour, most of
 it for the packages of compiler and headers and for the emulator.
@@ -20,6 +20,7 @@ from images.kernel.sources import version
 from images.rootfs.build import SUITE
 from tests.reach import machine
 
+MODULES = ("tcp_ledbat", "tcp_rledbat")
 PACKAGES = (
     *("build-essential", "debhelper", "dh-dkms", "dkms", "openssl", "iproute2", "kmod", "procps", "python3"),
     *("linux-headers-cloud-amd64", "linux-image-cloud-amd64"),
@@ -33,13 +34,15 @@ if [ -d /newer ]; then
   dpkg --install /newer/linux-base_*.deb  # the kernel's packages ask for it before they are unpacked
   dpkg --install /newer/*.deb
 fi
-cd /src/tcp_ledbat
-dpkg-buildpackage --no-sign
+for module in tcp_ledbat tcp_rledbat; do
+  cd /src/$module
+  dpkg-buildpackage --no-sign
+done
 cd ..
 if command -v lintian; then
-  lintian --allow-root --display-info --pedantic --fail-on=none tcp-ledbat_*.changes >/out/complaints
+  lintian --allow-root --display-info --pedantic --fail-on=none *.changes >/out/complaints
 fi
-dpkg --install tcp-ledbat-dkms_*_all.deb
+dpkg --install *-dkms_*_all.deb
 dkms status >/out/status
 """
 INIT = """\
@@ -52,23 +55,27 @@ ip route add default via 10.0.0.1
 uname -r >/out/release
 python3 -c 'import socket; socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbatpp")' \\
   && lsmod >/out/loaded
-sh -ex /commands >/out/said 2>/out/errors; echo $? >/out/status-of-commands
-ip route >/out/routes
+for page in module downloads; do
+  sh -ex /$page.sh >>/out/said 2>>/out/errors; echo $? >>/out/statuses
+  ip route >>/out/routes
+done
 python3 /transfer >/out/transfer 2>&1
 sync; echo o >/proc/sysrq-trigger; sleep 60
 """
-# Each variant carries a megabyte over the loopback.
+# Each variant carries a megabyte over the loopback, at both ends.
 TRANSFER = """\
 import socket, threading
 names = open("/proc/sys/net/ipv4/tcp_available_congestion_control").read().split()
 for name in names:
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
     def receive():
         with listener.accept()[0] as connection:
+            control = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode()
             got = 0
             while data := connection.recv(1 << 16):
                 got += len(data)
-        print(name, got)
+        print(control, got)
     receiver = threading.Thread(target=receive)
     receiver.start()
     with socket.socket() as sender:
@@ -79,15 +86,15 @@ for name in names:
 """
 
 
-def _version() -> str:
-    version_line = re.search(r'PACKAGE_VERSION="([^"]+)"', (module.HERE / "tcp_ledbat" / "dkms.conf").read_text())
+def _version(name: str) -> str:
+    version_line = re.search(r'PACKAGE_VERSION="([^"]+)"', (module.HERE / name / "dkms.conf").read_text())
     assert version_line
     return version_line[1]
 
 
-def _commands() -> str:
-    page = (images.PROJECT / "docs" / "howto" / "module.md").read_text()
-    commands = re.search(r"<!-- commands.*?```sh\n(.*?)```", page, re.DOTALL)
+def _commands(page: str) -> str:
+    text = (images.PROJECT / "docs" / "howto" / f"{page}.md").read_text()
+    commands = re.search(r"<!-- commands.*?```sh\n(.*?)```", text, re.DOTALL)
     assert commands
     return commands[1]
 
@@ -107,7 +114,7 @@ def _newest_kernel(into: Path) -> None:
 
 @dataclass(frozen=True)
 class Installed:
-    """A Debian in which the package was built and installed, and the series of its kernels."""
+    """A Debian in which the packages were built and installed, and the series of its kernels."""
 
     root: Path
     kernels: list[str]
@@ -122,7 +129,8 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     else:
         machine.debian((*PACKAGES, *FOR_NEWER), root, suite)
         _newest_kernel(root / "newer")
-    shutil.copytree(module.HERE / "tcp_ledbat", root / "src" / "tcp_ledbat")
+    for name in MODULES:
+        shutil.copytree(module.HERE / name, root / "src" / name)
     (root / "out").mkdir()
     walls = ["bwrap", "--bind", str(root), "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"]
     variables = {
@@ -143,21 +151,23 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return Installed(root, kernels)
 
 
-def test_the_package_is_clean_and_installed(installed: Installed) -> None:
+def test_the_packages_are_clean_and_installed(installed: Installed) -> None:
     out = installed.root / "out"
     status = (out / "status").read_text().splitlines()
-    assert len(status) == len(installed.kernels)
-    assert all(line.startswith(f"tcp_ledbat/{_version()}, ") and line.endswith(": installed") for line in status)
+    assert all(line.endswith(": installed") for line in status)
+    for name in MODULES:
+        assert sum(line.startswith(f"{name}/{_version(name)}, ") for line in status) == len(installed.kernels)
     complaints = out / "complaints"
     assert complaints.exists() == (len(installed.kernels) > 1)
     assert not complaints.exists() or complaints.read_text() == ""
 
 
 @pytest.mark.skipif(machine.missing() is not None, reason=str(machine.missing()))
-def test_the_package_is_used(installed: Installed, tmp_path: Path) -> None:
+def test_the_packages_are_used(installed: Installed, tmp_path: Path) -> None:
     root, kernels = installed.root, installed.kernels
     machine.write_program(root, "vehicle", INIT)
-    (root / "commands").write_text(_commands())
+    for page in ("module", "downloads"):
+        (root / f"{page}.sh").write_text(_commands(page))
     (root / "transfer").write_text(TRANSFER)
     for kernel, series in zip(sorted(root.glob(f"boot/vmlinuz-*{FLAVOUR}")), kernels, strict=True):
         release = kernel.name.removeprefix("vmlinuz-")
@@ -169,10 +179,12 @@ def test_the_package_is_used(installed: Installed, tmp_path: Path) -> None:
         disk.unlink()
         assert (out / "release").read_text().strip() == release
         said = (out / "said").read_text()
-        assert (out / "status-of-commands").read_text() == "0\n", (out / "errors").read_text()
+        assert (out / "statuses").read_text() == "0\n0\n", (out / "errors").read_text()
         assert "tcp_ledbat" in (out / "loaded").read_text()  # by the name of a variant
         assert "net.ledbatpp.target_us = 40000" in said
-        assert "congctl ledbatpp" in (out / "routes").read_text()
+        routes = (out / "routes").read_text()
+        assert "congctl ledbatpp" in routes
+        assert "congctl rledbat" in routes
         transferred = (out / "transfer").read_text().splitlines()
-        assert sum("ledbat" in line for line in transferred) == 2
+        assert {line.split()[0] for line in transferred} > {"ledbat", "ledbatpp", "rledbat"}
         assert all(line.endswith(f" {1 << 20}") for line in transferred)
