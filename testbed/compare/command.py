@@ -11,7 +11,7 @@ from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare import judge, pages
 from testbed.compare.judge import STUDY
-from testbed.compare.panel import filled, find, panel
+from testbed.compare.panel import filled, find, panel, panel_for
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +41,15 @@ def main(options: argparse.Namespace) -> int:
     names, seeds = arguments.with_elsewhere(options), options.seeds
     _check_names(names)
     arguments.check_seeds(seeds)
-    files = [find(scenario, Path(), "--scenario") for scenario in options.scenario] or panel()
+    files = [find(scenario, Path(), "--scenario") for scenario in options.scenario] or panel_for(names)
     folder = own_study.folder_of(options.into, "-".join(names))
     texts = {file.name: filled(file, names, seeds) for file in files}
     if len(texts) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
     own_study.write(folder, STUDY, texts)
+    for file in [] if options.scenario else panel():
+        if file not in files:
+            print(f"left out: {file.stem}, since not all of these have packets with timestamps", file=sys.stderr)
     status = own_study.carry_out(folder)
     with ended_after(LIMIT_S, "testbed compare: the comparison"):
         return _judge(folder, sorted(texts)) or status

@@ -8,7 +8,7 @@ import yaml
 
 from analysis.documents import Fields
 from engine.errors import EngineError
-from scenarios import tables
+from scenarios import implementations, tables
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.resolve import expand, written
 
@@ -20,6 +20,19 @@ CLIENT, RIVAL = "client", "rival"
 def panel() -> list[Path]:
     """List the scenarios of a comparison that names none."""
     return sorted(CASES.glob("*.yaml"))
+
+
+def panel_for(names: Sequence[str]) -> list[Path]:
+    """List the scenarios of the panel that can show something of these implementations."""
+    return [file for file in panel() if points_for(file, names)]
+
+
+def points_for(scenario: Path, names: Sequence[str]) -> list[str]:
+    """Return the points that can show something of these implementations: packets without timestamps show no clock."""
+    known = implementations.known()
+    timestamped = all(known[name]["transport"] in implementations.TIMESTAMPED for name in names)
+    cells = expand(scenario, "full")
+    return list(dict.fromkeys(point(cell.name) for cell in cells if timestamped or not cell.settings.get("clocks")))
 
 
 def find(scenario: str, beside: Path, field: str) -> Path:

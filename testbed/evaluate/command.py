@@ -9,7 +9,7 @@ from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.compare.panel import filled
+from testbed.compare.panel import filled, points_for
 from testbed.evaluate import criteria, figures, judge, matrix, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY
@@ -53,11 +53,9 @@ def main(options: argparse.Namespace) -> int:
     chosen = _chosen(options.criterion)
     folder = own_study.folder_of(options.into, client)
     files = {name: file for criterion in chosen for name, file in criterion.scenarios.items()}
+    names = [baseline, client]
     texts = {
-        name: filled(
-            file, [baseline, client], options.seeds, criteria.points_for(file, [baseline, client]), may_fail=True
-        )
-        for name, file in files.items()
+        name: filled(file, names, options.seeds, points_for(file, names), may_fail=True) for name, file in files.items()
     }
     own_study.write(folder, STUDY, texts)
     # they have the baseline's runs, of the same networks and seeds

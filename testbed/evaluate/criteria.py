@@ -1,6 +1,5 @@
 """The criteria of RFC 9743 as data: a folder each, with its rows in criterion.yaml and the scenarios beside it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
-from scenarios import implementations, schema
+from scenarios import schema
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.resolve import expand
@@ -84,16 +83,6 @@ def load(path: Path) -> Criterion:
     return Criterion(
         path.parent.name, **names, rows=rows, form=data.get("form", []), not_measured=data.get("not_measured")
     )
-
-
-def points_for(scenario: Path, names: Sequence[str]) -> set[str]:
-    """Return the points that can show these implementations; none means all.
-
-    Packets without timestamps show no clock.
-    """
-    if all(implementations.known()[name]["transport"] in implementations.TIMESTAMPED for name in names):
-        return set()
-    return {point(cell.name) for cell in expand(scenario, "full") if not cell.settings.get("clocks")}
 
 
 def _row(entry: dict[str, Any]) -> Row:

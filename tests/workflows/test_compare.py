@@ -21,7 +21,7 @@ from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
-from testbed.compare.panel import CASES, filled, panel
+from testbed.compare.panel import CASES, filled, panel, panel_for
 from tests.analysis.browser import speechless
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
@@ -102,9 +102,15 @@ def test_a_wrong_order_is_one_message(
 
 
 def test_what_a_scenario_does_not_allow_is_told_before_the_pipeline_starts(tmp_path: Path, capsys: Any) -> None:
-    assert main(["compare", "udp-cbr", "tcp-cubic", "--into", str(tmp_path)]) == 2
+    assert main(["compare", "udp-cbr", "tcp-cubic", "--scenario", "clocks", "--into", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "flow 'client' is udp-cbr, without timestamps" in said
+
+
+def test_the_panel_leaves_out_what_implementations_cannot_show() -> None:
+    """QUIC's packets have no timestamps."""
+    assert [file.stem for file in panel() if file not in panel_for(["quinn", "quic-go"])] == ["clocks"]
+    assert panel_for(["libutp", "tcp-cubic"]) == panel()
 
 
 def test_a_folder_that_snakemake_cannot_name_is_refused(tmp_path: Path, capsys: Any) -> None:
