@@ -219,6 +219,26 @@ def test_a_controller_for_ryu_runs_beside_the_script(tmp_path: Path) -> None:
     assert "controllers that did not answer" not in done.stderr
 
 
+ASKS = """\
+from ryu.base import app_manager
+from ryu.lib import hub
+from ryu.topology.api import get_all_switch
+
+
+class Asks(app_manager.RyuApp):
+    def start(self):
+        hub.spawn(lambda: print("switches:", len(get_all_switch(self)), flush=True))
+        return super().start()
+"""
+
+
+def test_a_module_of_ryu_finds_the_application_that_it_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(ASKS)
+    (tmp_path / "lab.sh").write_text("timeout 10 ryu-manager app.py\n")
+    done = execute("lab.sh", folder=tmp_path)
+    assert "switches: 0" in done.stdout, done.stdout
+
+
 def test_a_controller_that_ends_at_once_is_told(tmp_path: Path) -> None:
     (tmp_path / "lab.py").write_text("")
     done = execute("--controller", "echo gone; exit 3", "lab.py", folder=tmp_path)

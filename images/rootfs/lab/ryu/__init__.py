@@ -11,6 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
 from pathlib import Path
+from traceback import walk_stack
 from types import ModuleType
 
 _RENAMED = {
@@ -18,6 +19,7 @@ _RENAMED = {
     "os_ken.exception": ("RyuException", "OSKenException"),
 }
 """What is called otherwise in os-ken: {module: (name in Ryu, name in os-ken)}."""
+_IMPORTING = ("importlib", __name__)
 
 
 class _Alias(MetaPathFinder, Loader):
@@ -47,7 +49,20 @@ def _is_here(name: str) -> bool:
     return place.is_dir() or place.with_suffix(".py").exists()
 
 
+def _require_app(name: str, api_style: bool = False) -> None:
+    """As os-ken's own, which notes `name` in the calling module or, with `api_style`, in the one that imports it.
+
+    Where this package finds the caller, os-ken would take a module of the import system for the one that imports it.
+    """
+    callers = (frame.f_globals for frame, _ in walk_stack(sys._getframe(1)))
+    notes = next(callers)
+    if api_style:
+        notes = next(each for each in callers if each["__name__"].partition("._bootstrap")[0] not in _IMPORTING)
+    notes.setdefault("_REQUIRED_APP", []).append(name)
+
+
 sys.meta_path.insert(0, _Alias())
 for _name, (_ours, _os_kens) in _RENAMED.items():
     _module = importlib.import_module(_name)
     setattr(_module, _ours, getattr(_module, _os_kens))
+vars(sys.modules["os_ken.base.app_manager"])["require_app"] = _require_app
