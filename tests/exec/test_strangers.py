@@ -88,6 +88,7 @@ def test_a_package_that_another_one_must_precede_is_added(tmp_path: Path) -> Non
     done = execute("--deb", "cron", "lab.sh", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
+    assert "installing Debian" not in done.stderr  # they go on top of a copy of the root, which is not built again
 
 
 BUFFERBLOAT = """\
