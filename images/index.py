@@ -149,20 +149,20 @@ def _sources(name: str, project: Path, outside: Mapping[str, Path]) -> Iterator[
         return
     yield from (*images.glob("*.py"), *images.glob("build-packages.*"))
     if name == NS2:
-        yield from _files(images / NS2)
+        yield from files(images / NS2)
         return
     yield from _but_for_others(name, images / "rootfs", images)
     for folder in _line(name, _homes(project, outside)):
-        yield from _files(folder)
+        yield from files(folder)
 
 
 def _but_for_others(name: str, folder: Path, images: Path) -> Iterator[Path]:
     """Return the files below a folder without those of one kind alone, unless that is `name`."""
     others = [images / place for kind, places in _APART.items() if kind != name for place in places]
-    return (file for file in _files(folder) if not any(file.is_relative_to(other) for other in others))
+    return (file for file in files(folder) if not any(file.is_relative_to(other) for other in others))
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files(folder: Path) -> Iterator[Path]:
     """Return all files below a folder, except what Python and editors leave there."""
     for file in sorted(folder.rglob("*")):
         left = any(part.startswith(".") or part == "__pycache__" for part in file.relative_to(folder).parts)

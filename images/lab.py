@@ -94,6 +94,8 @@ def with_python(store: Store, say: Say, requirements: Sequence[str]) -> PythonPa
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
             why = " ".join(said) or done.stderr.strip()
             skips = "`--no-requirements` skips a requirements.txt"
+            if "connection broken" in done.stderr:
+                raise ImageError(f"pip reaches no package index for {', '.join(requirements)}; {skips}")
             raise ImageError(f"pip has no wheels of {', '.join(requirements)} for Python {_PYTHON}: {why}; {skips}")
         shutil.rmtree(folder / "packages" / "bin", ignore_errors=True)  # they name this host's Python
         installed = {

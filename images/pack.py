@@ -56,7 +56,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
         for entry in store.asked_for
         if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
     )
-    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (2 minutes)")
+    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (some minutes)")
     about = json.dumps(
         {"commit": commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
     ).encode()

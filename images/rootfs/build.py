@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from images import locked
-from images.cache import Store, digest_of, file_digest, manifest_of, tree_digest, without_privileges
+from images import index, locked
+from images.cache import Store, digest_of, file_digest, manifest_of, without_privileges
 from images.debian import Package
 from images.locked import Lock, requested
 from images.run import Say, logged
@@ -86,7 +86,9 @@ def build(store: Store, say: Say) -> RootFileSystem:
 def build_lab(store: Store, say: Say) -> RootFileSystem:
     """Return the root file system of `testbed exec`. ImageError when it cannot be built."""
     hooks = [str(LAB / "customize.sh"), str(CUSTOMIZE)]
-    return _build(store, say, lab_lock(), "lab", {"lab": tree_digest(LAB)}, hooks, LAB_KEPT)
+    # not what pip compiles where it installs the testbed: a pack's root has the digest of a checkout
+    sources = {str(file.relative_to(LAB)): file_digest(file) for file in index.files(LAB)}
+    return _build(store, say, lab_lock(), "lab", {"lab": sources}, hooks, LAB_KEPT)
 
 
 def add_to_lab(store: Store, say: Say, lock: Lock) -> RootFileSystem:

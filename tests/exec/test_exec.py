@@ -420,6 +420,15 @@ def test_pins_without_wheels_name_the_switch_that_skips_them(tmp_path: Path) -> 
     assert execute("--no-requirements", "plain.py", folder=tmp_path).stdout == "ran\n"
 
 
+def test_an_index_that_does_not_answer_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain.py").write_text("print('ran')\n")
+    for name, value in {"INDEX_URL": "http://127.0.0.1:9", "EXTRA_INDEX_URL": "", "RETRIES": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    done = execute("--pip", "tabulate==0.9.0,no-such-package-anywhere-0", "plain.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "pip reaches no package index for tabulate==0.9.0, no-such-package-anywhere-0; " in done.stderr
+
+
 def test_a_script_cannot_have_a_source_run_on_the_host(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

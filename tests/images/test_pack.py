@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import io
 import json
 import lzma
 import os
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from images import __main__ as command
 from images import pack, tars
 from images.cache import MANIFEST, Store, first_difference, manifest_of
 from images.errors import ImageError
+from images.rootfs import build as rootfs
 from tests.images.saved import Entry, entry, folder, symlink
 
 DIGEST = hashlib.sha256(b"entry").hexdigest()
@@ -178,3 +181,19 @@ def test_a_program_that_is_unknown_here_is_named_and_does_no_harm() -> None:
     said: list[str] = []
     assert command.known(["libutp", "never-heard-of"], said.append) == ["libutp"]
     assert said == ["unpacked, but unknown here: never-heard-of (--implementation FOLDER says where one lies)"]
+
+
+def test_a_testbed_that_pip_has_installed_and_compiled_names_the_same_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needed() -> str:
+        with pytest.raises(ImageError) as refused:
+            rootfs.build_lab(Store(tmp_path / "empty", lambda said: None, closed="nothing is built"), lambda said: None)
+        return str(refused.value)
+
+    of_a_checkout = needed()
+    installed = shutil.copytree(rootfs.LAB, tmp_path / "lab")
+    monkeypatch.setattr(rootfs, "LAB", installed)
+    compileall.compile_dir(installed, quiet=1)
+    assert list(installed.rglob("*.pyc"))
+    assert needed() == of_a_checkout
