@@ -8,11 +8,16 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
+from scenarios import implementations
 from scenarios.sums import DamagedError
 from testbed.evaluate.judge import MET, NOT_MET, SIGNS, told
 from testbed.evaluate.pages import OWN, place
 
 DATA: Final = "evaluation.json"
+TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP", "udp": "Programs with QUIC"}
+"""Of tables in Markdown, by the transport of their controls. All have the same cells."""
+MOST_COLUMNS: Final = 8
+"""As many as fit into a page."""
 
 
 def write(into: Path) -> Path:
@@ -59,8 +64,28 @@ def _told(criterion: dict[str, Any]) -> str:
 
 
 def tables(folders: Sequence[Path]) -> str:
-    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails."""
+    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails.
+
+    Controls of one transport stand beside each other, in the order of the folders.
+    """
     documents = [read_made(folder, DATA).data for folder in folders]
+    lines: list[str] = []
+    for transport, title in TITLES.items():
+        of_transport = [document for document in documents if _transport(document["client"]) == transport]
+        for first in range(0, len(of_transport), MOST_COLUMNS):
+            lines += ["", f"**{title}**", "", *_table(of_transport[first : first + MOST_COLUMNS])]
+    for document in documents:
+        lines += _failures(document)
+    return "\n".join(lines).lstrip() + "\n"
+
+
+def _transport(name: str) -> str:
+    """Return the transport of an implementation; one that is no longer here counts as TCP's."""
+    about = implementations.known().get(name, {})
+    return str(about.get("transport", "tcp"))
+
+
+def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
     names = [document["client"] for document in documents]
     lines = [f"| section | criterion | level | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
     lines.append("|---" * (4 + len(names)) + "|")
@@ -70,9 +95,7 @@ def tables(folders: Sequence[Path]) -> str:
             stands = " | ".join(_standing(criterion) for criterion in of_all)
             cells = len(first["cells"])
             lines.append(f"| {first['section']} | {first['title']} | {first['level']} | {cells} | {stands} |")
-    for document in documents:
-        lines += _failures(document)
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _standing(criterion: dict[str, Any]) -> str:

@@ -192,19 +192,27 @@ def test_the_summary_says_what_is_not_known() -> None:
 def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
     folders = []
-    for name, cells in (("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
+    for name, cells in (("quinn", [met]), ("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
         folders.append(tmp_path / name)
         folders[-1].mkdir()
         pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5, {})
     lines = matrix.tables(folders).splitlines()
-    assert lines[0] == "| section | criterion | level | cells | [`tcp-good`](#tcp-good) | [`tcp-bad`](#tcp-bad) |"
-    assert lines[2] == "| 9.9 | A title | MUST | 2 | ✓ | ✗\xa01 |"
+    assert lines[6:11] == [
+        "**Programs with QUIC**",
+        "",
+        "| section | criterion | level | cells | [`quinn`](#quinn) |",
+        "|---|---|---|---|---|",
+        "| 9.9 | A title | MUST | 1 | ✓ |",
+    ]
+    assert lines[:2] == ["**Congestion controls of TCP**", ""]
+    assert lines[2] == "| section | criterion | level | cells | [`tcp-good`](#tcp-good) | [`tcp-bad`](#tcp-bad) |"
+    assert lines[4] == "| 9.9 | A title | MUST | 2 | ✓ | ✗\xa01 |"
     assert [line for line in lines if "rate=" in line] == ["| 9.9 | it is slow | rate=1mbit | 3 Mbit/s |"]
 
-    graph = json.loads((folders[1] / "ro-crate-metadata.json").read_text())["@graph"]
+    graph = json.loads((folders[2] / "ro-crate-metadata.json").read_text())["@graph"]
     files = {entity["@id"]: entity["sha256"] for entity in graph if entity["@type"] == "File"}
     assert files.keys() == {"evaluation.json", "evaluation.md", "index.html"}
-    assert all(file_digest(folders[1] / name) == sha for name, sha in files.items())
+    assert all(file_digest(folders[2] / name) == sha for name, sha in files.items())
 
 
 def test_a_page_keeps_its_tables_where_an_evaluation_is_missing(
