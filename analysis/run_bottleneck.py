@@ -180,10 +180,12 @@ class BottleneckWords(RunFolder):
         return Instants(times, self.ends_s)
 
     @word
-    def loss_rate(self, t0: float = 0.0, t1: float | None = None) -> float:
-        """Dropped packets over all that arrived at the bottleneck's queue."""
+    def loss_rate(self, t0: float = 0.0, t1: float | None = None, flow: str | None = None) -> float:
+        """Dropped packets over all that arrived at the bottleneck's queue, of that flow or of all."""
         start, end = self.interval_ns(t0, t1)
         if "bottleneck-in" not in self.settings.captures:
+            if flow is not None:
+                raise NotMeasuredError("drops of one flow need a capture before the bottleneck (bottleneck-in)")
             ends = np.array([t0, self.until(t1)])
             counters = (self._queue(name).sampled(ends) for name in ("sent_pkts", "dropped_pkts"))
             sent, dropped = (float(counter[1] - counter[0]) for counter in counters)
@@ -191,6 +193,8 @@ class BottleneckWords(RunFolder):
                 raise self.nothing("no packet arrived", t0, t1)
             return dropped / (sent + dropped)
         offered = self.passages.filter(pl.col("time_ns").is_between(start, end, closed="left"))
+        if flow is not None:
+            offered = offered.filter(pl.col("flow") == self.flow(flow).name)
         if not len(offered):
             raise self.nothing("no packet arrived", t0, t1)
         return float(offered["dropped"].mean())  # type: ignore[arg-type]  # the mean of booleans is a float

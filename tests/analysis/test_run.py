@@ -52,6 +52,11 @@ def test_drops_by_flow(run: Run) -> None:
     assert run.drops("ledbat").times == pytest.approx([5.0007])
     offered = 2500 + 4
     assert run.loss_rate(4, 8) == pytest.approx(4 / offered, rel=1e-3)
+    offered_by_flow = dict(
+        run.passages.filter(pl.col("time_ns").is_between(4e9, 8e9, "left"))["flow"].value_counts().iter_rows()
+    )
+    assert run.loss_rate(4, 8, "tcp") == pytest.approx(3 / offered_by_flow["tcp"])
+    assert run.loss_rate(4, 8, "ledbat") == pytest.approx(1 / offered_by_flow["ledbat"])
 
 
 def test_intervals_side_by_side_count_every_packet_once(tmp_path: Path) -> None:
