@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.report.formats import duration
-from analysis.report.results import LOOKS, NOT_RUN, STATES, collect, findings
+from analysis.report.formats import counted, duration
+from analysis.report.results import LOOKS, NOT_HERE, STATES, collect, findings
 from analysis.verdicts.rules import Outcome
 
 STYLES = {
@@ -15,7 +15,7 @@ STYLES = {
     Outcome.UNDECIDED: "magenta",
     Outcome.NOT_REPRODUCED: "red",
     Outcome.NOT_TESTABLE: "dim",
-    NOT_RUN: "dim",
+    NOT_HERE: "dim",
 } | dict.fromkeys(LOOKS.values(), "cyan")
 
 
@@ -38,9 +38,9 @@ def print_summary(results: Path, console: Console | None = None) -> None:
             table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
     console = console or Console()
     console.print(table)
-    for study, counted in findings(experiments).items():
-        said = ", ".join(f"{counted[state]} {state}" for state in STATES if counted[state])
-        console.print(f"{study}, {counted.total()} findings: {said}", highlight=False, soft_wrap=True)
+    for study, states_of in findings(experiments).items():
+        said = ", ".join(counted(state, states_of[state]) for state in STATES if states_of[state])
+        console.print(f"{study}, {states_of.total()} findings: {said}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
             line = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"

@@ -66,7 +66,7 @@ def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[
     tiles = {tile.experiment.id: tile for view in views for tile in view.tiles}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
-        values = _page(experiment, shown, beside, Source(experiment, results, out, home))
+        values = _page(experiment, shown, reference, others, Source(experiment, results, out, home))
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
     write_shared(out)
@@ -205,7 +205,11 @@ def _copy_figure(experiment: Result, out: Path) -> None:
 
 
 def _page(
-    experiment: Result, experiments: Sequence[Result], beside: Sequence[Beside], source: Source
+    experiment: Result,
+    experiments: Sequence[Result],
+    reference: Beside | None,
+    others: Sequence[Beside],
+    source: Source,
 ) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
     causes = " ".join(prose.text_of(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
@@ -215,9 +219,9 @@ def _page(
         "expected": "year" not in experiment.paper,
         "is_quick": first.is_quick([experiment]),
         "shortened": _shortened(experiment),
-        "cards": cards(experiment.claims, beside, source),
+        "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
         "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
-        "table": table(experiment.data["figure"], experiment.claims),
+        "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),
         "again": overview.command([experiment.id], {run["size"] for run in experiment.data["runs"]}),

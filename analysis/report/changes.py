@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import plural, said
-from analysis.report.results import NOT_RUN, Result, state_of
+from analysis.report.results import NOT_HERE, Result, state_of
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 UNDATED: Final = "1970-01-01T00:00:00+00:00"
@@ -38,9 +38,10 @@ def changes(experiments: Sequence[Result], before: Beside) -> list[Change]:
 def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
     for claim in experiment.counted:
         there = before.entry(claim)
-        if there is None or state_of(claim) == NOT_RUN:
+        if there is None or state_of(claim) == NOT_HERE:
             continue
-        if there["agrees"] and (there["same_numbers"] or not there["text"]):
+        has_number = claim.get("measured") or claim.get("held")
+        if there["agrees"] and (there["same_numbers"] or not has_number):
             continue
         yield Change(
             experiment,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.figures.full_run import Range, called, ranges
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.overview import Finding, StudyView
-from analysis.report.results import LOOKS, NOT_RUN, QUICK, Result, state_of
+from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, state_of
 from analysis.verdicts.rules import Outcome
 
 SHOWN: Final = 3  # findings of a kind
@@ -109,7 +109,7 @@ def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     entries = [
         entry
         for claim in claims
-        if state_of(claim) != NOT_RUN and (claim.get("measured") or claim.get("held"))
+        if state_of(claim) != NOT_HERE and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
     agree = sum(entry["agrees"] for entry in entries)

@@ -14,13 +14,13 @@ from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.formats import counted, paper_value, plural, said
 from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
-from analysis.report.results import LOOKS, NOT_RUN, STATES, Result, finding_of, state_of, states_of_findings
+from analysis.report.results import LOOKS, NOT_HERE, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
 from analysis.verdicts.rules import Outcome, judge_predicate
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
 # what failed stands first, a look behind the verdict that it resembles
-FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_RUN]
+FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         counts=counts,
         claims=sum((experiment.counts for experiment in experiments), Counter()),
         why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
-        tiles=[_tile(experiment, reference) for experiment in experiments],
+        tiles=[_tile(experiment, states, reference) for experiment in experiments],
         findings=[_finding(finding, experiments, states, reference) for finding in states],
         experiments=experiments,
         values=values_of(experiments),
@@ -142,7 +142,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         headline = "No finding is decided."
     parts = [
         *((counts[look], look) for look in LOOKS.values() if decided),
-        *((counts[state], state) for state in (str(Outcome.UNDECIDED), str(Outcome.NOT_TESTABLE), NOT_RUN)),
+        *((counts[state], state) for state in (str(Outcome.UNDECIDED), str(Outcome.NOT_TESTABLE), NOT_HERE)),
     ]
     tail = ", ".join(counted(state, amount) for amount, state in parts if amount)
     tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
@@ -155,24 +155,25 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     return headline, tail.strip()
 
 
-def _tile(experiment: Result, reference: Beside | None) -> Tile:
+def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
     shown = [claim for claim in experiment.claims if claim.get("role") != "echo"]
     by_finding: dict[str, list[dict[str, Any]]] = {}
     for claim in shown:
         by_finding.setdefault(finding_of(claim), []).append(claim)
-    cells = [_cell(finding, claims, experiment, reference) for finding, claims in by_finding.items()]
+    cells = [_cell(claims, experiment, states.get(finding, ""), reference) for finding, claims in by_finding.items()]
     return Tile(experiment, label_of(experiment.artefact), cells)
 
 
-def _cell(finding: str, claims: list[dict[str, Any]], experiment: Result, reference: Beside | None) -> Cell:
+def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, reference: Beside | None) -> Cell:
     # a claim whose result stands elsewhere counts there; here it is shown all the same
-    own = [{**claim, "same_as": None} for claim in claims]
+    finding, own = finding_of(claims[0]), [{**claim, "same_as": None} for claim in claims]
     state = states_of_findings(own)[finding]
     deciding = _deciding(claims, state)
     there = _states_there(own, reference).get(finding, "")
     return Cell(
         finding=finding,
-        sentence=experiment.findings.get(finding, deciding["title"]),
+        # the finding's sentence has its own state; what this experiment has of it may have another
+        sentence=experiment.findings.get(finding, deciding["title"]) if state == overall else deciding["title"],
         state=state,
         numbers=_numbers(deciding),
         link=f"{experiment.id}.html#{name_of(deciding)}",  # a claim told elsewhere has a card here, too
@@ -183,7 +184,7 @@ def _cell(finding: str, claims: list[dict[str, Any]], experiment: Result, refere
 
 def _contradicts(state: str, there: str) -> bool:
     """Say whether a state and a verdict of the full run exclude each other; a look does not decide between others."""
-    if state == NOT_RUN or not there:
+    if state == NOT_HERE or not there:
         return False
     if state in LOOKS.values():
         held = state in (LOOKS[outcome] for outcome in HOLDS)
@@ -202,7 +203,7 @@ def _numbers(claim: Mapping[str, Any]) -> str:
 
     What this run cannot test has the reason instead.
     """
-    if state_of(claim) == NOT_RUN:
+    if state_of(claim) == NOT_HERE:
         return not_judged(claim)
     measured, paper = said(claim), paper_value(claim)
     if claim.get("held"):
@@ -248,7 +249,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
 
 
 def _is_for_now(claim: Mapping[str, Any]) -> bool:
-    return bool(claim.get("is_look")) or state_of(claim) == NOT_RUN
+    return bool(claim.get("is_look")) or state_of(claim) == NOT_HERE
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
@@ -349,6 +350,6 @@ STATE_WORDS: Final[dict[str, str]] = {
     LOOKS[Outcome.NEAR]: "within the larger tolerance in one seed, which decides nothing",
     LOOKS[Outcome.UNDECIDED]: "one seed cannot show it",
     LOOKS[Outcome.NOT_REPRODUCED]: "outside both tolerances in one seed, which decides nothing",
-    NOT_RUN: "another size, or the module's tests, would test it",
+    NOT_HERE: "another size, or the module's tests, would test it",
 }
 assert set(STATE_WORDS) == set(STATES)  # noqa: S101

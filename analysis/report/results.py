@@ -17,7 +17,7 @@ from scenarios.implementations import used_by
 FORMAT: Final = 3  # of verdicts.json
 VERDICTS: Final = "verdicts.json"  # what `measure` leaves in an experiment's folder
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
-NOT_RUN: Final = "not run"  # a state, not a verdict: nobody has looked yet
+NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another size judge it
 QUICK: Final = "quick"
 # One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
@@ -28,7 +28,7 @@ LOOKS: Final[dict[str, str]] = {
 }
 DECIDED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.NOT_REPRODUCED)
 # what a page tells apart: the verdicts, looks, and what another run of the same programs could test
-STATES: Final = (*Outcome, *LOOKS.values(), NOT_RUN)
+STATES: Final = (*Outcome, *LOOKS.values(), NOT_HERE)
 # reasons that a run at another size, or of the module's tests, takes away
 _FOR_NOW: Final = ("not run at this size", "tests not run")
 
@@ -97,10 +97,10 @@ def titled(experiment: Result, full_run: Mapping[str, Mapping[str, Any]] | None)
 
 
 def state_of(claim: Mapping[str, Any]) -> str:
-    """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_RUN where only this run cannot test it."""
+    """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_HERE where only this run cannot test it."""
     reason = (claim.get("not_testable") or {}).get("reason")
     if claim["verdict"] == Outcome.NOT_TESTABLE:
-        return NOT_RUN if reason in _FOR_NOW else str(claim["verdict"])
+        return NOT_HERE if reason in _FOR_NOW else str(claim["verdict"])
     return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
 
@@ -174,15 +174,15 @@ def is_look(claim: Mapping[str, Any], is_quick: bool) -> bool:
 def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Give the state of each finding: its verdict, or the look that a look among its claims makes of it.
 
-    NOT_RUN stands where nothing of it could be tested only for now.
+    NOT_HERE stands where nothing of it could be tested only for now.
     """
     claims = list(claims)
     looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Outcome.NOT_TESTABLE}
-    for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_RUN}
+    for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_HERE}
 
     def state(finding: str, verdict: Outcome) -> str:
         if verdict == Outcome.NOT_TESTABLE:
-            return NOT_RUN if finding in for_now else str(verdict)
+            return NOT_HERE if finding in for_now else str(verdict)
         return LOOKS[verdict] if finding in looks else str(verdict)
 
     return {finding: state(finding, verdict) for finding, verdict in verdicts_of_findings(claims).items()}

@@ -4,20 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import DASH, measured_value, paper_value
-from analysis.report.results import state_of
+from analysis.report.results import NOT_HERE, state_of
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field; `value` is what the column is sorted by."""
+    """A field; `value` is what the column is sorted by, `full` the verdict and number of the full run beside a look."""
 
     claim: str
     paper: str
     measured: str
     state: str
     value: float | None
+    full: tuple[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -28,26 +30,34 @@ class Table:
     rows: list[tuple[str, list[Field | None]]]
 
 
-def table(figure: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Table | None:
+def table(
+    figure: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], reference: Beside | None = None
+) -> Table | None:
     """Give the table that a figure of kind `table` declares; None for other kinds."""
     if figure.get("kind") != "table" or not figure["rows"]:
         return None
     by_name = {name_of(claim): claim for claim in claims}
     rows = [
-        (row["label"].replace("\n", ", "), [_field(by_name[name]) if name else None for name in row["claims"]])
+        (
+            row["label"].replace("\n", ", "),
+            [_field(by_name[name], reference) if name else None for name in row["claims"]],
+        )
         for row in figure["rows"]
     ]
     return Table([column.replace("\n", " ") for column in figure["columns"]], rows)
 
 
-def _field(claim: Mapping[str, Any]) -> Field:
+def _field(claim: Mapping[str, Any], reference: Beside | None) -> Field:
     measured = claim.get("measured") or {}
     # the column's head has the unit
     bare = {**claim, "unit": None}
+    is_for_now = claim.get("is_look") or state_of(claim) == NOT_HERE
+    there = reference.entry(bare) if reference and is_for_now else None
     return Field(
         claim=name_of(claim),
         paper=DASH if claim.get("paper") == "-" else paper_value(bare),
         measured=measured_value(bare),
         state=state_of(claim),
         value=measured.get("std" if claim.get("statistic") == "std" else "mean"),
+        full=(there["verdict"], there["text"]) if there else None,
     )

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
-from analysis.report import _shortened
+from analysis.report import _shortened, changes
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
 from analysis.report.first import yielding
@@ -132,6 +132,21 @@ def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser
         assert sign in "◇⊗" and f"{sign} {said}" in words
         ground = mark.evaluate("cell => getComputedStyle(cell).backgroundColor")
         assert ground == page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
+    page = (quick / "aina-table2-throughput.html").read_text()
+    assert "then that of the full run" in page
+    assert page.count('<span class="verdict there ') == 18  # a field for each number of the paper
+    assert '<span class="verdict there reproduced">1,130 ± 30</span>' in page
+
+
+def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
+    view = next(one for one in studies(collect(report.parent / "here"), None) if one.name == "icccn")
+    tile = next(one for one in view.tiles if one.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
+    whole = {one.sentence: one.state for one in view.findings}
+    assert whole["TCP and LEDBAT together use the link 16 % better than TCP alone."] == "not reproduced"
+    assert all(whole.get(cell.sentence, cell.state) == cell.state for cell in tile.cells)
 
 
 def test_numbers_of_the_full_run_say_so(quick: Path) -> None:
@@ -462,6 +477,14 @@ def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
         for name in ("id", "title", "updated"):
             assert entry.findtext(f"{atom}{name}")
     assert (report / feed.find(f"{atom}entry/{atom}link").attrib["href"]).is_file()
+
+
+def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None:
+    results = collect(report.parent / "here")
+    claim = next(one for result in results for one in result.claims if one["id"] == "icccn-fig2a-ledbat-vs-tcp/e03")
+    claim |= {"measured": None, "held": None}
+    listed = changes.changes(results, reference_set(kept_results.REFERENCE))
+    assert listed and claim["id"] not in {change.claim["id"] for change in listed}
 
 
 def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> None:

@@ -58,9 +58,18 @@ class Curves:
         if any(fields.maybe("paper", dict) for fields in self._plots):
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
-        if self._full_run:
+        if self._is_pale_seen():
             text += f" Pale lines and bands are {full_run.called(self._figure.maybe('full_run_seeds', int))}."
         return text
+
+    def _is_pale_seen(self) -> bool:
+        """Say whether anything of the full run is drawn elsewhere than under the points of these runs."""
+        return any(
+            low < high or not any((point["line"], point["x"]) == (line, x) and point["by_seed"] for point in points)
+            for fields in self._plots
+            for points in [fields.get("points", list)]
+            for line, x, (low, _, high) in full_run.points(self._full_run, fields.get("axis", str))
+        )
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
