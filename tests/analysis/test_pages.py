@@ -111,6 +111,8 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
 def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert page.evaluate("document.documentElement.scrollHeight") < 9000
+    page.locator("#answer .bars a").first.click()
+    assert page.locator("#findings tbody").first.is_visible()  # unfolded
     told = page.locator("#answer").inner_text()
     counts = re.search(r"\d+\s+of (\d+) decided findings hold, (\d+) are open, (\d+) cannot be tested", told)
     assert counts
