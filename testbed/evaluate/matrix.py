@@ -16,7 +16,7 @@ from testbed.evaluate.pages import OWN, place
 DATA: Final = "evaluation.json"
 TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP", "udp": "Programs with QUIC"}
 """Of tables in Markdown, by the transport of their controls. All have the same cells."""
-MOST_COLUMNS: Final = 8
+MOST_COLUMNS: Final = 6
 """As many as fit into a page."""
 
 
@@ -87,14 +87,14 @@ def _transport(name: str) -> str:
 
 def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
     names = [document["client"] for document in documents]
-    lines = [f"| section | criterion | level | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
-    lines.append("|---" * (4 + len(names)) + "|")
+    lines = [f"| criterion | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
+    lines.append("|---" * (2 + len(names)) + "|")
     for of_all in zip(*(document["criteria"] for document in documents), strict=True):
         first = of_all[0]
         if first["rows"]:
             stands = " | ".join(_standing(criterion) for criterion in of_all)
-            cells = len(first["cells"])
-            lines.append(f"| {first['section']} | {first['title']} | {first['level']} | {cells} | {stands} |")
+            level = "" if first["level"] == "text" else f" ({first['level']})"
+            lines.append(f"| {first['section']} {first['title']}{level} | {len(first['cells'])} | {stands} |")
     return lines
 
 

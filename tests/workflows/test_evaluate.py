@@ -200,13 +200,13 @@ def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     assert lines[6:11] == [
         "**Programs with QUIC**",
         "",
-        "| section | criterion | level | cells | [`quinn`](#quinn) |",
-        "|---|---|---|---|---|",
-        "| 9.9 | A title | MUST | 1 | ✓ |",
+        "| criterion | cells | [`quinn`](#quinn) |",
+        "|---|---|---|",
+        "| 9.9 A title (MUST) | 1 | ✓ |",
     ]
     assert lines[:2] == ["**Congestion controls of TCP**", ""]
-    assert lines[2] == "| section | criterion | level | cells | [`tcp-good`](#tcp-good) | [`tcp-bad`](#tcp-bad) |"
-    assert lines[4] == "| 9.9 | A title | MUST | 2 | ✓ | ✗\xa01 |"
+    assert lines[2] == "| criterion | cells | [`tcp-good`](#tcp-good) | [`tcp-bad`](#tcp-bad) |"
+    assert lines[4] == "| 9.9 A title (MUST) | 2 | ✓ | ✗\xa01 |"
     assert [line for line in lines if "rate=" in line] == ["| 9.9 | it is slow | rate=1mbit | 3 Mbit/s |"]
 
     graph = json.loads((folders[2] / "ro-crate-metadata.json").read_text())["@graph"]
