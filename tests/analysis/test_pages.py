@@ -118,7 +118,7 @@ def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, bro
     assert counts
     sections = page.locator("#findings").inner_text()
     findings, claims = (
-        [int(number) for number in re.findall(rf"(\d+) {of}", sections)] for of in ("findings from", "claims:")
+        [int(number) for number in re.findall(rf"(\d+) {of}", sections)] for of in ("findings:", "claims behind")
     )
     legend = page.locator("#legend li").first.inner_text()
     assert legend == f"{sum(map(int, counts.groups()))} findings:" == f"{sum(findings)} findings:"
