@@ -11,6 +11,7 @@ from typing import Any
 
 _STORM = re.compile(r"^storm: (?P<json>\{.*\})$", re.MULTILINE)
 _NO_PROCESS = re.compile(r"^start_userspace : clone failed, errno = (?P<number>\d{1,3})$", re.MULTILINE)
+_RUNNING = re.compile(r"^running: ", re.MULTILINE)  # the kernel says so when asked, which a guest at a standstill is
 _TAIL_BYTES = 1 << 20
 _FEW = 3
 
@@ -29,9 +30,11 @@ def of(summary: dict[str, Any], link_rate: str | None) -> Iterator[str]:
         yield _of_storm(summary["storm"])
 
 
-def of_console(folder: Path) -> Iterator[str]:
-    """About a guest that was ended: a storm, or a process that the host refused, of which it told on its console."""
+def of_console(folder: Path, memory_mib: int) -> Iterator[str]:
+    """About a guest that was ended, by what it told on its console: a process refused, a storm, perhaps its memory."""
     console = _console(folder)
+    if _RUNNING.search(console):
+        yield f"; a guest short of memory stands still, too: this one had {memory_mib} MiB (`--memory MIB` sets more)"
     refused = _NO_PROCESS.search(console)
     if refused:
         yield f"; this host refused the guest a process ({os.strerror(int(refused['number']))})"

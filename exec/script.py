@@ -242,7 +242,7 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
             status = watch.run(command, folder, limits, descriptors, lab.images.kernel, _STAGES)
             said = _outcome(folder, status)
         except EngineError as error:
-            raise EngineError(" ".join((str(error), *hints.of_console(folder)))) from None
+            raise EngineError("".join((str(error), *hints.of_console(folder, order.memory_mib)))) from None
         except KeyboardInterrupt as interruption:
             said = _interrupted(folder, interruption)
         finally:

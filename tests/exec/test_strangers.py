@@ -267,15 +267,15 @@ def test_a_console_that_a_guest_has_replaced_is_not_read(tmp_path: Path) -> None
     elsewhere.write_text(f"storm: {json.dumps(storm)}\n")
     console = tmp_path / "logs" / "console.log"
     console.parent.mkdir()
-    assert list(hints.of_console(tmp_path)) == []
+    assert list(hints.of_console(tmp_path, 512)) == []
     console.symlink_to(elsewhere)
-    assert list(hints.of_console(tmp_path)) == []
+    assert list(hints.of_console(tmp_path, 512)) == []
     console.unlink()
     os.mkfifo(console)
-    assert list(hints.of_console(tmp_path)) == []
+    assert list(hints.of_console(tmp_path, 512)) == []
     console.unlink()
     elsewhere.rename(console)
-    (sentence,) = hints.of_console(tmp_path)
+    (sentence,) = hints.of_console(tmp_path, 512)
     assert "the loop s1-s2-s3-s1, where s1-eth1 sent 20,000 packets" in sentence
 
 
@@ -284,7 +284,7 @@ def test_a_guest_to_which_the_host_gives_no_process_says_so(tmp_path: Path) -> N
     console.parent.mkdir()
     console.write_text("start_userspace : clone failed, errno = 11\nreboot: Power down\n")
     expected = "; this host refused the guest a process (Resource temporarily unavailable)"
-    assert list(hints.of_console(tmp_path)) == [expected]
+    assert list(hints.of_console(tmp_path, 512)) == [expected]
 
 
 TWO = """\

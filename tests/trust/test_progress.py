@@ -105,8 +105,9 @@ def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monk
     monkeypatch.setattr(progress, "STARTING_CPU_S", 2.0)
     (tmp_path / "many.py").write_text(f"import subprocess\nwhile True: subprocess.run({COMPUTES})\n")
     order = script.Order(("python3", "many.py"), tmp_path, tmp_path)
-    with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3"):
+    with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3") as told:
         script.run(order, tmp_path / "results", echo=False)
+    assert "this one had 512 MiB (`--memory MIB` sets more)" in str(told.value)
 
 
 def test_asking_who_runs_disturbs_nothing(
