@@ -33,8 +33,6 @@ def of(summary: dict[str, Any], link_rate: str | None) -> Iterator[str]:
 def of_console(folder: Path, memory_mib: int) -> Iterator[str]:
     """About a guest that was ended, by what it told on its console: a process refused, a storm, perhaps its memory."""
     console = _console(folder)
-    if _RUNNING.search(console):
-        yield f"; a guest short of memory stands still, too: this one had {memory_mib} MiB (`--memory MIB` sets more)"
     refused = _NO_PROCESS.search(console)
     if refused:
         yield f"; this host refused the guest a process ({os.strerror(int(refused['number']))})"
@@ -44,6 +42,8 @@ def of_console(folder: Path, memory_mib: int) -> Iterator[str]:
             yield f"; {_of_storm(json.loads(said['json']))}"
         except (ValueError, KeyError, TypeError, RecursionError):  # whoever is root in the guest may write there
             return
+    elif _RUNNING.search(console):
+        yield f"; a guest short of memory stands still, too: this one had {memory_mib} MiB (`--memory MIB` sets more)"
 
 
 def _console(folder: Path) -> str:

@@ -275,6 +275,8 @@ def test_a_console_that_a_guest_has_replaced_is_not_read(tmp_path: Path) -> None
     assert list(hints.of_console(tmp_path, 512)) == []
     console.unlink()
     elsewhere.rename(console)
+    with console.open("a") as file:
+        file.write("running: ovs-vswitchd (process 38)\n")
     (sentence,) = hints.of_console(tmp_path, 512)
     assert "the loop s1-s2-s3-s1, where s1-eth1 sent 20,000 packets" in sentence
 
