@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-_STORM = re.compile(r"^storm: (?P<json>\{.*\})$", re.MULTILINE)
-_NO_PROCESS = re.compile(r"^start_userspace : clone failed, errno = (?P<number>\d{1,3})$", re.MULTILINE)
+_STORM = re.compile(r"^storm: (?P<json>\{.*\})\r?$", re.MULTILINE)  # a console has carriage returns
+_NO_PROCESS = re.compile(r"^start_userspace : clone failed, errno = (?P<number>\d{1,3})\r?$", re.MULTILINE)
 _RUNNING = re.compile(r"^running: ", re.MULTILINE)  # the kernel says so when asked, which a guest at a standstill is
 _TAIL_BYTES = 1 << 20
 _FEW = 3

@@ -264,7 +264,7 @@ def test_a_storm_is_told_with_its_switches(tmp_path: Path) -> None:
 def test_a_console_that_a_guest_has_replaced_is_not_read(tmp_path: Path) -> None:
     storm = {"loops": [["s1", "s2", "s3"]], "interface": "s1-eth1", "pkts": 20000, "from_hosts_pkts": 7}
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_text(f"storm: {json.dumps(storm)}\n")
+    elsewhere.write_text(f"storm: {json.dumps(storm)}\r\n", newline="")
     console = tmp_path / "logs" / "console.log"
     console.parent.mkdir()
     assert list(hints.of_console(tmp_path, 512)) == []
