@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "mn": ("exec.mn", "Mininet's own command `mn`, such as `testbed mn --topo tree,2 --test pingall`"),
     "compare": ("testbed.compare.command", "implementations side by side, as a page of numbers and pictures"),
     "interop": ("testbed.interop.command", "every two implementations in every case, as a matrix"),
-    "conformance": ("testbed.conformance.command", "what packets show of RFC 6817, LEDBAT++ and BEP 29"),
+    "conformance": ("testbed.conformance.command", "what packets show of RFC 6817, LEDBAT++, RFC 9840 and BEP 29"),
     "evaluate": ("testbed.evaluate.command", "a control by the criteria of RFC 9743, beside a baseline"),
     "gate": ("testbed.gate.command", "whether an implementation stays within budgets, for CI"),
     "gate versions": ("testbed.gate.versions", "a gate's numbers over an implementation's versions, as pictures"),

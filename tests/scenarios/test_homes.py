@@ -76,6 +76,20 @@ def test_a_folder_elsewhere_must_exist(tmp_path: Path, capsys: pytest.CaptureFix
     assert "allowed: a folder with a file implementation.yaml" in capsys.readouterr().err
 
 
+def test_a_description_that_somebody_edits_is_read_again(tmp_path: Path) -> None:
+    """Once, not for each scenario: unless somebody writes it, it stays as it is."""
+    file = put(tmp_path / "mine") / "implementation.yaml"
+    first = implementations.known(tmp_path)["mine"]
+    assert implementations.known(tmp_path)["mine"] is first
+    file.write_text(DESCRIBED.replace("One", "Another"))
+    assert implementations.known(tmp_path)["mine"]["title"] == "Another"
+    file.write_text("no mapping")
+    assert implementations.known(tmp_path) == {}
+    file.unlink()
+    put(tmp_path / "yours")
+    assert [*implementations.known(tmp_path)] == ["yours"]
+
+
 def test_a_broken_neighbour_harms_only_itself(tmp_path: Path) -> None:
     put(tmp_path / "good")
     put(tmp_path / "half", "title: half\n")
