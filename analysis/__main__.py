@@ -116,6 +116,7 @@ def _figure(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     from analysis.report import write_report
     from analysis.report.beside import reference_set, results_of
+    from analysis.simulated import by_claim
 
     if options.draw:
         from analysis.figures.draw import draw, outdated
@@ -128,8 +129,13 @@ def _report(options: argparse.Namespace) -> None:
             options.processes,
             options.reference,
         )
-    reference = reference_set(options.reference) if options.reference else None
-    write_report(options.results, options.out, reference, [results_of(*addresses) for addresses in options.beside])
+    write_report(
+        options.results,
+        options.out,
+        reference_set(options.reference) if options.reference else None,
+        [results_of(*addresses) for addresses in options.beside],
+        by_claim(options.simulator) if options.simulator else None,
+    )
 
 
 def _site(options: argparse.Namespace) -> None:
@@ -240,6 +246,8 @@ def _parser(called: str) -> argparse.ArgumentParser:
     older = "a file; figures older than it are drawn again, too"
     report.add_argument("--newer-than", type=Path, metavar="FILE", help=older)
     report.add_argument("--reference", type=Path, metavar="FOLDER", help="a reference set, shown beside each claim")
+    simulator = "results of the papers' simulator (workflows/ns2), shown beside each claim"
+    report.add_argument("--simulator", type=Path, metavar="FOLDER", help=simulator)
     other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="number of processes that draw")

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -29,14 +29,22 @@ TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
 FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.html", "../viewer.js")
 LIVE: Final = "explained.js"
+Simulated = Mapping[str, Sequence[Mapping[str, Any]]]  # by claim: what the papers' simulator gives, in each reading
 CAPTION: Final = "figure.txt"
 
 
-def write_report(results: Path, out: Path, reference: Beside | None = None, others: Sequence[Beside] = ()) -> Path:
-    """Write the report on everything under `results`, with other results beside them; returns its index."""
+def write_report(
+    results: Path,
+    out: Path,
+    reference: Beside | None = None,
+    others: Sequence[Beside] = (),
+    simulated: Simulated | None = None,
+) -> Path:
+    """Write the report on everything under `results`, with others and a simulator's beside; returns its index."""
     out.mkdir(parents=True, exist_ok=True)
     with _alone(out), sums.replacing(out, instead_of=sums.known(out)) as draft:
-        _write(results, draft, reference, others, out)
+        experiments = [_beside_simulator(_if_drawn(experiment), simulated or {}) for experiment in collect(results)]
+        _write(experiments, results, draft, reference, others, out)
     return out / "index.html"
 
 
@@ -48,10 +56,17 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-def _write(results: Path, out: Path, reference: Beside | None, others: Sequence[Beside], home: Path) -> None:
+def _write(
+    measured: Sequence[Result],
+    results: Path,
+    out: Path,
+    reference: Beside | None,
+    others: Sequence[Beside],
+    home: Path,
+) -> None:
     """Write the report into `out`, from where it goes to `home`."""
     full_run = reference.claims if reference else None
-    experiments = [titled(_if_drawn(experiment), full_run) for experiment in collect(results)]
+    experiments = [titled(experiment, full_run) for experiment in measured]
     beside = [*([reference] if reference else []), *others]
     views = overview.studies(experiments, reference)
     environment = pages(TEMPLATES)
@@ -193,6 +208,12 @@ def _if_drawn(experiment: Result) -> Result:
     if experiment.folder and CAPTION in sums.known(experiment.folder):
         return experiment
     return replace(experiment, folder=None, data={})
+
+
+def _beside_simulator(experiment: Result, simulated: Simulated) -> Result:
+    """Give an experiment whose claims know what the papers' simulator gives for them."""
+    claims = [{**claim, "simulated": simulated.get(claim["id"], [])} for claim in experiment.claims]
+    return replace(experiment, data={**experiment.data, "claims": claims})
 
 
 def _copy_figure(experiment: Result, out: Path) -> None:

@@ -52,6 +52,7 @@ class Card:
     cause: Cause | None
     beside: list[dict[str, Any]]
     by_reading: list[dict[str, str]]  # verdict and number by each other reading of the text
+    simulated: list[dict[str, str]]  # what the paper's simulator gives, in each reading of the text
     evidence: Evidence
 
 
@@ -83,6 +84,14 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         by_reading=[
             {"title": other["title"], "state": state_of({**claim, **other}), "text": said({**claim, **other})}
             for other in claim.get("by_reading", [])
+        ],
+        simulated=[
+            {
+                "title": one["title"],
+                "text": measured_value({**claim, **one}),
+                "how_many": _how_many({"statistic": claim.get("statistic"), **one}).replace("seed", "run"),
+            }
+            for one in claim.get("simulated", [])
         ],
         evidence=source.of(claim),
     )

@@ -16,6 +16,7 @@ class Field:
 
     claim: str
     paper: str
+    simulated: str  # in the first reading that the simulator ran
     measured: str
     state: str
     value: float | None
@@ -28,6 +29,11 @@ class Table:
 
     columns: list[str]
     rows: list[tuple[str, list[Field | None]]]
+
+    @property
+    def has_simulator(self) -> bool:
+        """Whether a field has a number of the paper's simulator."""
+        return any(field and field.simulated for _, fields in self.rows for field in fields)
 
 
 def table(
@@ -56,6 +62,7 @@ def _field(claim: Mapping[str, Any], reference: Beside | None) -> Field:
     return Field(
         claim=name_of(claim),
         paper=DASH if claim.get("paper") == "-" else paper_value(bare),
+        simulated=next((measured_value({**bare, **one}) for one in claim.get("simulated", [])), ""),
         measured=measured_value(bare),
         state=state_of(claim),
         value=measured.get("std" if claim.get("statistic") == "std" else "mean"),

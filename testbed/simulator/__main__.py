@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from analysis.documents import read_json
 from analysis.files import write_text
+from analysis.simulated import FOLDER, RESULTS, cells
 from images import index, lock
 from images.cache import Store, default_root, file_digest
 from images.errors import ImageError
 from images.ns2.build import Simulator, build
-from testbed.simulator.cells import FOLDER, cells
 from testbed.simulator.run import SCRIPT, SimulatorError, numbers
 from testbed.simulator.table import table
 
-RESULTS: Final = FOLDER / "results.json"
+KEPT: Final = FOLDER / RESULTS
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m testbed.simulator", description=__doc__)
     parser.add_argument("--table", action="store_true", help="print the table of docs/results/simulators.md")
     if parser.parse_args().table:
-        print(table(read_json(RESULTS).get("cells", dict)))
+        print(table(read_json(KEPT).get("cells", dict)))
         return 0
     try:
         store = Store(default_root(), print)
@@ -40,14 +40,14 @@ def main() -> int:
 def _run(simulator: Simulator) -> None:
     """Run what is missing, or was made by another ns-2 or script; results are kept after each cell."""
     made_by = {"ns2": simulator.digest, "script": file_digest(SCRIPT)}
-    kept: dict[str, Any] = read_json(RESULTS).data if RESULTS.exists() else {}
+    kept: dict[str, Any] = read_json(KEPT).data if KEPT.exists() else {}
     results: dict[str, Any] = kept["cells"] if kept.get("made_by") == made_by else {}
     for cell in cells():
         if len(results.get(cell.id, {}).get("jain", [])) != cell.seeds:
             results[cell.id] = {name: _rounded(values) for name, values in numbers(simulator, cell).items()}
-            _keep(RESULTS, made_by, results)
+            _keep(KEPT, made_by, results)
             print(cell.id, flush=True)
-    _keep(RESULTS, made_by, {cell.id: results[cell.id] for cell in cells()})
+    _keep(KEPT, made_by, {cell.id: results[cell.id] for cell in cells()})
 
 
 def _rounded(values: list[float]) -> list[float]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analysis.simulated import Cell
 from images import walls
 from images.ns2.build import HERE, Simulator
-from testbed.simulator.cells import Cell
 
 SCRIPT: Final = HERE / "pair.tcl"
 LIMIT_S: Final = 600

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.documents import read_json
+from analysis.simulated import CELLS, NUMBERS, Cell, cells
 from analysis.verdicts.intervals import standard_deviation
-from testbed.simulator.cells import CELLS, NUMBERS, Cell, cells
 
 REFERENCE: Final = Path(__file__).parents[2] / "workflows/reference"
 STUDIES: Final = Path(__file__).parents[2] / "workflows/studies"

@@ -416,6 +416,20 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert main(diff) == 0
 
 
+def test_what_the_papers_simulator_gives_stands_beside_the_measurement(results: Path, tmp_path: Path) -> None:
+    case = {"seeds": {"as written": 2}, "claims": {"jain": "e01"}}
+    tables = {"made-by-hand": {"common": {}, "cases": {"only": case}}}
+    said = {"readings": {"as written": {"about": "The text."}}, "tables": tables}
+    (tmp_path / "cells.yaml").write_text(yaml.safe_dump(said))
+    gave = {"made-by-hand/only/as written": {"jain": [0.2, 0.3]}}
+    (tmp_path / "results.json").write_text(json.dumps({"cells": gave}))
+    made = ["report", "--results", str(results), "--out", str(tmp_path / "report"), "--simulator", str(tmp_path)]
+    assert main(made) == 0
+    page = (tmp_path / "report/made-by-hand.html").read_text()
+    assert page.count("<dt>ns-2</dt>") == 1
+    assert re.search(r"<dt>ns-2</dt><dd>0\.2[^<]*<span class=\"soft\">as written, mean of 2 runs", page)
+
+
 def test_where_the_time_went(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(results, tmp_path / "r")
     for rule, seconds in (("runs", 2.0), ("report", 3.0)):

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from statistics import fmean
+
+import pytest
 
 from analysis.claims import registry
+from analysis.simulated import FOLDER, NUMBERS, SPREAD, by_claim, cells
 from images import build_root, locked
 from images.cache import file_digest
 from images.ns2 import build
-from testbed.simulator.__main__ import RESULTS
-from testbed.simulator.cells import NUMBERS, cells
+from testbed.simulator.__main__ import KEPT
 from testbed.simulator.run import SCRIPT
 from testbed.simulator.table import STUDIES, table
 
@@ -16,14 +19,14 @@ PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
 
 
 def test_the_results_are_of_these_cells_and_this_script() -> None:
-    kept = json.loads(RESULTS.read_text())
+    kept = json.loads(KEPT.read_text())
     assert kept["made_by"]["script"] == file_digest(SCRIPT)
     assert [*kept["cells"]] == [cell.id for cell in cells()]
     assert {cell.id: cell.seeds for cell in cells()} == {name: len(of["jain"]) for name, of in kept["cells"].items()}
 
 
 def test_the_page_shows_what_was_recorded() -> None:
-    assert table(json.loads(RESULTS.read_text())["cells"]) in PAGE.read_text()
+    assert table(json.loads(KEPT.read_text())["cells"]) in PAGE.read_text()
 
 
 def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
@@ -32,11 +35,24 @@ def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
     for cell in cells():
         for number, name in cell.claims.items():
             claim = claims[f"{cell.experiment}/{name}"]
-            assert number in NUMBERS
-            assert (claim.metric, claim.statistic) == (metrics[number], "mean")
+            of = number.removesuffix(SPREAD)
+            assert of in NUMBERS
+            assert (claim.metric, claim.statistic) == (metrics[of], "std" if number != of else "mean")
             assert claim.cell in (None, f"case={cell.case}")
 
 
 def test_the_build_root_has_what_ns2_needs() -> None:
     lock = locked.read(build.LOCK, build.SUITE, build.PACKAGES, build.NAME)
     assert {package.name for package in build_root.base_lock().packages} <= {package.name for package in lock.packages}
+
+
+def test_claims_find_what_the_simulator_gives_in_each_reading() -> None:
+    found = by_claim(FOLDER)
+    fairness = found["icccn-table1-ledbat-vs-ledbat/e02"]
+    assert [one["title"] for one in fairness][:2] == ["as written", "filter of 3"]
+    assert fairness[0]["measured"]["seeds"] == 10
+    kept = json.loads(KEPT.read_text())["cells"]["icccn-table1-ledbat-vs-ledbat/c2-dt2/as written"]
+    assert fairness[0]["measured"]["mean"] == pytest.approx(fmean(kept["jain"]))
+    assert found["icccn-table1-ledbat-vs-ledbat/e03"][0]["measured"] == fairness[0]["measured"]
+    utilization = found["icccn-table1-ledbat-vs-ledbat/e01"][0]["measured"]["mean"]
+    assert utilization == pytest.approx(100 * fmean(kept["utilization"]))

@@ -24,6 +24,7 @@ SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scena
 SCHEMAS_OF_CLAIMS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("study", "claims")]
 # The results of a complete reproduction.
 REFERENCE = "workflows/reference"
+SIMULATOR = "workflows/ns2"
 # What boots, as `python -m images` builds it.
 CACHE = os.environ.get("TESTBED_CACHE", "cache")
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.

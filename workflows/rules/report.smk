@@ -12,6 +12,7 @@ rule report:
         lost_report,
         figures=code("figures"),
         reference=sorted(map(str, Path(REFERENCE).glob("*.json"))),
+        simulator=sorted(map(str, Path(SIMULATOR).glob("*"))),
     output:
         touch("{results}/report/.made-for-{target}"),
     log:
@@ -22,10 +23,11 @@ rule report:
     params:
         experiments=experiments_of_target,
         reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],
+        simulator=["--simulator", SIMULATOR] if list(Path(SIMULATOR).glob("*")) else [],
         beside=[f"--beside={name}={place}" for name, place in config["beside"].items()],
     shell:
         "python -m analysis report --draw {params.experiments:q} --newer-than {input.figures:q} --processes {threads} "
-        "{params.reference:q} {params.beside:q} --results {wildcards.results:q} --out {wildcards.results:q}/report > {log:q} 2>&1 || failed {log:q}"
+        "{params.reference:q} {params.simulator:q} {params.beside:q} --results {wildcards.results:q} --out {wildcards.results:q}/report > {log:q} 2>&1 || failed {log:q}"
 
 
 onsuccess:

@@ -1,15 +1,19 @@
-"""Reads workflows/ns2/cells.yaml: which cells of the papers run in ns-2, and how their texts are read there."""
+"""Reads workflows/ns2: which cells of the papers run in ns-2, how their texts are read there, and what came out."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from analysis.documents import Fields, read_yaml
+from analysis.documents import Fields, read_json, read_yaml
+from analysis.verdicts.spread import spread
 
-FOLDER: Final = Path(__file__).parents[2] / "workflows/ns2"
+FOLDER: Final = Path(__file__).parents[1] / "workflows/ns2"
 CELLS: Final = FOLDER / "cells.yaml"
+RESULTS: Final = "results.json"  # beside it
 NUMBERS: Final = ("utilization", "jain", "loss")
+PERCENT: Final = "utilization"  # a fraction in the results, and in percent where a paper prints it
+SPREAD: Final = " spread"  # behind a number's name: its standard deviation
 
 Options = Mapping[str, str | float]
 
@@ -25,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Cell:
-    """One case of a table in one reading; `claims` are the ids of the paper's numbers by NUMBERS."""
+    """One case of a table in one reading; `claims` are the ids of the paper's numbers by NUMBERS, or with SPREAD."""
 
     experiment: str
     case: str
@@ -61,3 +65,21 @@ def _of_case(experiment: str, case: str, table: Fields, readings: list[Reading])
         if reading.name in seeds:
             options = {**table.get("common", dict), **(entry.maybe("options", dict) or {}), **reading.options}
             yield Cell(experiment, case, reading, options, seeds[reading.name], entry.maybe("claims", dict) or {})
+
+
+def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return, by the full id of a claim, what ns-2 gives for it in each reading: `title` and `measured`.
+
+    Raises BadInputError if the results lack a cell.
+    """
+    results = read_json(folder / RESULTS).child("cells")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for cell in cells(folder / CELLS.name):
+        came = results.child(cell.id)
+        for name, claim in cell.claims.items():
+            number = name.removesuffix(SPREAD)
+            scale = 100 if number == PERCENT else 1
+            values = {seed: scale * value for seed, value in enumerate(came.get(number, list), 1)}
+            entry = {"title": cell.reading.name, "measured": vars(spread(values))}
+            found.setdefault(f"{cell.experiment}/{claim}", []).append(entry)
+    return found
