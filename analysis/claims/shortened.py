@@ -17,18 +17,18 @@ FULL: Final = "full"
 
 
 class Lengths:
-    """How long the runs of some experiments last, and how long they last at full size."""
+    """How long the runs of some experiments last at full size."""
 
     def __init__(self, runs: Runs, experiments: Iterable[Experiment]) -> None:
         self._runs = runs
         self._scenarios = {each.id: each.scenario for each in experiments if each.scenario}
 
     def full_s(self, run: Run) -> float:
-        """Planned length of a run at full size, virtual s; its own where its scenario is not known."""
+        """Length of a run at full size, virtual s; its own where its transfers ended it, or without its scenario."""
         planned_s = run.settings.duration_s
         scenario = self._scenarios.get(run.settings.experiment)
-        if run.settings.size == FULL or scenario is None or not scenario.exists():
-            return planned_s
+        if run.settings.size == FULL or run.duration < planned_s or scenario is None or not scenario.exists():
+            return run.duration
         return _full_lengths_s(scenario).get(run.settings.cell, planned_s)
 
     def why_not(self, expression: str, ask: Question) -> str | None:
@@ -37,9 +37,9 @@ class Lengths:
             return None
         for experiment in {ask.experiment, *syntax.experiments(expression)}:
             for run in self._runs.by_cell_and_seed(experiment).values():
-                planned_s, full_s = run.settings.duration_s, self.full_s(run)
-                if planned_s < full_s:
-                    return f"the runs last {planned_s:g} s (full: {full_s:g} s), and it is about their whole length"
+                here_s, full_s = run.duration, self.full_s(run)
+                if here_s < full_s:
+                    return f"the runs last {here_s:g} s (full: {full_s:g} s), and it is about their whole length"
         return None
 
 
