@@ -79,9 +79,8 @@ class Plot:
 
     @property
     def unit(self) -> str:
-        """What the axis counts, with a blank before it; nothing for plain numbers."""
-        unit = style.unit_of(self.axis)
-        return f" {unit}" if unit else ""
+        """What the axis counts; nothing for plain numbers."""
+        return style.unit_of(self.axis)
 
     def coarser(self, by: int) -> "Plot":
         """Join so many intervals of each line to one."""
@@ -218,7 +217,7 @@ def _words(band: Band, first: int, after: int, unit: str) -> str:
     low, high = min(band.low[there]), max(band.high[there])
     middle = style.number(float(sorted(band.middle[there])[len(there) // 2]))
     least, most = style.number(float(low)), style.number(float(high))
-    return f"{middle}{unit}" + (f" (from {least} to {most})" if least != most else "")
+    return style.with_unit(middle, unit) + (f" (from {least} to {most})" if least != most else "")
 
 
 def _levels(plot: Plot, value: Specification) -> list[Specification]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from analysis.figures import style
+
 DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 3
@@ -53,8 +55,7 @@ def unit_of(unit: str | None) -> str:
 
 def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> str:
     """Give a number and its unit; indices and counts of nothing have none."""
-    text = number(value, digits)
-    return f"{text}{NARROW}{unit_of(unit)}" if unit_of(unit) else text
+    return _before(unit, number(value, digits))
 
 
 def paper_value(claim: Mapping[str, Any]) -> str:
@@ -67,10 +68,9 @@ def paper_value(claim: Mapping[str, Any]) -> str:
         return printed and "a dash, for none"
     if " ± " in printed:
         printed = _with_half(float(claim["paper"]), float(claim["interval"]))
-    unit = unit_of(claim.get("unit"))
     about = f"{claim['bound']} " if claim.get("bound") else ""
     about += "about " if claim.get("approximate") else ""
-    return about + printed + (f"{NARROW}{unit}" if unit else "")
+    return about + _before(claim.get("unit"), printed)
 
 
 def printed_digits(claim: Mapping[str, Any]) -> str:
@@ -98,7 +98,13 @@ def measured_value(claim: Mapping[str, Any]) -> str:
     if claim.get("statistic") == "std":
         return DASH if measured["std"] is None else with_unit(measured["std"], unit, 2)
     text = _with_half(measured["mean"], measured["ci95"]) if measured["ci95"] else _mean(measured["mean"])
-    return f"{text}{NARROW}{unit_of(unit)}" if unit_of(unit) else text
+    return _before(unit, text)
+
+
+def _before(unit: str | None, number_text: str) -> str:
+    if number_text in (DASH, "never"):
+        return number_text
+    return style.with_unit(number_text, unit_of(unit), NARROW)
 
 
 def _with_half(mean: float, half: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
-from analysis.report.formats import said
+from analysis.report.formats import plural, said
 from analysis.report.results import Result, state_of
 
 
@@ -38,4 +38,19 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
     differing = sorted((row for row in rows if row["differing"]), key=lambda row: -row["differing"])
     agreeing = [row for row in rows if not row["differing"]]
     counts = list(zip(others, counted, strict=True))
-    return {"differing": differing, "agreeing": agreeing, "columns": others, "agreement": counts}
+    return {
+        "title": _title(len(differing), sum(bool(row["agreement"]) for row in rows)),
+        "differing": differing,
+        "agreeing": agreeing,
+        "columns": others,
+        "agreement": counts,
+    }
+
+
+def _title(differing: int, compared: int) -> str:
+    """Say what came out."""
+    if not compared:
+        return "No claim was measured on two machines"
+    if not differing:
+        return f"The machines agree about {plural(compared, 'claim')}"
+    return f"Machines have different verdicts for {differing} of {plural(compared, 'claim')}"

@@ -1,5 +1,6 @@
 """The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from testbed.compare.differences import LEVEL, largest_believed, smallest_p
 from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.compare.metrics import PHASES
 from testbed.compare.panel import RIVAL
-from testbed.compare.standings import tell_standing
+from testbed.compare.standings import tell_standing, title
 
 OWN: Final = Path(__file__).with_name("templates")
 # how a client stands beside the first one, in a number: a sign, and what it says
@@ -36,25 +37,19 @@ def write_pages(results: Path) -> Path:
     if not scenarios:
         raise BadInputError(f"{results}: nothing has been measured there yet (no experiments/*/{FILE})")
     p_values = [
-        entry["p"]
-        for scenario in scenarios
-        for point in scenario["points"]
-        for metric in point["metrics"]
-        for entry in metric["clients"].values()
-        if entry["p"] is not None
+        entry["p"] for metric in _metrics(scenarios) for entry in metric["clients"].values() if entry["p"] is not None
     ]
     largest_p = largest_believed(p_values)
     for scenario in scenarios:
         for point in scenario["points"]:
             for metric in point["metrics"]:
                 tell_standing(metric, scenario["clients"][0], largest_p)
-    measured_in = {
-        metric["phase"] for scenario in scenarios for point in scenario["points"] for metric in point["metrics"]
-    }
+    measured_in = {metric["phase"] for metric in _metrics(scenarios)}
     seeds = max(
         entry["seeds"] for scenario in scenarios for entry in scenario["points"][0]["metrics"][0]["clients"].values()
     )
     values = {
+        "title": title(_metrics(scenarios), scenarios[0]["clients"], seeds),
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
         "failed": failures(results),
@@ -82,11 +77,14 @@ def write_pages(results: Path) -> Path:
     environment = pages(OWN, TEMPLATES)
     environment.globals["evidence_of"] = partial(_evidence, results)
     for scenario in scenarios:
-        render(
-            environment, "scenario.html", results / f"{scenario['experiment']}.html", {**values, "scenario": scenario}
-        )
+        own = {"scenario": scenario, "title": title(_metrics([scenario]), scenario["clients"], seeds)}
+        render(environment, "scenario.html", results / f"{scenario['experiment']}.html", values | own)
     render(environment, "comparison.html", results / "index.html", values)
     return results / "index.html"
+
+
+def _metrics(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [metric for scenario in scenarios for point in scenario["points"] for metric in point["metrics"]]
 
 
 def _evidence(results: Path, scenario: dict[str, Any], run: dict[str, Any]) -> Evidence:

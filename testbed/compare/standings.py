@@ -1,14 +1,20 @@
 """A number of each implementation in the same scenario, and how they stand beside the first one."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
+from analysis.report.formats import plural
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
 from testbed.compare.differences import LEVEL, rank_test
 from testbed.compare.metrics import LESS, MORE, Metric
+
+MOST_NAMED: Final = 2
+"""Others that a title names one by one."""
 
 
 def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
@@ -63,3 +69,32 @@ def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
             direction = MORE if means[client] > means[first] else LESS
             good = metric["better"]
             entry["standing"] = direction if good is None else "better" if direction == good else "worse"
+
+
+def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int) -> str:
+    """Say in how many numbers, whose standing is told, the others differ from the first one."""
+    first, *others = clients
+    counts: dict[str, Counter[str]] = {client: Counter() for client in others}
+    for metric in metrics:
+        for client in others:
+            counts[client].update(filter(None, [metric["clients"].get(client, {}).get("standing")]))
+    of_all = sum(counts.values(), Counter[str]())
+    if of_all.total() == of_all["open"]:
+        return f"{_beside(others, first)}: {plural(seeds, 'seed')} cannot show a difference"
+    if len(others) > MOST_NAMED:
+        differ = of_all.total() - of_all["alike"] - of_all["open"]
+        return f"{_beside(others, first)}: {differ} of {plural(of_all.total(), 'number')} differ"
+    return "; ".join(f"{_beside([client], first)}: {_stands(of_client)}" for client, of_client in counts.items())
+
+
+def _beside(others: Sequence[str], first: str) -> str:
+    named = " and ".join(others) if len(others) <= MOST_NAMED else f"{len(others)} implementations"
+    return f"{named} beside {first}"
+
+
+def _stands(counts: Counter[str]) -> str:
+    of = plural(counts.total(), "number")
+    neither = counts["more"] + counts["less"]
+    parts = (("better", counts["better"]), ("worse", counts["worse"]), ("otherwise", neither))
+    told = [f"{word} in {count}" for word, count in parts if count]
+    return f"{', '.join(told)} of {of}" if told else f"no difference shown in {of}"

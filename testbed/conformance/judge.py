@@ -1,7 +1,6 @@
 """Runs of an implementation against the requirements: conformance.json and a page, and a page for many of them."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,13 +13,15 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.formats import plural
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from testbed.conformance.measures import MEASURES
+from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
 from testbed.conformance.utp import CLIENT
+from testbed.gate.units import told, unit
 
 FORMAT: Final = 1
 STUDY: Final = "conformance"
@@ -63,10 +64,23 @@ def write(folder: Path) -> str:
     }
     write_made(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
     write_shared(folder)
-    values = document | {"counts": Counter((row.document, row.result) for row in rows), "results": list(SIGNS)}
+    values = document | {
+        "title": _title(rows),
+        "counts": Counter((row.document, row.result) for row in rows),
+        "results": list(SIGNS),
+    }
     values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
     render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", values)
     return f"{folder.name}: {_counted(rows)}"
+
+
+def _title(rows: Sequence[Row]) -> str:
+    """Say what came out, for the page's head."""
+    counts = Counter(row.result for row in rows)
+    seen = plural(counts[PASS] + counts[FAIL], "requirement")
+    if counts[FAIL]:
+        return f"fails {counts[FAIL]} of {seen} that its packets show"
+    return f"meets {seen}, all that its packets show" if counts[PASS] else "shows no requirement by its packets"
 
 
 def failures(folder: Path) -> list[str]:
@@ -136,10 +150,14 @@ def _judged(shown: Shown, run: Run) -> tuple[str, str]:
     value = number(shown.measure, run, functions)
     least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
     inside = (least is None or value >= least) and (most is None or value <= most)
-    bounds = [f"at least {least:.4g}"] if least is not None else []
-    bounds += [f"at most {most:.4g}"] if most is not None else []
-    shown_value = "never" if math.isinf(value) else f"{value:.4g}"
-    return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {', '.join(bounds)}"
+    bounds = {name: bound for name, bound in (("at least", least), ("at most", most)) if bound is not None}
+    shown_value, *limits = told((value, *bounds.values()), _unit(shown.measure))
+    allowed = ", ".join(f"{name} {limit}" for name, limit in zip(bounds, limits, strict=True))
+    return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {allowed}"
+
+
+def _unit(expression: str) -> str:
+    return "packets" if expression.partition("(")[0] in PACKETS else unit(expression)
 
 
 def _counted(rows: Sequence[Row]) -> str:

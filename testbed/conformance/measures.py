@@ -241,6 +241,8 @@ _ALL: Final[tuple[Callable[..., float], ...]] = (
     *receiver.MEASURES,
     *utp.MEASURES,
 )
+PACKETS: Final = {measure.__name__ for measure in (first_flight, growth, smallest_window, sent_after_timeout)}
+"""Those that count packets; of the others, the name has the unit."""
 MEASURES: Final = {measure.__name__: measure for measure in _ALL}
 
 

@@ -2,12 +2,13 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.formats import plural
 from scenarios import implementations
 from scenarios.sums import DamagedError
 from testbed.evaluate.judge import MET, NOT_MET, SIGNS, told
@@ -35,6 +36,7 @@ def write(into: Path) -> Path:
     }
     write_shared(into)
     values = {
+        "title": _title(documents),
         "documents": documents,
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
@@ -44,6 +46,19 @@ def write(into: Path) -> Path:
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
     return into / "index.html"
+
+
+def _title(documents: Mapping[str, dict[str, Any]]) -> str:
+    """Say what came out, for the page's head."""
+    meet = [
+        name
+        for name, document in documents.items()
+        if not any(criterion["rows"] and criterion["verdict"] == NOT_MET for criterion in document["criteria"])
+    ]
+    controls = plural(len(documents), "congestion control")
+    looks = sum(document["seeds"] == 1 for document in documents.values())
+    hedge = f" ({looks} of them in one seed)" if looks else ""
+    return f"{len(meet) or 'None'} of {controls}{hedge} met all that RFC 9743's criteria ask"
 
 
 def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:

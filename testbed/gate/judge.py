@@ -17,7 +17,7 @@ from testbed.compare.metrics import METRICS, PHASES
 from testbed.compare.panel import CLIENT, point
 from testbed.compare.standings import measured, tell_standing
 from testbed.gate.budgets import Budget, Budgets, Comparison
-from testbed.gate.units import unit
+from testbed.gate.units import told, unit
 
 STUDY: Final = "gate"
 PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"
@@ -151,7 +151,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
     measured, bound, run = worst
     result = PASSED if budget.holds(measured, bound) else BROKEN
-    shown, allowed = (_shown(number, unit(budget.measured)) for number in (measured, bound))
+    shown, allowed = told((measured, bound), unit(budget.measured))
     says = f"{budget.measured} = {shown}, budget {budget.sign} {allowed}{_told(budget, run)}"
     finite = None if math.isinf(measured) else measured
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
@@ -173,10 +173,6 @@ def _told(budget: Budget, run: Run) -> str:
 
 def _excess(measured: float, bound: float) -> float:
     return 0.0 if measured == bound else measured - bound
-
-
-def _shown(value: float, unit: str) -> str:
-    return "never" if math.isinf(value) else f"{value:.6g} {unit}".strip()
 
 
 def number_of(expression: str, run: Run) -> float:

@@ -1,18 +1,52 @@
-"""The unit of what an expression measures, where its words tell."""
+"""The unit of what an expression measures, where its words tell, and numbers with it."""
 
 import ast
+from collections.abc import Sequence
 from typing import Final
 
+from analysis.figures import style
+from analysis.report.formats import DIGITS, number
 from testbed.compare.metrics import METRICS
 
 _SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
+_NAMES: Final = {"throughput": "bit/s", "cwnd": "packets", "in_flight": "packets"}
 _SAME: Final = ("at", "mean", "std", "min", "max", "percentile", "window")  # words of a series that keep its unit
 _SECONDS: Final = ("ended", "start", "duration", "first", "time_of_max", "first_time_above", "first_time_below")
+_SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
+_SCALED: Final = {("bit/s", 1e-3): "kbit/s", ("bit/s", 1e-6): "Mbit/s", ("bit/s", 1e-9): "Gbit/s", ("s", 1e3): "ms"}
+_MOST_DIGITS: Final = 6
+
+
+def told(values: Sequence[float], in_unit: str) -> list[str]:
+    """Give numbers with their unit, and so many digits that different ones look different."""
+    of_all = (
+        digits
+        for digits in range(DIGITS, _MOST_DIGITS)
+        if len({f"{value:.{digits}g}" for value in values}) == len(set(values))
+    )
+    digits = next(of_all, _MOST_DIGITS)
+    texts = [number(value, digits) for value in values]
+    return [text if text == "never" else style.with_unit(text, in_unit) for text in texts]
 
 
 def unit(expression: str) -> str:
-    """Return the unit of one word, such as `queue_ms.mean()`; an empty text for anything else."""
-    node = ast.parse(expression.strip(), mode="eval").body
+    """Return the unit of one word, such as `queue_ms.mean()`, also times a constant; nothing for anything else."""
+    factor, node = 1.0, ast.parse(expression.strip(), mode="eval").body
+    while isinstance(node, ast.BinOp):
+        left, right = (side.value if isinstance(side, ast.Constant) else None for side in (node.left, node.right))
+        if isinstance(node.op, ast.Mult) and isinstance(left, int | float):
+            factor, node = factor * left, node.right
+        elif isinstance(node.op, ast.Div) and isinstance(right, int | float):
+            factor, node = factor / right, node.left
+        else:
+            return ""
+    if factor == 1:
+        return _of_word(node)
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    return "%" if factor == 100 and name in _SHARES else _SCALED.get((_of_word(node), factor), "")
+
+
+def _of_word(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Attribute):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and (compared_unit := _of_comparison(node.func.id, node.args)):
@@ -26,7 +60,7 @@ def unit(expression: str) -> str:
             return ""
     if not isinstance(node, ast.Name):
         return ""
-    return "s" if node.id in _SECONDS else _SUFFIXES.get(node.id.rpartition("_")[2], "")
+    return "s" if node.id in _SECONDS else _NAMES.get(node.id, _SUFFIXES.get(node.id.rpartition("_")[2], ""))
 
 
 def _of_comparison(phase: str, arguments: list[ast.expr]) -> str:

@@ -18,6 +18,7 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.formats import plural
 
 FORMAT: Final = 1
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
@@ -51,9 +52,19 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
     write_shared(results)
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
-    values = document | {"table": table, "sign": SIGNS, "evidence_of": partial(_evidence, results)}
+    counts = Counter(meeting["result"] for meeting in judged + scripted)
+    values = document | {"table": table, "title": _title(counts), "counts": counts, "signs": SIGNS}
+    values["evidence_of"] = partial(_evidence, results)
     render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", values)
-    return Counter(meeting["result"] for meeting in judged + scripted)
+    return counts
+
+
+def _title(counts: Counter[str]) -> str:
+    """Say what came out, for the page's head."""
+    tried = plural(counts[PASSED] + counts[FAILED], "try", "tries")
+    if counts[FAILED]:
+        return f"Implementations do not understand each other in {counts[FAILED]} of {tried}"
+    return f"Implementations understand each other in {tried}" if counts[PASSED] else "Nothing could be tried"
 
 
 def _evidence(results: Path, result: Result) -> Evidence:

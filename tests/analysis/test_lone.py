@@ -14,6 +14,7 @@ from analysis.__main__ import main
 from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.observer.lone import captures, clocks, flows
+from analysis.observer.lone.page import title
 from tests.analysis.browser import speechless
 from tests.analysis.synthetic import NS, ORIGIN_NS, frame, over_ipv6, pcapng, utp_frame
 from tests.analysis.synthetic import pcap as classic
@@ -211,6 +212,25 @@ def test_several_flows_and_what_is_none(tmp_path: Path, played: Model) -> None:
     assert [flow.sender for flow in summary.flows] == ["10.0.1.1:40001", "[2001:db8::a00:301]:40001", "10.0.2.1:40001"]
     assert [flow.transport for flow in summary.flows] == ["utp"] * 3
     assert (summary.small, summary.beyond, summary.datagrams) == (1, 0, 50)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "said"),
+    [
+        (
+            [{"kind": "loss-based", "like": "CUBIC", "confidence": 0.95}],
+            "The sender's controller: loss-based, like CUBIC",
+        ),
+        ([{"not_observed": "too few rounds"}], "The senders' controllers: not observed (1)"),
+        (
+            [{"kind": "none"}, {"kind": "delay-based"}, {"kind": "none"}],
+            "The senders' controllers: none (2), delay-based (1)",
+        ),
+        ([], "No flow tells anything about its sender"),
+    ],
+)
+def test_the_title_says_what_captures_tell(controllers: list[dict[str, Any]], said: str) -> None:
+    assert title([{"seen_in": [{"controller": one}]} for one in controllers]).startswith(said)
 
 
 def bulk(step: float, way_s: float, opened: bool) -> list[tuple[float, bytes]]:

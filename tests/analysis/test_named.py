@@ -1,5 +1,7 @@
 """What a card says beside a statement, and which claims a shortened run cannot judge."""
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,10 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
 from analysis.report import overview
-from analysis.report.formats import paper_value, unit_of
+from analysis.report.formats import DASH, paper_value, unit_of, with_unit
 from analysis.report.named import bare_name, bound, named, quantity
 from analysis.runs import Runs
-from tests.analysis.synthetic import plain, write
+from tests.analysis.synthetic import plain, vouch, write
 
 STUDY = Path(__file__).parents[2] / "workflows/studies/today"
 MEASURED = {"mean": 0.301, "seeds": 20, "minimum": 0.187, "maximum": 0.385}
@@ -77,6 +79,22 @@ def all_claims() -> list[Claim]:
     return [claim for file in files for claim in load(file).claims]
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1, "packets", "1 packet"),
+        (1.0, "packets per RTT", "1 packet per RTT"),
+        (0.5, "packets", "0.500 packets"),
+        (1, "s", "1 s"),
+        (1, "1", "1"),
+        (math.inf, "s", "never"),
+        (None, "ms", DASH),
+    ],
+)
+def test_a_unit_stands_in_the_number_of_its_number(value: float | None, unit: str, text: str) -> None:
+    assert with_unit(value, unit).replace("\N{NO-BREAK SPACE}", " ") == text
+
+
 def test_each_number_without_a_unit_has_a_name() -> None:
     claims = all_claims()
     bare = [claim.data for claim in claims if (claim.printed or not claim.holds) and claim.measure]
@@ -138,3 +156,18 @@ def test_claims_about_the_whole_of_a_shortened_run_are_not_judged(tmp_path: Path
     why = lengths.why_not("share('low', 4)", ask)
     assert why == "the runs last 10 s (full: 100 s), and it is about their whole length"
     assert lengths.why_not("share('low', 4, 6)", ask) is None
+
+
+def test_a_look_whose_transfers_ended_it_is_not_shortened(tmp_path: Path) -> None:
+    experiment = load(STUDY / "aqm.claims.yaml")
+    made = plain()
+    made.experiment, made.cell, made.changes = experiment.id, "case=fifo", {"size": "quick"}
+    folder = write(tmp_path, made)
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary | {"ended_ns": 8_000_000_000}))
+    vouch(folder)
+    runs = Runs(tmp_path)
+    lengths = Lengths(runs, [experiment])
+    assert lengths.why_not("share('low', 4)", Question(runs, experiment.id, {})) is None
+    [run] = runs.by_cell_and_seed(experiment.id).values()
+    assert lengths.full_s(run) == run.duration == 8

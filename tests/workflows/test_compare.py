@@ -22,6 +22,7 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
 from testbed.compare.panel import CASES, filled, panel, panel_for
+from testbed.compare.standings import title
 from tests.analysis.browser import speechless
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
@@ -58,6 +59,31 @@ def test_the_page_shows_the_panel() -> None:
     listed = re.search(r"\|---\|---\|\n(.*?)\n<!-- end of panel", PAGE, re.DOTALL)
     assert listed
     assert listed[1].splitlines() == [f"| `{file.stem}` | {read(file).data['title']} |" for file in panel()]
+
+
+@pytest.mark.parametrize(
+    ("standings", "said"),
+    [
+        ([["open"], ["open"]], "b beside a: 2 seeds cannot show a difference"),
+        ([["alike"], ["open"]], "b beside a: no difference shown in 2 numbers"),
+        (
+            [["better"], ["worse"], ["more"], ["alike"]],
+            "b beside a: better in 1, worse in 1, otherwise in 1 of 4 numbers",
+        ),
+        (
+            [["better", "alike"], ["alike", "less"]],
+            "b beside a: better in 1 of 2 numbers; c beside a: otherwise in 1 of 2 numbers",
+        ),
+        ([["better", "alike", "worse"]], "3 implementations beside a: 2 of 3 numbers differ"),
+    ],
+)
+def test_a_title_says_how_the_others_stand(standings: list[list[str]], said: str) -> None:
+    others = "bcd"[: len(standings[0])]
+    metrics = [
+        {"clients": {"a": {}} | {name: {"standing": one} for name, one in zip(others, of, strict=True)}}
+        for of in standings
+    ]
+    assert title(metrics, ["a", *others], 2) == said
 
 
 def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
@@ -175,6 +201,7 @@ def test_a_real_comparison(checkout: Path, tmp_path: Path) -> None:
 
     index, page = ((folder / name).read_text() for name in ("index.html", "mine-against-tcp.html"))
     assert "no test can show a difference" in index
+    assert "<h1>tcp-ledbat beside tcp-cubic: 3 seeds cannot show a difference</h1>" in index
     for text in (index, page):
         for linked in re.findall(r'(?:href|src|srcset)="([^"#]+)"', text):
             assert linked == "data:," or (folder / unquote(linked)).exists(), linked

@@ -126,12 +126,14 @@ def test_how_the_module_is_judged(tmp_path: Path) -> None:
     }
     document = json.loads((folder / "conformance.json").read_text())
     evidence = {row["id"]: row["evidence"] for row in document["rows"]}
-    assert evidence["first-window"] == "first_flight() = 2, allowed at least 2, at most 2"
+    assert evidence["first-window"] == "first_flight() = 2 packets, allowed at least 2 packets, at most 2 packets"
     assert evidence["version"] == "the client speaks tcp"
     assert evidence["r-window"] == "the receiver's window limited the sender for 0% of the time"
     assert evidence["yields"] == "there is no run of case beside-tcp"
     assert all((folder / row["run"]).is_dir() for row in document["rows"])
-    assert "first_flight() = 2" in (folder / "index.html").read_text()
+    text = (folder / "index.html").read_text()
+    assert "first_flight() = 2 packets" in text
+    assert re.search(r"<h1>tcp-ledbatpp meets \d+ requirements, all that its packets show</h1>", text)
     page = tmp_path / "page.md"
     page.write_text(f"before\n{tables.START}\nold\n{tables.END}\nafter\n")
     tables.main(["conformance", str(page), str(folder)])

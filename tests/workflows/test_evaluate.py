@@ -237,6 +237,7 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
     assert '<a class="verdict met" href="tcp-good/index.html#y" title="1 met"' in text
     assert "tcp-bad/index.html#y" not in text  # it was not asked there
     assert text.index("9.9 A title") < text.index("9.10 Another")
+    assert "<h1>1 of 2 congestion controls met all that RFC 9743&#39;s criteria ask</h1>" in text
     pages.write(tmp_path / "tcp-good", [judged("MUST", [met])], "tcp-good", "tcp-cubic", 1, {})
     assert '<a class="verdict met-in-one-seed" href="tcp-good/index.html#x"' in matrix.write(tmp_path).read_text()
     assert invalid(tmp_path, "index.html") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -28,7 +29,7 @@ from testbed.cli import main
 from testbed.compare.panel import panel
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
-from testbed.gate.units import unit
+from testbed.gate.units import told, unit
 from tests.analysis.synthetic import plain, write
 from tests.workflows.test_documentation import rows
 
@@ -269,10 +270,27 @@ def test_the_end_of_a_client_is_a_result_in_a_case_with_its_own_flows(tmp_path: 
         ("queue_ms.slope()", ""),
         ('drops("client").count()', ""),
         ('throughput("client") / 2', ""),
+        ('throughput("client", 35, 45) / 1e6', "Mbit/s"),
+        ("100 * loss_rate(15, 30)", "%"),
+        ("queue_ms.mean() / queue_ms.max()", ""),
     ],
 )
 def test_numbers_have_units(expression: str, shown: str) -> None:
     assert unit(expression) == shown
+
+
+@pytest.mark.parametrize(
+    ("values", "in_unit", "texts"),
+    [
+        ((9.95353, 9), "Mbit/s", ["9.95 Mbit/s", "9 Mbit/s"]),
+        ((9.00021, 9), "Mbit/s", ["9.0002 Mbit/s", "9 Mbit/s"]),
+        ((1, 2), "packets", ["1 packet", "2 packets"]),
+        ((math.inf, 5), "s", ["never", "5 s"]),
+        ((0.65, 0.65), "", ["0.650", "0.650"]),
+    ],
+)
+def test_numbers_look_different_where_they_are(values: tuple[float, float], in_unit: str, texts: list[str]) -> None:
+    assert told(values, in_unit) == texts
 
 
 def test_a_real_gate(tmp_path: Path) -> None:

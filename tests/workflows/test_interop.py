@@ -150,6 +150,7 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
     }
     page = (tmp_path / "index.html").read_text()
     assert "900 of 1000 bytes arrived" in page
+    assert "<h1>Implementations do not understand each other in 4 of 5 tries</h1>" in page
     # what passed has its evidence one click away, too
     [run] = re.findall(r'class="verdict passed" href="([^"]*)"', page)
     assert (tmp_path / unquote(run) / "run.json").exists()

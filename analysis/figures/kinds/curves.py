@@ -199,7 +199,7 @@ class Curves:
             "l": low,
             "h": high,
             "at": style.number(point["x"]),
-            "median": f"{style.number(middle)} {unit}".strip(),
+            "median": style.with_unit(style.number(middle), unit),
             "range": words if len(values) > 1 else "one seed",
         }
 

@@ -240,9 +240,9 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, 
         row["c"] = roles.declared(fields, "role")
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values)}
-        row["number"] = f"{style.number(row['middle'])} {unit}".strip()
+        row["number"] = style.with_unit(style.number(row["middle"]), unit)
         row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {len(values)} seeds"
     if there:
         row["there"] = there
-        row.setdefault("number", f"{style.number(there[1])} {unit} (full run)")
+        row.setdefault("number", f"{style.with_unit(style.number(there[1]), unit)} (full run)")
     return row

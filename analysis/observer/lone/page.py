@@ -1,5 +1,7 @@
 """The page of observed captures, and its pictures."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ from analysis.observer.lone import report
 from analysis.observer.lone.report import Observed
 from analysis.observer.picture import stacked
 from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.formats import number
 from analysis.series import Series
 
 OWN: Final = Path(__file__).with_name("templates")
@@ -54,4 +57,17 @@ def _panel(title: str, lines: dict[str, Samples], end: float) -> dict[str, dict[
 def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) -> None:
     """Write index.html; with `refresh_s` browsers load it again and again."""
     write_shared(into)
-    render(pages(OWN, TEMPLATES), "captures.html", into / "index.html", document | {"refresh_s": refresh_s})
+    values = document | {"refresh_s": refresh_s, "title": title(document["flows"])}
+    render(pages(OWN, TEMPLATES), "captures.html", into / "index.html", values)
+
+
+def title(flows: Sequence[dict[str, Any]]) -> str:
+    """Say what the captures tell of the controllers, by the best view of each flow."""
+    judged = [flow["seen_in"][0]["controller"] for flow in flows]
+    if len(judged) == 1 and "kind" in judged[0]:
+        [one] = judged
+        like = f", like {one['like']}" if one["like"] else ""
+        return f"The sender's controller: {one['kind']}{like} (confidence {number(one['confidence'])})"
+    kinds = Counter(controller.get("kind", "not observed") for controller in judged)
+    told = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
+    return f"The senders' controllers: {told}" if kinds else "No flow tells anything about its sender"
