@@ -48,7 +48,7 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     document = read_made(folder, MEASURED)
     full_run.add_to(document.data, reference)
     figure = kinds.make(document, runs)
-    caption = figure.caption()
+    caption = figure.caption() + full_run.lacks(document.data["figure"])
     says = figure.alternative()
     wide, narrow = (svg.draw(figure.specify(width, interactive=False), says) for width in (style.WIDE, style.NARROW))
     layouts = [figure.specify(width, interactive=True) for width in (style.WIDE, style.NARROW)]

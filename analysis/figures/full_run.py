@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from analysis.documents import Fields
 from analysis.figures.numbers import lines_of, placed
+from scenarios.resolve import expand
 
 QUICK: Final = "quick"
+FULL: Final = "full"
 Range = list[float]  # smallest, median and largest number of the seeds
 
 
@@ -58,7 +60,30 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
     figure = Fields(file, measured["figure"], "figure")
     measured["figure"]["full_run_seeds"] = kept.get("figure_seeds")
     # what was recorded of the figure counts before what claims and further numbers say of it
-    measured["figure"]["full_run"] = {**_of_the_same(figure, _judged(measured, kept)), **kept.get("figure", {})}
+    known = {**_of_the_same(figure, _judged(measured, kept)), **kept.get("figure", {})}
+    measured["figure"]["full_run"] = known
+    names = set(_names(figure, measured["experiment"].get("scenario")))
+    measured["figure"]["full_run_lacks"] = [len(names - known.keys()), len(names)]
+
+
+def lacks(figure: Mapping[str, Any]) -> str:
+    """Say how many numbers of a quick look's figure the reference set does not have; nothing where it has all."""
+    missing, total = figure.get("full_run_lacks", (0, 0))
+    if missing == total:
+        return " The full run's numbers of this figure are not kept." if total else ""
+    return f" Of the full run's {total} numbers in this figure, {missing} are not kept." if missing else ""
+
+
+def _names(figure: Fields, scenario: str | None) -> Iterator[str]:
+    """Yield the names of all numbers that a figure shows of the full run."""
+    yield from (value["label"] for value in figure.data.get("values", []))
+    plots = figure.children("plots")
+    cells = expand(Path(scenario), FULL) if plots and scenario and Path(scenario).exists() else []
+    for cell in cells:
+        for plot in plots:
+            for name in lines_of(plot):
+                if place := placed(figure, name, cell.settings["cell_values"]):
+                    yield point_name(plot.get("axis", str), *place)
 
 
 def _judged(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -19,6 +19,7 @@ from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, vouch, write
 
 MOST_BYTES = 1500  # of an alternative text
+STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
 CLAIM = {"title": "A share.", "source": "sec. 1", "unit": "1", "metric": "share"}
 
 
@@ -309,6 +310,30 @@ def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp
     for tells_no_unit in ("0", "-", ["0.4", "0.6"]):
         claims[1]["paper"] = tells_no_unit
         assert of_full_run(curves) == {}
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (0, " The full run's numbers of this figure are not kept."),
+        (5, " Of the full run's 12 numbers in this figure, 7 are not kept."),
+        (12, ""),
+    ],
+)
+def test_a_look_says_which_numbers_of_the_full_run_are_not_kept(tmp_path: Path, kept: int, said: str) -> None:
+    experiment = registry.load(STUDIES / "today" / "jitter.claims.yaml")
+    names = [
+        f"{axis} | {line} | {x}"
+        for axis in ("share of the flow with jitter [%]", "mean queue [ms]")
+        for line in ("LEDBAT (RFC 6817)", "LEDBAT++")
+        for x in (1, 5, 20)
+    ]
+    figure = {name: [1.0, 2.0, 3.0] for name in names[:kept]}
+    (tmp_path / "x.json").write_text(json.dumps({"claims": {}, "figure": figure}))
+    about = {"id": "x", "scenario": str(experiment.scenario)}
+    measured = {"experiment": about, "claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
+    full_run.add_to(measured, tmp_path)
+    assert full_run.lacks(measured["figure"]) == said
 
 
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 # The report contains every experiment that has results. Each target, named by the marker, writes it anew.
 #
 # It draws those figures of the target that are older than their measurements, as the claims declare them: vector
-# graphics for paper and phones, an interactive page, a PNG, a caption. A job for each would mostly load the drawing
+# graphics for paper and phones, an interactive page, a caption. A job for each would mostly load the drawing
 # library.
 #
 # The reference set, and the results of others that the configuration names, appear beside each claim.
