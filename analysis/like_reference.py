@@ -12,11 +12,11 @@ from analysis.documents import read_json, read_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.rejudge import verdict_of
-from analysis.report.formats import plural
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.seeds import Batch, Cell, cells_of
 from scenarios import CLAIMS, STUDY, scenario_files
 from scenarios.cells import plan
+from scenarios.counts import plural
 from scenarios.errors import ScenarioError
 
 HOUR_S: Final = 3600
@@ -96,7 +96,7 @@ def _told(unlike: Mapping[str, list[str]], runs: int, hours: float, out: Path | 
         return
     claims = plural(sum(map(len, unlike.values())), "claim")
     named = ", ".join(f"{name} ({len(claims)})" for name, claims in sorted(unlike.items()))
-    cost = f"{runs:,} more runs, {hours:.1f} h of virtual time"
+    cost = f"{plural(runs, 'more run')}, {hours:.1f} h of virtual time"
     if out:
         yield f"{out} asks for the seeds with which {claims} get the verdicts of {reference}: {cost}."
         return

@@ -11,8 +11,8 @@ from rich.console import Console
 from analysis.documents import read_json
 from analysis.files import reference_files
 from analysis.reference import kept_of
-from analysis.report.formats import plural
 from analysis.report.results import collect
+from scenarios.counts import plural
 
 
 @dataclass
@@ -106,9 +106,9 @@ def _compare_claim(
 
 def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield (
-        f"The same: {likeness.same_values:,} values of claims and seeds, to nine digits, and the verdicts of "
-        f"{likeness.same_verdicts:,} claims, from {likeness.runs:,} runs here and {likeness.runs_of_reference:,} "
-        "there."
+        f"The same: {plural(likeness.same_values, 'value')} of claims and seeds, to nine digits, and the verdicts of "
+        f"{plural(likeness.same_verdicts, 'claim')}, from {plural(likeness.runs, 'run')} here and "
+        f"{likeness.runs_of_reference:,} there."
     )
     if likeness.images - likeness.images_of_differing:
         yield "Made from other builds, without effect on these: " + _list(

@@ -14,6 +14,7 @@ from analysis.files import write_made
 from analysis.report.results import Result, collect
 from analysis.verdicts.seeds import BUDGET, Asked, Batch, Cell, more_seeds
 from scenarios.cells import plan
+from scenarios.counts import plural
 from scenarios.errors import ScenarioError
 
 HOUR_S: Final = 3600
@@ -69,7 +70,10 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
             table.add_row(name, str(cells), str(runs[name]), f"{virtual_s[name] / HOUR_S:.1f}")
         console.print(table)
         hours = f"{asked.virtual_s / HOUR_S:.1f} h of virtual time"
-        sentence = f"{len(asked.claims)} claims ask for {runs.total()} more runs, {hours}; the next pass runs them."
+        sentence = (
+            f"{plural(len(asked.claims), 'claim')} {'asks' if len(asked.claims) == 1 else 'ask'} for "
+            f"{plural(runs.total(), 'more run')}, {hours}, in the next pass."
+        )
     else:
         sentence = "No cell needs more seeds."
     spent = (asked.spent_s + asked.virtual_s) / (asked.first_s or 1)
@@ -77,7 +81,8 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
     lines = [sentence + f"{BUDGET:.0%} are allowed."]
     if asked.undecidable:
         lines.append(
-            f"Left undecided, since more seeds like those measured would not help: {len(asked.undecidable)} claims."
+            "Left undecided, since more seeds like those measured would not help: "
+            f"{plural(len(asked.undecidable), 'claim')}."
         )
     if asked.beyond:
         costs: dict[str, list[float]] = {}

@@ -8,6 +8,7 @@ from rich.table import Table
 from analysis.report.formats import counted, duration
 from analysis.report.results import LOOKS, NOT_HERE, STATES, collect, findings
 from analysis.verdicts.rules import Outcome
+from scenarios.counts import plural
 
 STYLES = {
     Outcome.REPRODUCED: "green",
@@ -40,7 +41,7 @@ def print_summary(results: Path, console: Console | None = None) -> None:
     console.print(table)
     for study, states_of in findings(experiments).items():
         said = ", ".join(counted(state, states_of[state]) for state in STATES if states_of[state])
-        console.print(f"{study}, {states_of.total()} findings: {said}", highlight=False, soft_wrap=True)
+        console.print(f"{study}, {plural(states_of.total(), 'finding')}: {said}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
             line = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"

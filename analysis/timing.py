@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.report.formats import duration
+from scenarios.counts import plural
 
 # the rules of the pipeline whose jobs leave their times in logs/<rule>/
 JOBS: Final = {"measurements": "metrics and verdicts", "report": "figures and report"}
@@ -49,8 +50,8 @@ def print_times(
     parts["Snakemake, and cores without work"] = max(0.0, cores * elapsed_s - sum(parts.values()))
     console = console or Console()
     console.print(
-        f"{count} runs, {virtual_s / 3600:.1f} h of virtual time in {duration(elapsed_s)}: "
-        f"{virtual_s / elapsed_s:.0f} times as fast as real time, on {cores} cores.",
+        f"{plural(count, 'run')}, {virtual_s / 3600:.1f} h of virtual time in {duration(elapsed_s)}: "
+        f"{virtual_s / elapsed_s:.0f} times as fast as real time, on {plural(cores, 'core')}.",
         soft_wrap=True,
     )
     table = Table(box=None, header_style="dim", pad_edge=False)

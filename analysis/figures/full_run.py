@@ -71,7 +71,8 @@ def lacks(figure: Mapping[str, Any]) -> str:
     missing, total = figure.get("full_run_lacks", (0, 0))
     if missing == total:
         return " The full run's numbers of this figure are not kept." if total else ""
-    return f" Of the full run's {total} numbers in this figure, {missing} are not kept." if missing else ""
+    are = "is" if missing == 1 else "are"
+    return f" Of the full run's {total} numbers in this figure, {missing} {are} not kept." if missing else ""
 
 
 def _names(figure: Fields, scenario: str | None) -> Iterator[str]:

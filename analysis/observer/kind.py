@@ -35,6 +35,7 @@ from analysis.observer.conversation import LARGEST_FRAME, Bools, Ints
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
+from scenarios.counts import plural
 
 FEWEST_ROUNDS: Final = 30
 FEWEST_DECLINES: Final = 5  # that tell of delay even where losses come early
@@ -162,8 +163,8 @@ def _by_rounds(seen: "Signals") -> Judgement:
         raise NotMeasuredError(seen.lost_early)
     if marked := seen.flight.conversation.marked_pkts:
         raise NotMeasuredError(
-            f"the queue marked {marked} packets instead of dropping them, and captures do not show whose: a window "
-            "that sinks may answer to marks"
+            f"the queue marked {plural(marked, 'packet')} instead of dropping them, and captures do not show whose: a "
+            "window that sinks may answer to marks"
         )
     if blocks >= FEWEST_BLOCKS and probed >= SLOWEST_PROBING * blocks:
         raise NotMeasuredError(

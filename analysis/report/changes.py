@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
-from analysis.report.formats import plural, said
+from analysis.report.formats import said
 from analysis.report.results import NOT_HERE, Result, state_of
+from scenarios.counts import plural
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 UNDATED: Final = "1970-01-01T00:00:00+00:00"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from analysis.figures import style
+from scenarios.counts import plural
 
 DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
@@ -225,11 +226,6 @@ def reasons(unknown: dict[str, str]) -> str:
 def slug(text: str) -> str:
     """Make a name for a style sheet."""
     return text.replace(" ", "-")
-
-
-def plural(amount: int, singular: str, several: str = "") -> str:
-    """Give an amount with its noun: 1 seed, 2 seeds."""
-    return f"{amount:,} {singular if amount == 1 else several or singular + 's'}"
 
 
 def counted(state: str, amount: int) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
-from analysis.report.formats import plural, said
+from analysis.report.formats import said
 from analysis.report.results import Result, state_of
+from scenarios.counts import plural
 
 
 def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:

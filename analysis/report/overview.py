@@ -11,12 +11,13 @@ from markupsafe import Markup
 from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
-from analysis.report.formats import counted, paper_value, plural, said
+from analysis.report.formats import counted, paper_value, said
 from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_HERE, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
 from analysis.verdicts.rules import Outcome, judge_predicate
+from scenarios.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
 # what failed stands first, a look behind the verdict that it resembles

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.formats import measured_value, number, paper_value, plural, power_of_ten
+from analysis.report.formats import measured_value, number, paper_value, power_of_ten
+from scenarios.counts import plural
 
 WIDTH: Final = 320
 HEIGHT: Final = 50

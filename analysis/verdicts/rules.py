@@ -12,6 +12,7 @@ from analysis.verdicts import chances, intervals
 from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
+from scenarios.counts import plural
 
 # How many seeds a cell may have when its claims are judged again. Five are the fewest that give an interval worth its
 # name. There are few looks, since each is another chance to be wrong. A fraction needs more seeds than a mean: of 20
@@ -150,7 +151,7 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
     finite = [number for number in numbers if math.isfinite(number)]
     never = len(numbers) - len(finite)
     if not finite:
-        why = f"it did not happen in {never} of {never} seeds"
+        why = f"it did not happen in {never} of {plural(never, 'seed')}"
         verdict = _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
         return replace(verdict, zones=tolerances().zones(expected, readings[0]))
     interval = _interval(expected, rule, finite)
@@ -160,7 +161,7 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
     if never:
         by_seed = _compare_fraction(len(finite), len(numbers))
         parts = [_all_of(part, by_seed) for part in parts]
-        why += f"; it did not happen in {never} of {len(numbers)} seeds"
+        why += f"; it did not happen in {never} of {plural(len(numbers), 'seed')}"
     if len({part.outcome for part in parts}) > 1:
         listed = ", ".join(f"as {reading} it is {part.outcome}" for reading, part in zip(readings, parts, strict=True))
         why += f"; the scan is hard to read: {listed}"
@@ -306,7 +307,7 @@ def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Verdict:
 
 def _of_seeds(count: int, seeds: int) -> str:
     low, high = intervals.fraction(count, seeds)
-    return f"{count} of {seeds} seeds (95 % interval of the fraction {low:.2f} to {high:.2f})"
+    return f"{count} of {plural(seeds, 'seed')} (95 % interval of the fraction {low:.2f} to {high:.2f})"
 
 
 def _compare_fraction(count: int, of: int) -> _Possible:

@@ -21,6 +21,7 @@ from analysis.watchdog import ended_after
 from engine.errors import EngineError
 from engine.repetition import differences
 from scenarios import sums
+from scenarios.counts import plural
 from scenarios.sums import DamagedError
 from testbed.archive.archived import Archived
 from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
@@ -50,7 +51,7 @@ class Recomputation:
     def __str__(self) -> str:
         """Describe it in a line."""
         captures = f", {self.read} read from archived captures" if self.read else ""
-        runs = f"{self.experiment}: {self.repeated} of {self.runs} runs repeated{captures}"
+        runs = f"{self.experiment}: {self.repeated} of {plural(self.runs, 'run')} repeated{captures}"
         if self.different:
             return f"{runs}: DIFFERS in {listed(self.different)}"
         (some, metrics), (judged, verdicts) = self.metrics, self.verdicts
@@ -61,7 +62,7 @@ class Recomputation:
 
 def _counted(metrics: int, verdicts: int) -> str:
     numbers = {"metric": metrics, "verdict": verdicts}
-    return ", ".join(f"{number} {what}{'s' * (number > 1)}" for what, number in numbers.items() if number)
+    return ", ".join(plural(number, what) for what, number in numbers.items() if number)
 
 
 def write_tables(run: Path, archived: Archived) -> None:

@@ -14,6 +14,7 @@ from engine.errors import EngineError
 from engine.provenance import told
 from engine.repetition import differences
 from scenarios import sums
+from scenarios.counts import plural
 from testbed.archive import sign
 from testbed.archive.archived import Archived, ArchivedRun
 from testbed.archive.crate import OF_RUN, RUNS, SIGNATURE, Crate, listed, opened
@@ -42,7 +43,7 @@ def verify(
             scenario that means something else today.
     """
     with opened(name) as crate, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
-        yield Finding(f"{name}: {len(crate.sums)} files, each with its SHA-256; {_signed(crate, signers)}")
+        yield Finding(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
         archived = Archived(crate)
         archived.check_complete()
         _check_images(name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
+from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare import judge, pages
@@ -65,7 +66,7 @@ def _judge(folder: Path, scenarios: Sequence[str]) -> int:
             print(f"failed, and left out: {scenario}: {run}")
     print(f"Comparison{' of what did not fail' if missing else ''}: {page}")
     if failures:
-        print(f"{sum(map(len, failures.values()))} runs failed; the next call tries them again.", file=sys.stderr)
+        print(f"{plural(sum(map(len, failures.values())), 'run')} failed; the next call tries again.", file=sys.stderr)
     return int(bool(failures or missing))
 
 

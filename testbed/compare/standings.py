@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from analysis.report.formats import plural
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
+from scenarios.counts import plural
 from testbed.compare.differences import LEVEL, rank_test
 from testbed.compare.metrics import LESS, MORE, Metric
 

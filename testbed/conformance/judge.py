@@ -13,10 +13,10 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.formats import plural
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
+from scenarios.counts import plural
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load

@@ -18,6 +18,7 @@ from analysis.series import NotMeasuredError
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
+from scenarios.counts import plural
 from testbed.compare.panel import CLIENT, in_order, point
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
 
@@ -191,4 +192,4 @@ def _shown(values: Sequence[float]) -> str:
     if never == len(values):
         return "never"
     finite = fmean(value for value in values if math.isfinite(value))
-    return f"{finite:.3g}" + (f" (never in {never} of {len(values)} seeds)" if never else "")
+    return f"{finite:.3g}" + (f" (never in {never} of {plural(len(values), 'seed')})" if never else "")

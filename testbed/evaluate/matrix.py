@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
-from analysis.report.formats import plural
 from scenarios import implementations
+from scenarios.counts import plural
 from scenarios.sums import DamagedError
 from testbed.evaluate.judge import MET, NOT_MET, SIGNS, told
 from testbed.evaluate.pages import OWN, place
@@ -41,7 +41,11 @@ def write(into: Path) -> Path:
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
         "results": list(SIGNS),
-        "words": list(dict.fromkeys(told(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())),
+        "words": [
+            word
+            for word in dict.fromkeys(told(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())
+            if any(cell["verdict"] == word for cell in cells.values())
+        ],
         "counts": {name: Counter(_verdicts(document["criteria"])) for name, document in documents.items()},
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
@@ -57,7 +61,7 @@ def _title(documents: Mapping[str, dict[str, Any]]) -> str:
     ]
     controls = plural(len(documents), "congestion control")
     looks = sum(document["seeds"] == 1 for document in documents.values())
-    hedge = f" ({looks} of them in one seed)" if looks else ""
+    hedge = f" ({f'{looks} of them' if looks < len(documents) else 'each'} in one seed)" if looks else ""
     return f"{len(meet) or 'None'} of {controls}{hedge} met all that RFC 9743's criteria ask"
 
 

@@ -12,7 +12,7 @@ from analysis.figures import style
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.formats import plural
+from scenarios.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings

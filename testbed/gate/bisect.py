@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.errors import EngineError
+from scenarios.counts import plural
 from testbed import own_study
 from testbed.gate import budgets
 from testbed.gate import command as gate
@@ -61,7 +62,7 @@ def main(options: argparse.Namespace) -> int:
         print(f"{names[place]:{longest}}  {number:.6g}")
     print(
         f"{expression}: {measured[best]:.6g} with {name} {names[best]}, {measured[worst]:.6g} with {names[worst]}, "
-        f"its neighbour; {len(measured)} of {len(names)} versions were run"
+        f"its neighbour; {len(measured)} of {plural(len(names), 'version')} were run"
     )
     return 0
 

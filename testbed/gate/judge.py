@@ -12,6 +12,7 @@ from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
+from scenarios.counts import plural
 from testbed.compare.differences import largest_believed
 from testbed.compare.metrics import METRICS, PHASES
 from testbed.compare.panel import CLIENT, point
@@ -120,7 +121,7 @@ def _compared(
             worse.append(
                 f"{entry['name']}, {entry['phase']}: {means} {entry['unit']} (p = {own['p']:.2g})".replace("  ", " ")
             )
-    says = "; ".join(worse) or f"none of {len(numbers)} numbers is worse than that of {other}"
+    says = "; ".join(worse) or f"none of {plural(len(numbers), 'number')} is worse than that of {other}"
     run = str(sides[client][0].folder.relative_to(results))
     return Outcome(budget.name, budget.scenario, point, BROKEN if worse else PASSED, None, None, says, run, wall_s)
 

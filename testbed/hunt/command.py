@@ -9,6 +9,7 @@ from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
+from scenarios.counts import plural
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
@@ -162,7 +163,8 @@ class _Progress:
         self._told_s = now_s
         before = len(self._hunt.runs.asked_for) - (due - done)  # those of this step have been asked for
         print(
-            f"{len(self._hunt.trials)} scenarios, {len(self._hunt.findings)} findings; runs {done}/{due} of this step; "
+            f"{plural(len(self._hunt.trials), 'scenario')}, {plural(len(self._hunt.findings), 'finding')}; "
+            f"runs {done}/{due} of this step; "
             f"{_left(self._budget.left_s(before))}",
             file=sys.stderr,
             flush=True,

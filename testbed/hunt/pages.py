@@ -9,6 +9,7 @@ from typing import Any, Final
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import of_run
+from scenarios.counts import plural
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt
 
@@ -57,7 +58,7 @@ def _budgets(kept: Sequence[Evidence], client: str) -> str:
 def summary(hunt: Hunt, kept: Sequence[Evidence], page: Path) -> str:
     """Say what was found."""
     lines = [
-        f"{hunt.client}: {len(hunt.trials)} scenarios, {hunt.search_runs} runs to search and "
+        f"{hunt.client}: {plural(len(hunt.trials), 'scenario')}, {plural(hunt.search_runs, 'run')} to search and "
         f"{len(hunt.runs.asked_for) - hunt.search_runs} to confirm and shrink, {hunt.runs.cpu_s:.0f} s of CPU time"
     ]
     lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in kept]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scenarios.counts import plural
 from scenarios.units import QUANTITIES
 from testbed.hunt.arena import written
 from testbed.hunt.question import Question
@@ -34,7 +35,8 @@ class Survival:
     def __str__(self) -> str:
         word = "fragile: " if self.is_fragile else ""
         return (
-            f"{word}{self.seeds} of {self.of_seeds} seeds break it, and {self.changed} of {self.of_changed} scenarios "
+            f"{word}{self.seeds} of {plural(self.of_seeds, 'seed')} break it, and {self.changed} of "
+            f"{plural(self.of_changed, 'scenario')} "
             f"in which one number is {PERCENT} % more or less"
         )
 

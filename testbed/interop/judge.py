@@ -18,7 +18,7 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.formats import plural
+from scenarios.counts import plural
 
 FORMAT: Final = 1
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"

@@ -13,6 +13,7 @@ from analysis.files import write_text
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import schema, tables
+from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import own_study
@@ -265,7 +266,7 @@ def _events(file: str | None, past: Past) -> tuple[Events | None, str]:
 
 
 def _told(order: Order, outcome: Outcome) -> str:
-    says = f"{outcome.folder}: {outcome.same_pkts} packets before the instant are the same"
+    says = f"{outcome.folder}: {plural(outcome.same_pkts, 'packet')} before the instant as in the run"
     if order.judged is None:
         return says
     measured, bound = order.numbers(outcome)

@@ -179,7 +179,7 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
             "undecided",
             20,
             [
-                "1 claims ask for 10 more runs, 1.7 h of virtual time",
+                "1 claim asks for 10 more runs, 1.7 h of virtual time",
                 "Claims beyond that: 1 of x (up to 11.7 h each)",
             ],
         ),

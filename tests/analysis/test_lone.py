@@ -280,7 +280,7 @@ def test_a_packet_that_a_host_forwards_counts_once(tmp_path: Path, played: Model
     path.write_bytes(pcapng(sorted(records), link=113))
     captured, _ = captures.read(path)
     assert captured.pkts == 1000
-    assert captured.remarks[0].startswith("1000 packets were captured twice")
+    assert captured.remarks[0].startswith("1,000 packets captured twice")
 
 
 def test_skew_and_base_from_delays_both_ways() -> None:

@@ -88,6 +88,17 @@ def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report
         assert labels.most_common(1)[0][1] == 1, f"boxes of {view.name} that nobody can tell apart: {labels}"
 
 
+def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
+    singular = "times|less|has|differs|agrees|lasts|implies"
+    many = re.compile(rf"(?<![-\d.,\N{{EN DASH}}\N{{MINUS SIGN}}])(?<!and )\b1\s(?!{singular})[a-z]+[^s\W]s\b")
+    found = {
+        f"{page.name}: {text}"
+        for page in [*report.glob("*.html"), *quick.glob("*.html")]
+        for text in many.findall(re.sub(r"<[^>]*>", " ", page.read_text()))
+    }
+    assert found == set()
+
+
 def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert "Quick look: one seed" in page.locator(".look").inner_text()

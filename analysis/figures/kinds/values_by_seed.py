@@ -9,6 +9,7 @@ from analysis.documents import Fields
 from analysis.figures import full_run, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
+from scenarios.counts import plural
 
 ROW: Final = 34  # pixels
 LINE: Final = 15  # of a label
@@ -233,7 +234,7 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, 
     there = known.get(row["label"])
     row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
     if never := len(by_seed) - len(values):
-        row["label"] += f" (never in {never} of {len(by_seed)} seeds)"
+        row["label"] += f" (never in {never} of {plural(len(by_seed), 'seed')})"
     group, _, name = row["label"].rpartition(": ")
     row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour_of_name(name, group)}
     if "role" in fields.data:
@@ -241,7 +242,7 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, 
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values)}
         row["number"] = style.with_unit(style.number(row["middle"]), unit)
-        row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {len(values)} seeds"
+        row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {plural(len(values), 'seed')}"
     if there:
         row["there"] = there
         row.setdefault("number", f"{style.with_unit(style.number(there[1]), unit)} (full run)")

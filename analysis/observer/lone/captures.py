@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.capture import pcap
 from analysis.errors import BadInputError
+from scenarios.counts import plural
 
 TCP, UDP = 6, 17
 OUTGOING: Final = 2  # `direction` of Linux cooked captures
@@ -74,7 +75,7 @@ def read(path: Path, most_pkts: int = MOST_PKTS) -> tuple[Captured, pl.DataFrame
     once = _once(ported)
     if len(once) < len(ported):
         remarks.append(
-            f"{len(ported) - len(once)} packets were captured twice, on their way in and out of this host; "
+            f"{plural(len(ported) - len(once), 'packet')} captured twice, on the way in and out of this host; "
             "the first time counts"
         )
     times = once["time_ns"]

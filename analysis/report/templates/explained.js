@@ -79,7 +79,7 @@ function curves() {
     const other = kind === "tcp" ? "TCP" : "the late-comer";
     by("said").textContent = `Alone, LEDBAT keeps a queue of ${Math.round(run.alone.queue_ms)} ms and uses ${percent(run.alone.used)} `
       + `of the link. Beside ${other} it gets ${percent(run.beside.share)} of it, the queue is ${Math.round(run.beside.queue_ms)} ms, and `
-      + `${run.beside.drops === 0 ? "nothing is" : `${run.beside.drops} packets are`} dropped.`
+      + `${run.beside.drops === 0 ? "nothing is" : `${run.beside.drops} ${run.beside.drops === 1 ? "packet is" : "packets are"}`} dropped.`
       + (target > holds ? " The buffer is smaller than the target." : "");
     const width = by("curves").clientWidth;
     const left = 38;
