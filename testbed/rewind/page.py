@@ -73,8 +73,10 @@ def write(home: Path, shown: Rewound) -> Path:
     run = Run(shown.run)
     flow = watched(run)
     futures = [(branch, Run(branch.folder)) for branch in shown.branches]
+    rates = ""
     drawn = True
     try:
+        rates = _spread([_mean(future, flow, shown.at_s) for _, future in futures])
         _draw(home / "futures", _futures(run, futures, flow, shown.at_s), _told_futures(run, futures, flow, shown.at_s))
     except NotMeasuredError:  # neither the bottleneck nor the sender says what passed
         drawn = False
@@ -90,6 +92,7 @@ def write(home: Path, shown: Rewound) -> Path:
         "seed": run.settings.seed,
         "flow": flow,
         "drawn": drawn,
+        "rates": rates,
         "broken": sum(branch.is_broken is True for branch in shown.branches),
         "tap": _tap(run),
         "packets": _packets(run, shown.at_s, flow),
@@ -159,9 +162,18 @@ def _futures(run: Run, futures: Sequence[tuple[Branch, Run]], flow: str, at_s: f
     return {"layer": [lines, _rule(at_s)]}
 
 
+def _mean(run: Run, flow: str, at_s: float) -> float:
+    """Mean rate of a flow (Mbit/s) from an instant on."""
+    return run.rate(flow, _FINEST_S).scaled(1e-6).mean(at_s)
+
+
+def _spread(numbers: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(map(style.number, (min(numbers), max(numbers)))))
+
+
 def _told_futures(run: Run, futures: Sequence[tuple[Branch, Run]], flow: str, at_s: float) -> str:
     ends = [(RUN, run), *((f"{branch.name}, {branch.kind}", future) for branch, future in futures)]
-    means = [(name, style.number(each.rate(flow, _FINEST_S).scaled(1e-6).mean(at_s))) for name, each in ends]
+    means = [(name, style.number(_mean(each, flow, at_s))) for name, each in ends]
     axes = f"Rate of {flow} [Mbit/s] over 0 to {style.number(run.duration)} s, of the run and its futures"
     return told.picture(axes, f"Values are means from {style.number(at_s)} s on", [("", means)])
 
