@@ -194,10 +194,10 @@ def _judge(
         verdict = rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
         if verdict.outcome == rules.Outcome.NOT_TESTABLE:
             return entry | _not_testable(NOT_TESTED, verdict.why)
-        return entry | _verdict(verdict)
+        return entry | as_entry(verdict)
     judged = judge(claim, experiment.words, values, held)
     if judged is not None:
-        return entry | _verdict(judged)
+        return entry | as_entry(judged)
     return entry | _not_testable(NOT_RUN, next(iter(unknown.values()), "no seed has been run"))
 
 
@@ -218,7 +218,7 @@ def _tell_missing(entry: dict[str, Any], failed: list[Failure]) -> dict[str, Any
 
 def _not_testable(reason: str, why: str) -> dict[str, Any]:
     """Return the verdict of a claim that cannot be measured, with its kind of reason."""
-    return _verdict(rules.not_testable(why)) | {"not_testable": {"reason": reason, "why": why}}
+    return as_entry(rules.not_testable(why)) | {"not_testable": {"reason": reason, "why": why}}
 
 
 def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
@@ -229,7 +229,8 @@ def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple
     return {"metric": extra.metric, "unit": extra.unit, "cell": extra.cell, "measured": measured, "unknown": unknown}
 
 
-def _verdict(verdict: rules.Verdict) -> dict[str, Any]:
+def as_entry(verdict: rules.Verdict) -> dict[str, Any]:
+    """Give what verdicts.json has of a verdict."""
     return {
         "verdict": verdict.outcome,
         "why": verdict.why,

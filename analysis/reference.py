@@ -15,6 +15,7 @@ from analysis.figures.full_run import ranges
 from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
+from analysis.verdicts.findings import JUDGED
 
 _ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
@@ -113,6 +114,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
                 "held": claim["held"],
                 "check": check(claim, words),
             }
+            | judged_of(claim)
             | _by_reading(claim)
             for claim in experiment.data["claims"]
         },
@@ -125,6 +127,11 @@ def kept_of(experiment: Result) -> dict[str, Any]:
     }
 
 
+def judged_of(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what findings need of a claim beside its verdict; nothing where no numbers were judged."""
+    return {name: _nine_digits(claim[name]) for name in JUDGED if claim.get(name) is not None}
+
+
 def _by_reading(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdicts by other readings, if there are any."""
     kept = {other["title"]: other["verdict"] for other in claim.get("by_reading", [])}
@@ -132,5 +139,13 @@ def _by_reading(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(by_seed: dict[str, Any]) -> dict[str, Any]:
-    """Numbers to nine digits: processors with other vector units add in another order."""
-    return {seed: float(f"{value:.9g}") if isinstance(value, float) else value for seed, value in by_seed.items()}
+    return {seed: _nine_digits(value) for seed, value in by_seed.items()}
+
+
+def _nine_digits(value: Any) -> Any:
+    """Round numbers, also in lists and fields: processors with other vector units add in another order."""
+    if isinstance(value, dict):
+        return {name: _nine_digits(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_nine_digits(part) for part in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value

@@ -11,8 +11,10 @@ from analysis.claims import registry
 from analysis.claims.registry import Claim, Experiment
 from analysis.documents import read_json
 from analysis.files import write_text
-from analysis.reference import as_table, check
+from analysis.measure import as_entry
+from analysis.reference import as_table, check, judged_of
 from analysis.verdicts import rules
+from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.of_claim import judge
 
 NEVER = "never"
@@ -54,9 +56,13 @@ def _anew(
             yield claim.id, "checked in another way", "it needs runs"
             continue
         verdict = verdict_of(original, where.words, entry)
-        if verdict and verdict.outcome != entry["verdict"]:
-            yield claim.id, entry["verdict"], verdict.outcome
+        if verdict:
+            if verdict.outcome != entry["verdict"]:
+                yield claim.id, entry["verdict"], verdict.outcome
             entry["verdict"] = verdict.outcome
+            for name in JUDGED:
+                entry.pop(name, None)
+            entry |= judged_of(as_entry(verdict))
 
 
 def verdict_of(claim: Claim, words: Mapping[str, str], kept: Mapping[str, Any]) -> rules.Verdict | None:

@@ -16,6 +16,7 @@ from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_HERE, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
+from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Outcome, judge_predicate
 from scenarios.counts import plural
 
@@ -254,18 +255,12 @@ def _is_for_now(claim: Mapping[str, Any]) -> bool:
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
-    """Give claims with what the full run has of them; those that it has not are left out.
-
-    It keeps neither intervals nor chances, but the same numbers have the same.
-    """
+    """Give claims with what the full run has of them; those that it has not are left out."""
     moved = []
     for claim in claims:
-        there, entry = reference.claims.get(claim["id"]), reference.entry(claim)
-        if there and entry:
-            same = entry["same_numbers"] and entry["same_seeds"]
-            other = {} if same else {"measured_interval": None, "chance": None}
-            theirs = {name: there[name] for name in ("verdict", "measured", "held", "is_look")}
-            moved.append({**claim, **theirs, "not_testable": None, **other})
+        if there := reference.claims.get(claim["id"]):
+            theirs = {name: there.get(name) for name in ("verdict", "measured", "held", "is_look", *JUDGED)}
+            moved.append({**claim, **theirs, "not_testable": None})
     return moved
 
 

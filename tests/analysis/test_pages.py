@@ -80,6 +80,14 @@ def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> Non
     assert findings["mdvar-fair"].state == "agrees in one seed"
 
 
+def test_a_quick_look_has_the_findings_of_the_full_run(quick: Path, tmp_path: Path) -> None:
+    kept_results.write(tmp_path)
+    reference = reference_set(kept_results.REFERENCE)
+    here = {finding.name: finding.state for view in studies(collect(tmp_path), None) for finding in view.findings}
+    looks = [finding for view in studies(collect(quick.parent / "here"), reference) for finding in view.findings]
+    assert {finding.name: finding.full for finding in looks} == here
+
+
 def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
     views = studies(collect(report.parent / "here"), reference_set(kept_results.REFERENCE))
     assert [view.name for view in views if "full run" in view.tail] == ["icccn"]  # whose first claim was changed
