@@ -2,15 +2,17 @@
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
-from engine import backends, cgroup, interrupt
+from engine import backends, cgroup, images, interrupt, provenance
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
+from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell
 from scenarios.sums import DamagedError
@@ -30,6 +32,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     tables = "turn captures and traces into Parquet tables after each run, as `python -m analysis columns` does"
     parser.add_argument("--columns", action="store_true", help=tables)
     parser.set_defaults(kept="finished runs are kept")
+
+
+def load() -> None:
+    """Do once what is the same for all runs: load libraries, read descriptions, compare images with their stamps."""
+    from analysis.capture import columns  # noqa: F401
+
+    implementations.known()
+    provenance.code("virtual")
+    with suppress(EngineError):  # they are not built yet, and each run looks again
+        images.load()
 
 
 def main(options: argparse.Namespace) -> int:

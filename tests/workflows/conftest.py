@@ -231,7 +231,7 @@ def copy_project(folder: Path) -> None:
     """Everything that the pipeline reads of the project."""
     shutil.copy(ROOT / "Snakefile", folder)
     for name in ("workflows", "testbed", "exec", "engine", "scenarios", "topologies", "images", "analysis"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "reference"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
 
 
 @pytest.fixture

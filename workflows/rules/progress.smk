@@ -1,11 +1,15 @@
 # Prints a line such as "runs 12/60, 34 %, about 2 min left" for each further percent of the work.
 import logging
 import shutil
+import socket
+import subprocess
 import threading
 import time
 
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
+
+FORKS = []
 
 
 class Progress(threading.Thread):
@@ -117,6 +121,26 @@ def folders_of_results():
     return sorted({job.wildcards.results for job in workflow.dag.jobs if "results" in job.wildcards.keys()})
 
 
+def start_forks():
+    """Start what carries out runs in forks (testbed/forks.py), so that no job waits for Python and its libraries."""
+    place = Path(".snakemake/testbed.forks")
+    place.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(str(place))
+        place.chmod(0o600)
+        listening.listen(workflow.cores)
+        words = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "testbed.forks"]
+        FORKS.append(subprocess.Popen(words, stdin=listening, env={**os.environ, "OMP_NUM_THREADS": "1"}))
+    os.environ.update(TESTBED_FORKS=str(place))
+
+
+def end_forks():
+    """End it, so that this process knows what CPU time it took."""
+    for process in FORKS:
+        process.terminate()
+        process.wait()
+
+
 def is_worth_a_line(record):
     """Tell whether a log record says more than that a job starts or ends, which the progress line shows better."""
     return record.levelno > logging.INFO or getattr(record, "event", LogEvent.JOB_STARTED) != LogEvent.JOB_STARTED
@@ -134,3 +158,5 @@ onstart:
     due = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "runs"]
     if due:
         Progress(due).start()
+        if workflow.local_exec:
+            start_forks()

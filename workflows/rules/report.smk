@@ -31,6 +31,7 @@ rule report:
 
 
 onsuccess:
+    end_forks()
     cpu = cpu_s()
     for root in folders_of_results():
         shell(

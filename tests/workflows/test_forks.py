@@ -1,0 +1,36 @@
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import forked
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = Path("forks")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(str(place))
+        listening.listen()
+        started = subprocess.Popen([sys.executable, "-m", "testbed.forks"], cwd=ROOT, stdin=listening)
+    environment = os.environ | {forked.PLACE: str(place)}
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-IS", str(ROOT / "testbed/forked.py"), *words]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    listed = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
+    assert '"cell": "single"' in listed.stdout
+    assert (listed.returncode, listed.stderr) == (0, "")
+    refused = call("run", "none.yaml", "--size", "quick", "--cell", "it's here\nand there")
+    assert "none.yaml" in refused.stderr
+    assert (refused.returncode, refused.stdout) == (2, "")
+    started.terminate()
+    assert started.wait() < 0
