@@ -25,8 +25,6 @@ rule measurements:
         touch("{results}/experiments/.measured-for-{target}"),
     log:
         "{results}/logs/measurements/{target}.log",
-    benchmark:
-        "{results}/logs/measurements/{target}.tsv"
     threads: 2
     params:
         claims=claims_of_target,

@@ -17,8 +17,6 @@ rule report:
         touch("{results}/report/.made-for-{target}"),
     log:
         "{results}/logs/report/{target}.log",
-    benchmark:
-        "{results}/logs/report/{target}.tsv"
     threads: 2
     params:
         experiments=experiments_of_target,

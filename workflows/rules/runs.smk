@@ -17,8 +17,6 @@ rule runs:
         touch("{results}/runs/{study}/{experiment}/job-{number}.done"),
     log:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.log",
-    benchmark:
-        "{results}/logs/runs/{study}/{experiment}/job-{number}.tsv"
     priority: weight_of_job
     resources:
         runtime=minutes,
