@@ -12,6 +12,7 @@ from typing import Any, Final
 from analysis.figures import roles, style
 from analysis.figures.bands import Band
 from analysis.figures.style import Specification
+from analysis.units import with_unit
 
 LINE: Final = 15  # pixels from one line of text to the next
 APART: Final = 3  # pixels between a mark and its words
@@ -217,7 +218,7 @@ def _words(band: Band, first: int, after: int, unit: str) -> str:
     low, high = min(band.low[there]), max(band.high[there])
     middle = style.number(float(sorted(band.middle[there])[len(there) // 2]))
     least, most = style.number(float(low)), style.number(float(high))
-    return style.with_unit(middle, unit) + (f" (from {least} to {most})" if least != most else "")
+    return with_unit(middle, unit) + (f" (from {least} to {most})" if least != most else "")
 
 
 def _levels(plot: Plot, value: Specification) -> list[Specification]:

@@ -46,8 +46,6 @@ SMALLEST_SPAN: Final = 0.01  # of an axis that does not begin at 0, as a part of
 
 Specification = dict[str, Any]  # Vega-Lite, or a part of it
 
-# of the units that are nouns
-_SINGULAR: Final = {"packets": "packet", "bytes": "byte", "samples": "sample", "entries": "entry"}
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"  # a name; nothing is fetched from there
 _CONFIG: Final[Specification] = {
     "font": "Helvetica, Arial, 'DejaVu Sans', sans-serif",
@@ -94,16 +92,6 @@ def unit_of(axis: str) -> str:
     """Give the unit of an axis, which stands in brackets at its end; nothing for a plain number."""
     match = re.search(r"\[([^\[\]]*)\]$", axis)
     return match[1] if match else ""
-
-
-def with_unit(number_text: str, unit: str, blank: str = " ") -> str:
-    """Set a unit behind a number, in the singular behind 1: 1 packet per RTT, 2 packets."""
-    if not unit:
-        return number_text
-    counted, space, rest = unit.partition(" ")
-    if number_text == "1":
-        counted = _SINGULAR.get(counted, counted)
-    return f"{number_text}{blank}{counted}{space}{rest}"
 
 
 def text_width(text: str) -> int:

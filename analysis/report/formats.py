@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from analysis.figures import style
+from analysis import units
 from scenarios.counts import plural
 
 DASH: Final = "\N{EN DASH}"
@@ -16,16 +16,6 @@ MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 3
 NARROW: Final = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-# units of the registry as they read behind a number; an index or a ratio has none
-_UNITS: Final = {
-    "percent": "%",
-    "kbps": "kbit/s",
-    "kbps per s": "kbit/s per s",
-    "kbps per ms": "kbit/s per ms",
-    "Mbps": "Mbit/s",
-    "fraction of total throughput": "of the throughput",
-}
-_BARE: Final = (None, "", "1", "ratio", "fraction", "true")
 
 
 def number(value: float | None, digits: int = DIGITS) -> str:
@@ -47,11 +37,6 @@ def number(value: float | None, digits: int = DIGITS) -> str:
         decimals = max(0, digits - 1 - _power(rounded))
         text = f"{rounded:,.{decimals}f}"
     return (MINUS if value < 0 else "") + text
-
-
-def unit_of(unit: str | None) -> str:
-    """Give what stands behind a number: nothing for an index."""
-    return "" if unit in _BARE else _UNITS.get(str(unit), str(unit))
 
 
 def with_unit(value: float | None, unit: str | None, digits: int = DIGITS) -> str:
@@ -105,7 +90,7 @@ def measured_value(claim: Mapping[str, Any]) -> str:
 def _before(unit: str | None, number_text: str) -> str:
     if number_text in (DASH, "never"):
         return number_text
-    return style.with_unit(number_text, unit_of(unit), NARROW)
+    return units.with_unit(number_text, units.unit_of(unit), NARROW)
 
 
 def _with_half(mean: float, half: float) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.report.formats import unit_of, with_unit
+from analysis.report.formats import with_unit
+from analysis.units import unit_of
 
 _EXTREMES: Final = {"max": "largest ", "min": "smallest "}
 _OPERATORS: Final = {ast.Lt: "below", ast.LtE: "at most", ast.Gt: "above", ast.GtE: "at least"}

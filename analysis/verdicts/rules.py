@@ -8,6 +8,7 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Final
 
+from analysis.units import unit_of
 from analysis.verdicts import chances, intervals
 from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval
@@ -235,9 +236,8 @@ def _span(interval: Interval) -> str:
 
 
 def _unit(expected: Expected) -> str:
-    if expected.unit in (None, "", "1", "ratio"):
-        return ""
-    return " %" if expected.unit == "percent" else f" {expected.unit}"
+    unit = unit_of(expected.unit)
+    return unit and f" {unit}"
 
 
 def _points(expected: Expected) -> str:

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.figures import style
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
+from analysis.units import with_unit
 from scenarios.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
@@ -106,7 +106,7 @@ def numbers(judged: Sequence[Judged], baseline: str) -> list[str]:
             own = [cell.measured for cell in of_criterion.of(row) if cell.measured is not None]
             beside = [cell.beside for cell in of_criterion.of(row) if cell.beside is not None]
             if row.tells and own and beside:
-                sentences.append(f"{row.tells}: {style.with_unit(_range(own), row.unit)}; {baseline}: {_range(beside)}")
+                sentences.append(f"{row.tells}: {with_unit(_range(own), row.unit)}; {baseline}: {_range(beside)}")
     return sentences
 
 

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Sequence
 from typing import Final
 
-from analysis.figures import style
 from analysis.report.formats import DIGITS, number
+from analysis.units import with_unit
 from testbed.compare.metrics import METRICS
 
 _SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
@@ -26,7 +26,7 @@ def told(values: Sequence[float], in_unit: str) -> list[str]:
     )
     digits = next(of_all, _MOST_DIGITS)
     texts = [number(value, digits) for value in values]
-    return [text if text == "never" else style.with_unit(text, in_unit) for text in texts]
+    return [text if text == "never" else with_unit(text, in_unit) for text in texts]
 
 
 def unit(expression: str) -> str:

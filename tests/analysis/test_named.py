@@ -12,9 +12,10 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
 from analysis.report import overview
-from analysis.report.formats import DASH, paper_value, unit_of, with_unit
+from analysis.report.formats import DASH, paper_value, with_unit
 from analysis.report.named import bare_name, bound, named, quantity
 from analysis.runs import Runs
+from analysis.units import unit_of
 from tests.analysis.synthetic import plain, vouch, write
 
 STUDY = Path(__file__).parents[2] / "workflows/studies/today"

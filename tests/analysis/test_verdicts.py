@@ -45,6 +45,15 @@ def always(claim: Expected, value: float) -> Outcome:
 
 
 @pytest.mark.parametrize(
+    ("unit", "read"), [("kbps", " kbit/s"), ("percent", " %"), ("ratio", ""), ("fraction", ""), ("packets", " packets")]
+)
+def test_a_verdict_has_the_units_of_the_cards(unit: str, read: str) -> None:
+    verdict = judge(says("120", unit), 100, 110)
+    assert verdict.why.startswith(f"the mean 105{read} (95 % interval ")
+    assert "fraction" not in verdict.rule and "kbps" not in verdict.rule
+
+
+@pytest.mark.parametrize(
     ("printed", "half"),
     [("0.10", 0.005), ("0.1", 0.05), ("97", 0.5), ("4.1e-4", 5e-6), ("1.0e-3", 5e-5), ("-0.2", 0.05), ("1e4", 5000)],
 )

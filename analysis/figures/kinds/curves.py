@@ -9,6 +9,7 @@ from typing import Any, Final
 from analysis.documents import Fields
 from analysis.figures import full_run, plot, roles, style, told
 from analysis.figures.style import Specification
+from analysis.units import with_unit
 
 HEIGHT: Final = 250
 PADDING: Final = 14  # pixels beside the first and the last value
@@ -199,7 +200,7 @@ class Curves:
             "l": low,
             "h": high,
             "at": style.number(point["x"]),
-            "median": style.with_unit(style.number(middle), unit),
+            "median": with_unit(style.number(middle), unit),
             "range": words if len(values) > 1 else "one seed",
         }
 

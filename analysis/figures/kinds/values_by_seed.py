@@ -9,6 +9,7 @@ from analysis.documents import Fields
 from analysis.figures import full_run, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
+from analysis.units import with_unit
 from scenarios.counts import plural
 
 ROW: Final = 34  # pixels
@@ -241,9 +242,9 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, 
         row["c"] = roles.declared(fields, "role")
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values)}
-        row["number"] = style.with_unit(style.number(row["middle"]), unit)
+        row["number"] = with_unit(style.number(row["middle"]), unit)
         row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {plural(len(values), 'seed')}"
     if there:
         row["there"] = there
-        row.setdefault("number", f"{style.with_unit(style.number(there[1]), unit)} (full run)")
+        row.setdefault("number", f"{with_unit(style.number(there[1]), unit)} (full run)")
     return row
