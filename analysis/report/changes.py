@@ -63,8 +63,8 @@ def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) 
     if not differences:
         return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
     if is_quick:
-        said = f"{'contradicts' if verdicts == 1 else 'contradict'} its verdicts, as one seed may"
-        others = f"{'agrees' if numbers == 1 else 'agree'} with them by other numbers in this seed"
+        said = f"{'contradicts' if verdicts == 1 else 'contradict'} the full run's verdicts, as one seed may"
+        others = f"{'agrees' if numbers == 1 else 'agree'} by other numbers in this seed"
     else:
         said = f"{'has' if verdicts == 1 else 'have'} another verdict"
         others = f"{'has' if numbers == 1 else 'have'} other numbers under the same verdict"
