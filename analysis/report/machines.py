@@ -16,7 +16,7 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
     rows = []
     counted: list[Counter[str]] = [Counter() for _ in others]
     for experiment in experiments:
-        for claim in experiment.claims:
+        for claim in experiment.counted:
             there = [machine.entry(claim) for machine in others]
             for counter, entry in zip(counted, there, strict=True):
                 if entry:
