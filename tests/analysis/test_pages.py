@@ -19,7 +19,7 @@ from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of
 from analysis.report.first import yielding
 from analysis.report.overview import _headline, studies
-from analysis.report.results import Result, collect, state_of
+from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
 from analysis.verdicts.rules import Outcome
 from tests.analysis import kept_results
@@ -265,6 +265,13 @@ def test_a_title_states_a_result_only_where_its_claims_are_decided(report: Path,
     head = re.search("<h1>(.*?)( <|</h1>)", (report / f"{name}.html").read_text())
     assert head and (head[1] == entry["result"].strip()) == is_decided
     assert (entry["title"] in head[1]) != is_decided
+
+
+def test_a_title_is_of_no_experiment_that_decides_nothing(report: Path) -> None:
+    for experiment in collect(report.parent / "here"):
+        states = {state_of(claim) for claim in experiment.counted} - {"not testable"}
+        if states and not states & {"reproduced", "near", "not reproduced"}:
+            assert titled(experiment, None).result == "", experiment.id
 
 
 def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
