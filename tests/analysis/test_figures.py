@@ -130,6 +130,13 @@ def test_each_value_that_occurs_is_a_stroke(runs: Path, tmp_path: Path) -> None:
     assert svg.count('stroke-linecap="round"') > 5
 
 
+def test_a_cell_has_its_title_where_others_were_not_run(runs: Path, tmp_path: Path) -> None:
+    cells = [{"cell": "buffer=20p", "title": "Short"}, {"cell": "buffer=80p", "title": "Long"}]
+    assert draw(runs, tmp_path, {"kind": "time-series", "panels": ["queue"], "cells": cells}) == 0
+    assert ">Short<" in svg_of(tmp_path)
+    assert (tmp_path / "made-by-hand" / "figure.txt").read_text().endswith(" Not run here: Long.\n")
+
+
 def test_of_many_lines_only_the_run_that_is_drawn_has_bands(runs: Path, tmp_path: Path) -> None:
     caption = tmp_path / "made-by-hand" / "figure.txt"
     for names, alone in (("abc", False), ("abcd", True)):

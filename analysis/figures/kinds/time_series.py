@@ -30,6 +30,7 @@ BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the
 STROKES: Final = 240  # intervals of a panel that draws each value
 PIXELS: Final = 1.8  # of such a joined interval, at least
 LABEL: Final = 100  # pixels of cells' titles as names of their lines; longer ones only stand above the panels
+MOST_MISSING: Final = 4  # cells that a caption names as not run
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
 Named = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their roles
@@ -67,6 +68,8 @@ class TimeSeries:
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
         made = [_kept(panel, number) for number, panel in enumerate(declared)]
         self._columns = list(_columns(figure, ask, made))
+        shown = {column.cell for column in self._columns}
+        self._missing = [title for cell, title in _titles(figure).items() if cell not in shown]
         self._together = figure.maybe("together", bool) or False
         self._heights = _told_apart([_mark(height, claims) for height in figure.children("heights")])
         self._interval = t0, t1 = _interval(figure, self._columns)
@@ -110,6 +113,10 @@ class TimeSeries:
         tops = ({panel.top for panel in row} for row in zip(*self._plots, strict=True))
         if not self._together and any(len(of_row) > 1 for of_row in tops):
             text += " Cells whose values differ much have axes of their own."
+        if self._missing:
+            beyond = len(self._missing) - MOST_MISSING
+            more = f" and {beyond} more" if beyond > 0 else ""
+            text += f" Not run here: {', '.join(self._missing[:MOST_MISSING])}{more}."
         return text
 
     def alternative(self) -> str:
@@ -269,23 +276,27 @@ def _kept(panel: Panel, number: int) -> Panel:
     return replace(panel, lines=lines)
 
 
+def _titles(figure: Fields) -> dict[str, str]:
+    """Give the cells that a figure names, each with its title."""
+    declared = figure.maybe("cells", list) or []
+    named: list[dict[str, str]] = [cell if isinstance(cell, dict) else {"cell": cell} for cell in declared]
+    return {cell["cell"]: cell.get("title", cell["cell"]) for cell in named}
+
+
 def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Column]:
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
         by_cell.setdefault(cell, []).append(run)
     if not by_cell:
         raise BadInputError(f"there is no run of {ask.experiment} that ended well")
-    declared = figure.maybe("cells", list) or list(by_cell)
-    titles = dict(
-        (cell["cell"], cell.get("title", cell["cell"])) if isinstance(cell, dict) else (cell, cell) for cell in declared
-    )
+    titles = _titles(figure) or {cell: cell for cell in by_cell}
     # size quick has fewer cells than the figure shows at size full
     there = [cell for cell in titles if cell in by_cell]
     if not there:
         raise figure.error(figure.name("cells"), ", ".join(titles), f"at least one of {', '.join(by_cell)}")
     for cell in there:
         yield Column(
-            cell, titles[cell] if len(there) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn)
+            cell, titles[cell] if len(titles) > 1 else None, by_cell[cell], representative(by_cell[cell], drawn)
         )
 
 
