@@ -2,6 +2,8 @@
 # One command does everything: `make reproduce`. `make` alone lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
+# or else each of thousands of processes compiles the modules anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help host env wheel images debug-images lab-images release reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
 

@@ -176,7 +176,7 @@ class Pipeline:
     @property
     def environment(self) -> dict[str, str]:
         """Stand-ins first: PYTHONPATH stands before installed packages."""
-        return os.environ | {"PYTHONPATH": str(self.folder), "TESTBED_CACHE": "cache", "PYTHONDONTWRITEBYTECODE": "1"}
+        return os.environ | {"PYTHONPATH": str(self.folder), "TESTBED_CACHE": "cache"}
 
     def calls(self, start: str = "") -> list[str]:
         """What the stand-ins were called with since the last time, as far as it begins with `start`."""
