@@ -91,17 +91,27 @@ def by_flow(flows: Sequence[Flow]) -> dict[str, Role]:
 # names of controls in figures, by the protocol whose colour they have
 _CALLED: Final = {
     **{name: name for name in COLOURS},
-    **dict.fromkeys(("CUBIC", "Reno", "BBR"), TCP),
-    **dict.fromkeys(("fLEDBAT", "libutp", "libtorrent", "Transmission"), LEDBAT),
+    **dict.fromkeys(("CUBIC", "Reno", "BBR", "4CP"), TCP),
+    **dict.fromkeys(("fLEDBAT", "uTP", "libutp", "libtorrent", "Transmission"), LEDBAT),
 }
 
 
+_LONGEST_FIRST: Final = sorted(_CALLED, key=len, reverse=True)
+_WORDS: Final = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, _LONGEST_FIRST))})(?![\w+-])")
+
+
 def colour_of_name(*names: str) -> str:
-    """Colour of the first name that begins with a protocol, or with a control or client of it; grey for others."""
+    """Colour of the first name that begins with a protocol, or with a control or client of it, or names only one.
+
+    Grey for others.
+    """
     for name in names:
-        begins = [called for called in _CALLED if re.match(rf"{re.escape(called)}(?![\w+-])", name)]
-        if begins:
-            return colour(_CALLED[max(begins, key=len)])
+        if begins := _WORDS.match(name):
+            return colour(_CALLED[begins[0]])
+    for name in names:
+        protocols = {_CALLED[word] for word in _WORDS.findall(name)}
+        if len(protocols) == 1:
+            return colour(protocols.pop())
     return colour("queue")
 
 

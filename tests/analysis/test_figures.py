@@ -388,6 +388,11 @@ def test_a_number_for_each_field_of_a_grid(runs: Path, tmp_path: Path) -> None:
         (("fLEDBAT", "CUBIC"), "LEDBAT"),
         (("10 ms", "CUBIC"), "TCP"),
         (("drop-tail", ""), "queue"),
+        (("uTP", "one of three over TCP"), "LEDBAT"),
+        (("beside CUBIC", ""), "TCP"),
+        (("30 flows of LEDBAT++, at least two", ""), "LEDBAT++"),
+        (("its own", "one Transmission"), "LEDBAT"),
+        (("what TCP leaves to LEDBAT", ""), "queue"),
     ],
 )
 def test_a_name_has_the_colour_of_its_protocol(names: tuple[str, str], protocol: str) -> None:
