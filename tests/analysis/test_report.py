@@ -235,7 +235,7 @@ def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", "--results", str(results)]) == 0
     out = capsys.readouterr().out
     assert "made-by-hand" in out
-    assert "made, 1 findings: 1 not reproduced" in out
+    assert "made, 1 finding: 1 not reproduced" in out
     assert "report/index.html" in out.replace("\n", "")
 
 
