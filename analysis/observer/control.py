@@ -65,7 +65,7 @@ def infer(flight: Flight, limited: Limits) -> Control:
     """Fit the line. Raises NotMeasuredError when there are no delays or too few rounds for it."""
     if not len(flight.conversation.forward.values):
         raise NotMeasuredError("the packets carry no timestamps that tell a one-way delay")
-    growth, waited_ms = growth_by_delay(flight, limited)
+    growth, waited_ms, _ = growth_by_delay(flight, limited)
     if len(growth) < FEWEST_ROUNDS:
         raise NotMeasuredError(
             f"only {len(growth)} round-trip times were limited by the congestion window alone; "
@@ -84,8 +84,10 @@ def infer(flight: Flight, limited: Limits) -> Control:
     return Control(len(growth), longest, falls, target, _estimate(gain, falling[:, 0]))
 
 
-def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats]:
-    """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms."""
+def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats, Floats]:
+    """Growth of the window from each good round to the next, packets, the mean queuing delay in both, ms, and of the
+    first round the packets that waited in the queue.
+    """
     queuing = delay.queuing(flight.conversation.forward)
     edges = flight.rounds
     if len(edges) < 4:
@@ -102,7 +104,8 @@ def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats]:
     good = (samples > 0) & free[:-1] & free[1:] & (again[2:] == again[:-2])
     good &= np.minimum(windows[:-1], windows[1:]) > SMALLEST_WINDOW_PKTS
     good &= growth <= np.maximum(3, windows[:-1] / 4)  # faster is slow start
-    return growth[good], mean_ms[good]
+    waiting = windows[:-1] * mean_ms / (1e3 * np.diff(edges)[:-1])
+    return growth[good], mean_ms[good], waiting[good]
 
 
 def _line(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]:

@@ -43,6 +43,7 @@ FEWEST_EARLY: Final = 3  # losses
 EARLY: Final = 0.8  # of the longest delay; a full drop-tail queue is longer when it drops
 LATEST_MANAGED_MS: Final = 60  # queuing delay; managed queues (CoDel, PIE, CAKE) dropped at 48 ms at most
 FEWEST_LOSSES: Final = 5  # that tell that a controller does not answer them
+MOSTLY_UNANSWERED: Final = 0.7  # confidence; of losses in a row, libutp answers one, and left 66 % alone
 BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
 PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
 FEWEST_BLOCKS: Final = 3  # one pulse is no probing
@@ -54,6 +55,11 @@ CUT: Final = 0.9  # of the window before a loss; more is no answer to it
 DECLINE: Final = 0.9  # of the window; less, without a loss, is an answer to delay
 USUAL: Final = 0.95  # of the usual round-trip time; who answers to delay has met as much
 STOPPED_PKTS: Final = 3.5  # LEDBAT++ slows down to two packets
+BBR_STOPS_PKTS: Final = (STOPPED_PKTS, 4.5)  # BBR stops at four (draft-ietf-ccwg-bbr, 5.3.4.3)
+BBR_STOPS_EVERY_S: Final = (10.0, 10.7)  # ten seconds, the stop itself, and the round-trip times in which it empties
+FEWEST_BBR_STOPS: Final = 3
+STOP_ROUNDS: Final = 8  # before which a window is as it was; half of it lasts what empties it
+AS_IT_WAS: Final = 0.7  # of the window
 RENO_PKTS: Final = 1.1  # a round at most, RFC 5681 section 3.1, and a tenth for what is counted twice
 SURELY: Final = 0.9  # part of the fits in which growth falls with delay; fewer is a growth that does not heed it
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
@@ -66,7 +72,8 @@ VEGAS_PKTS: Final = (1.5, 6.5)  # what Vegas keeps waiting, its alpha of 2 to it
 LONGEST_TARGET_MS: Final = 100  # RFC 6817 section 2.5
 SLOWEST_GROWTH: Final = 0.5  # packets a round; CUBIC's least is 0.53, RFC 9438 section 4.3
 LEDBATPP_TARGET_MS: Final = 60  # draft-irtf-iccrg-ledbat-plus-plus; beyond it, it does not grow
-FEWEST_BEYOND: Final = 8  # rounds; their growth differs by half a packet from one to the next
+FEWEST_SHAPES: Final = 3  # stretches; one of a few rounds may fit anything
+FEWEST_BEYOND: Final = 16  # rounds; their growth differs by half a packet from one to the next
 MOST_A_ROUND: Final = 2  # packets; a cut may show in a round behind it, too, and would outweigh all others
 HEEDLESS_GROWTH: Final = SLOWEST_GROWTH / 2  # on the plateau of CUBIC's function, rounds without growth are in the mean
 HELD_BACK: Final = 0.5  # of the time; what else a sender does is hidden then
@@ -80,6 +87,7 @@ STEADY: Final = 0.03  # by less of itself, stands still
 APPROACH: Final = (0.8, 0.9, 0.98)  # of where a window stands still; steady growth takes less time for the second part
 FURTHEST: Final = 2.5  # of the longest delay; a target beyond it is a guess
 NEAR_LONGEST: Final = 0.9  # of the longest delay; a window that stands still there may have met a full buffer
+SMALLEST: Final = "its window stays as small as any controller lets it become"
 SHORT_WAIT: Final = 0.1  # part of a round-trip time; who waits longer after an answer does not wait for answers
 
 
@@ -137,6 +145,8 @@ def _held_back(seen: "Signals") -> Judgement | None:
         if HELD_BACK <= share < SURELY_HELD_BACK:
             raise NotMeasuredError(f"{says} in {share:.0%} of the time, which hides what it does in the rest")
         if share >= SURELY_HELD_BACK:
+            if kind is Kind.APPLICATION_LIMITED and float(np.median(seen.windows)) <= STOPPED_PKTS:
+                raise NotMeasuredError(SMALLEST)
             return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
     return None
 
@@ -150,13 +160,16 @@ def _by_rounds(seen: "Signals") -> Judgement:
     if blocks >= FEWEST_BLOCKS and probed >= blocks / 2:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
         return Judgement(Kind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
+    if seen.bbr_stops:
+        because = [f"it stops at four packets {seen.bbr_stops} times, ten seconds apart, and is back at once"]
+        return Judgement(Kind.RATE_BASED, _laplace(seen.bbr_stops, seen.bbr_stops), because, "BBR")
     cuts = seen.cuts
     unanswered = sum(left > CUT for left in cuts)
     lossy = int((seen.again > 0).sum())
     if (cuts and unanswered > len(cuts) / 2 and seen.is_steady) or (lossy > len(seen.windows) / 3 and seen.is_pinned):
         because = [f"packets were sent again in {lossy} of {len(seen.windows)} rounds, and the window stayed as it was"]
         return Judgement(Kind.NONE, _laplace(lossy, lossy), because)
-    if unanswered >= FEWEST_LOSSES and unanswered > len(cuts) / 2:
+    if unanswered >= FEWEST_LOSSES and _laplace(unanswered, len(cuts)) > MOSTLY_UNANSWERED:
         because = [f"its window moves, yet {unanswered} of {len(cuts)} losses left it as it was"]
         return Judgement(Kind.RATE_BASED, _laplace(unanswered, len(cuts)), because, "BBR")
     if seen.lost_early and len(seen.declines) < FEWEST_DECLINES:
@@ -220,7 +233,7 @@ def _unmoved(seen: "Signals") -> Judgement | None:
     steady = len(seen.windows)
     if seen.waits_for_answers:
         if float(np.median(seen.windows)) <= STOPPED_PKTS:
-            raise NotMeasuredError("its window stays as small as any controller lets it become")
+            raise NotMeasuredError(SMALLEST)
         because = ["the number of packets in flight never varies, and data leaves when answers come"]
         return Judgement(Kind.WINDOW_LIMITED, _laplace(steady, steady), because)
     because = ["the number of packets in flight never varies, yet data does not wait for answers"]
@@ -242,9 +255,12 @@ def _loss_based(seen: "Signals") -> Judgement:
             "losses cut its window, as they cut that of every controller; whether it answers to delay, too, does not "
             "show"
         )
-    beyond = seen.growth_beyond(LEDBATPP_TARGET_MS)
-    mean = np.clip(beyond, -MOST_A_ROUND, MOST_A_ROUND).mean() if len(beyond) >= FEWEST_BEYOND else None
-    if (by_shape <= by_delay) if mean is None else (mean < HEEDLESS_GROWTH):
+    growth, waiting_pkts = seen.growth_beyond(LEDBATPP_TARGET_MS)
+    growth = np.clip(growth, -MOST_A_ROUND, MOST_A_ROUND)
+    heedless = growth[waiting_pkts > VEGAS_PKTS[1]]
+    many = len(heedless) >= FEWEST_BEYOND and heedless.mean() >= HEEDLESS_GROWTH
+    stopped = len(growth) >= FEWEST_BEYOND / 2 and growth.mean() < HEEDLESS_GROWTH
+    if stopped or not (many or by_shape >= by_delay + FEWEST_SHAPES):
         raise NotMeasuredError(
             f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
             f"{LEDBATPP_TARGET_MS} ms of queuing delay: a controller that answers to delay, too, would look like this"
@@ -257,7 +273,10 @@ def _loss_based(seen: "Signals") -> Judgement:
         because.append(f"a loss leaves {np.median(cuts):.0%} of the window")
     elif float(np.median(cuts)) < CUBIC_CUT[0]:
         like = "Reno"
-    return Judgement(Kind.LOSS_BASED, _laplace(answered, len(cuts)), because, like)
+    # cuts say little, as they are everybody's: growth that does not heed the delay has to bear the judgement, too
+    for_it = len(heedless) // FEWEST_BEYOND + by_shape
+    confidence = min(_laplace(for_it, for_it + by_delay), _laplace(answered, len(cuts)))
+    return Judgement(Kind.LOSS_BASED, confidence, because, like)
 
 
 class Signals:
@@ -300,13 +319,14 @@ class Signals:
         """Rounds with more delay than a target may be, if the window grew in them as in the others; 0 if it did not."""
         if self.control is None or self.control.target_ms is not None:
             return 0
-        beyond = self.growth_beyond(LONGEST_TARGET_MS)
+        beyond, _ = self.growth_beyond(LONGEST_TARGET_MS)
         return len(beyond) if len(beyond) >= FEWEST_ROUNDS and beyond.mean() > SLOWEST_GROWTH else 0
 
-    def growth_beyond(self, delay_ms: float) -> Floats:
-        """Growth of the window in each round with more queuing delay, packets."""
-        growth, waited_ms = control.growth_by_delay(self.flight, self.limited)
-        return growth[waited_ms > delay_ms]
+    def growth_beyond(self, delay_ms: float) -> tuple[Floats, Floats]:
+        """Growth of the window in each round with more queuing delay, and what of the window waited, packets."""
+        growth, waited_ms, waiting_pkts = control.growth_by_delay(self.flight, self.limited)
+        beyond = waited_ms > delay_ms
+        return growth[beyond], waiting_pkts[beyond]
 
     @cached_property
     def losses(self) -> list[tuple[int, int]]:
@@ -406,6 +426,27 @@ class Signals:
                         declines.append(i)
                     top = i
         return declines
+
+    @cached_property
+    def bbr_stops(self) -> int:
+        """How often the window stopped at BBR's four packets, if each stop came ten seconds behind the one before.
+
+        BBR stops so to measure the path without its own queue, and goes on with the window that it had.
+        """
+        low, high = BBR_STOPS_PKTS
+        small = np.append(np.append(False, self.windows <= high), False)
+        changes = np.flatnonzero(np.diff(small.astype(int)))
+        at: list[float] = []
+        for first, behind in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
+            before = self.windows[max(0, first - STOP_ROUNDS // 2) : first]
+            later = self.windows[behind : behind + STOP_ROUNDS]
+            if not len(before) or not len(later) or self.windows[first:behind].min() <= low:
+                continue
+            if before.max() >= 3 * high and later.max() >= AS_IT_WAS * before.max():
+                at.append(float(self.edges[first]))
+        shortest, longest = BBR_STOPS_EVERY_S
+        regular = all(shortest <= gap <= longest for gap in np.diff(at))
+        return len(at) if len(at) >= FEWEST_BBR_STOPS and regular else 0
 
     @cached_property
     def settled(self) -> int:

@@ -45,7 +45,7 @@ delay: {forward: 40ms, backward: 20ms}
 flows:
   - {name: it, implementation: tcp-bbr, from: s1, to: d1}
   - {name: call, implementation: udp-cbr, from: s2, to: d2}
-events: [{at: 0s, on: path, loss: {forward: 0.05%}}]
+events: [{at: 0s, on: path, loss: {forward: 0.2%}}]
 duration: 30s
 captures: [sender]
 """
@@ -152,6 +152,19 @@ def test_a_window_that_sinks_where_nothing_waits_answers_to_no_delay(dip_s: floa
     """What a lost packet leaves in flight, for instance, after the rounds in which it was sent again."""
     flight = by_rounds([*((20, 0.2) for _ in range(40)), *((window, dip_s) for window in (24, 24, 16, 16, 16))])
     assert len(kind.Signals(flight, limits.limits(flight)).declines) == declines
+
+
+@pytest.mark.parametrize(("rounds", "is_kind"), [(100, Kind.RATE_BASED), (80, Kind.DELAY_BASED)])
+def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(rounds: int, is_kind: Kind) -> None:
+    between = [(30 + n % 3, 0.1) for n in range(rounds)]
+    flight = by_rounds([*between, (4, 0.1), (4, 0.1)] * 3 + between[:20])
+    assert kind.judge(flight).kind is is_kind
+
+
+def test_a_packet_at_a_time_may_be_the_application_or_a_controller() -> None:
+    sent = [(0.5 * n, n, 1000) for n in range(60)]
+    with pytest.raises(NotMeasuredError, match="as small as any controller lets it become"):
+        kind.judge(Flight(conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])))
 
 
 def test_too_few_packets_are_said_so(tmp_path: Path) -> None:
