@@ -47,7 +47,7 @@ MOSTLY_UNANSWERED: Final = 0.7  # confidence; of losses in a row, libutp answers
 BLOCK_ROUNDS: Final = 16  # two cycles of BBR's probing
 PULSE: Final = 1.1  # of the usual window; BBR probes with a quarter more
 FEWEST_BLOCKS: Final = 3  # one pulse is no probing
-SLOWEST_PROBING: Final = 1 / 4  # of the blocks; BBR waits 63 rounds at most (draft-ietf-ccwg-bbr, 5.3.3.5)
+FEWEST_PULSES: Final = 3  # BBR's later versions wait up to 63 rounds; no delay-based sender has had more than one
 PULSE_ROUNDS: Final = 4  # that it lasts at most
 PULSE_FROM_PKTS: Final = 4  # BBR never has a smaller window
 SETTLING_ROUNDS: Final = 3  # behind a loss, what is in flight still holds what the loss left there
@@ -179,7 +179,7 @@ def _by_rounds(seen: "Signals") -> Judgement:
             f"the queue marked {plural(marked, 'packet')} instead of dropping them, and captures do not show whose: a "
             "window that sinks may answer to marks"
         )
-    if blocks >= FEWEST_BLOCKS and probed >= SLOWEST_PROBING * blocks:
+    if probed >= FEWEST_PULSES:
         raise NotMeasuredError(
             f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds: too seldom for BBR's "
             "first version, too often for a controller that answers to delay"
@@ -223,6 +223,8 @@ def _delay_based(seen: "Signals") -> Judgement | None:
         for_it += seen.settled // FEWEST_ROUNDS
     if not for_it or against > for_it:
         return None
+    if for_it == len(seen.declines) == 1:
+        raise NotMeasuredError(f"{because[0]}, which may be chance")
     return Judgement(Kind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
 
 

@@ -161,6 +161,11 @@ def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(rounds: int, is_kind
     assert kind.judge(flight).kind is is_kind
 
 
+def test_a_window_that_sank_once_may_be_chance() -> None:
+    with pytest.raises(NotMeasuredError, match="may be chance"):
+        kind.judge(by_rounds([*[(20, 0.2)] * 40, *[(24, 0.3)] * 2, *[(16, 0.3)] * 3]))
+
+
 def test_a_packet_at_a_time_may_be_the_application_or_a_controller() -> None:
     sent = [(0.5 * n, n, 1000) for n in range(60)]
     with pytest.raises(NotMeasuredError, match="as small as any controller lets it become"):
