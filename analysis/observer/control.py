@@ -85,8 +85,9 @@ def infer(flight: Flight, limited: Limits) -> Control:
 
 
 def growth_by_delay(flight: Flight, limited: Limits) -> tuple[Floats, Floats, Floats]:
-    """Growth of the window from each good round to the next, packets, the mean queuing delay in both, ms, and of the
-    first round the packets that waited in the queue.
+    """Growth of the window from each good round to the next, packets, and the mean queuing delay in both, ms.
+
+    And the packets of the first round that waited in the queue.
     """
     queuing = delay.queuing(flight.conversation.forward)
     edges = flight.rounds

@@ -59,7 +59,7 @@ BBR_STOPS_PKTS: Final = (STOPPED_PKTS, 4.5)  # BBR stops at four (draft-ietf-ccw
 BBR_STOPS_EVERY_S: Final = (10.0, 10.7)  # ten seconds, the stop itself, and the round-trip times in which it empties
 FEWEST_BBR_STOPS: Final = 3
 STOP_ROUNDS: Final = 8  # before which a window is as it was; half of it lasts what empties it
-AS_IT_WAS: Final = 0.7  # of the window
+AS_IT_WAS: Final = 0.5  # of the window; beside others, BBR takes more rounds for the rest
 RENO_PKTS: Final = 1.1  # a round at most, RFC 5681 section 3.1, and a tenth for what is counted twice
 SURELY: Final = 0.9  # part of the fits in which growth falls with delay; fewer is a growth that does not heed it
 CUBIC_C: Final = 0.4  # packets per s^3, RFC 9438 section 5.1
@@ -147,6 +147,10 @@ def _held_back(seen: "Signals") -> Judgement | None:
         if share >= SURELY_HELD_BACK:
             if kind is Kind.APPLICATION_LIMITED and float(np.median(seen.windows)) <= STOPPED_PKTS:
                 raise NotMeasuredError(SMALLEST)
+            if seen.flight.conversation.protocol == "udp":
+                raise NotMeasuredError(
+                    f"{says} in {share:.0%} of the time, or by the receiver's limit, which is encrypted"
+                )
             return Judgement(kind, _laplace(share * number, number), [f"{says} in {share:.0%} of the time"])
     return None
 
@@ -166,7 +170,10 @@ def _by_rounds(seen: "Signals") -> Judgement:
     cuts = seen.cuts
     unanswered = sum(left > CUT for left in cuts)
     lossy = int((seen.again > 0).sum())
-    if (cuts and unanswered > len(cuts) / 2 and seen.is_steady) or (lossy > len(seen.windows) / 3 and seen.is_pinned):
+    mostly_unanswered = unanswered > len(cuts) / 2
+    if (mostly_unanswered and seen.is_steady) or (
+        lossy > len(seen.windows) / 3 and seen.is_pinned and (mostly_unanswered or not cuts)
+    ):
         because = [f"packets were sent again in {lossy} of {len(seen.windows)} rounds, and the window stayed as it was"]
         return Judgement(Kind.NONE, _laplace(lossy, lossy), because)
     if unanswered >= FEWEST_LOSSES and _laplace(unanswered, len(cuts)) > MOSTLY_UNANSWERED:
@@ -206,6 +213,12 @@ def _delay_based(seen: "Signals") -> Judgement | None:
             because.append(f"its window grows more slowly as the delay grows, up to {fit.longest_ms:.0f} ms")
             for_it += blocks
         elif fit.target_ms.value < NEAR_LONGEST * fit.longest_ms:
+            by_shape, by_delay = seen.votes
+            if by_shape >= by_delay + FEWEST_SHAPES and not seen.declines:
+                raise NotMeasuredError(
+                    f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay, yet between losses it "
+                    "grows as CUBIC's or Reno's does"
+                )
             because.append(f"its window stands still at {fit.target_ms.value:.0f} ms of queuing delay")
             for_it += blocks
         elif seen.cuts and fit.target_ms.low < FURTHEST * max(LONGEST_TARGET_MS, fit.longest_ms):
@@ -223,6 +236,8 @@ def _delay_based(seen: "Signals") -> Judgement | None:
         for_it += seen.settled // FEWEST_ROUNDS
     if not for_it or against > for_it:
         return None
+    if seen.flight.conversation.protocol == "udp":
+        raise NotMeasuredError(f"{'; '.join(because)}: over QUIC, BBR's later versions look like this, too")
     if for_it == len(seen.declines) == 1:
         raise NotMeasuredError(f"{because[0]}, which may be chance")
     return Judgement(Kind.DELAY_BASED, _laplace(for_it, for_it + against), because, _like_of_delay(seen))
@@ -258,10 +273,9 @@ def _loss_based(seen: "Signals") -> Judgement:
             "show"
         )
     growth, waiting_pkts = seen.growth_beyond(LEDBATPP_TARGET_MS)
-    growth = np.clip(growth, -MOST_A_ROUND, MOST_A_ROUND)
+    stopped = len(growth) >= FEWEST_BEYOND / 2 and growth.mean() < HEEDLESS_GROWTH
     heedless = growth[waiting_pkts > VEGAS_PKTS[1]]
     many = len(heedless) >= FEWEST_BEYOND and heedless.mean() >= HEEDLESS_GROWTH
-    stopped = len(growth) >= FEWEST_BEYOND / 2 and growth.mean() < HEEDLESS_GROWTH
     if stopped or not (many or by_shape >= by_delay + FEWEST_SHAPES):
         raise NotMeasuredError(
             f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
@@ -325,10 +339,10 @@ class Signals:
         return len(beyond) if len(beyond) >= FEWEST_ROUNDS and beyond.mean() > SLOWEST_GROWTH else 0
 
     def growth_beyond(self, delay_ms: float) -> tuple[Floats, Floats]:
-        """Growth of the window in each round with more queuing delay, and what of the window waited, packets."""
+        """Growth of the window in each round with more queuing delay, and how much of it waited, packets."""
         growth, waited_ms, waiting_pkts = control.growth_by_delay(self.flight, self.limited)
         beyond = waited_ms > delay_ms
-        return growth[beyond], waiting_pkts[beyond]
+        return np.clip(growth[beyond], -MOST_A_ROUND, MOST_A_ROUND), waiting_pkts[beyond]
 
     @cached_property
     def losses(self) -> list[tuple[int, int]]:

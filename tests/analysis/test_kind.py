@@ -1,6 +1,6 @@
 """Who is it? The kind of a sender's controller, of modelled senders and of real ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,11 +154,36 @@ def test_a_window_that_sinks_where_nothing_waits_answers_to_no_delay(dip_s: floa
     assert len(kind.Signals(flight, limits.limits(flight)).declines) == declines
 
 
-@pytest.mark.parametrize(("rounds", "is_kind"), [(100, Kind.RATE_BASED), (80, Kind.DELAY_BASED)])
-def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(rounds: int, is_kind: Kind) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "after", "is_kind"),
+    [
+        (100, [], Kind.RATE_BASED),
+        (94, range(16, 22), Kind.RATE_BASED),  # beside others: half of the window at once
+        (80, [], Kind.DELAY_BASED),
+    ],
+)
+def test_who_stops_at_four_packets_every_ten_seconds_is_bbr(rounds: int, after: Iterable[int], is_kind: Kind) -> None:
     between = [(30 + n % 3, 0.1) for n in range(rounds)]
-    flight = by_rounds([*between, (4, 0.1), (4, 0.1)] * 3 + between[:20])
+    flight = by_rounds([*between, (4, 0.1), (4, 0.1), *((n, 0.1) for n in after)] * 3 + between[:20])
     assert kind.judge(flight).kind is is_kind
+
+
+def test_losses_that_cut_the_window_are_answered_however_many_they_are(tmp_path: Path) -> None:
+    """What is sent again in every other round holds the window in a narrow range."""
+    flight = observed(tmp_path, Model(duration=20, one_way=0.015, target=0.1, gain=2, lost=tuple(range(60, 20000, 30))))
+    with pytest.raises(NotMeasuredError, match="as they cut that of every controller"):
+        kind.judge(flight)
+
+
+def test_over_quic_neither_delay_nor_an_application_is_told(tmp_path: Path) -> None:
+    seen = observed(tmp_path, Model()).conversation
+    with pytest.raises(NotMeasuredError, match="over QUIC, BBR's later versions look like this"):
+        kind.judge(Flight(replace(seen, protocol="udp")))
+    sent = [(0.5 * (n // 10) + 1e-4 * (n % 10), n, 1000) for n in range(600)]
+    in_tens = conversation(sent, [(at + 0.1, n + 1) for at, n, _ in sent])
+    assert kind.judge(Flight(in_tens)).kind is Kind.APPLICATION_LIMITED
+    with pytest.raises(NotMeasuredError, match="by the receiver's limit, which is encrypted"):
+        kind.judge(Flight(replace(in_tens, protocol="udp")))
 
 
 def test_a_window_that_sank_once_may_be_chance() -> None:

@@ -243,9 +243,7 @@ def test_nothing_keeps_readers_out(report: Path, browser: Any, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_dark_phone_scrolls_in_one_direction_and_keeps_no_readers_out(
-    report: Path, browser: Any, name: str
-) -> None:
+def test_a_dark_phone_scrolls_in_one_direction_and_keeps_no_readers_out(report: Path, browser: Any, name: str) -> None:
     page = opened(browser, report / name, viewport=PHONE, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert serious(page) == []

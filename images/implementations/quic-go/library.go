@@ -4,10 +4,14 @@ package main
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -28,6 +32,19 @@ var config = &quic.Config{MaxIdleTimeout: time.Minute, KeepAlivePeriod: 10 * tim
 type stream struct {
 	*quic.Stream
 	*quic.Conn
+}
+
+// Read tells the stream's end only when the connection has ended: the receiver leaves then, with its answer if that is
+// still here.
+func (s stream) Read(data []byte) (int, error) {
+	read, err := s.Stream.Read(data)
+	if read == 0 && err == io.EOF {
+		select {
+		case <-s.Conn.Context().Done():
+		case <-time.After(linger):
+		}
+	}
+	return read, err
 }
 
 func (s stream) Close() error {
@@ -54,14 +71,12 @@ func init() {
 	}
 }
 
-// certificate makes one for the receiver, which the sender does not check.
-func certificate() tls.Certificate {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	check(err)
+// certificate makes one of a key for the receiver, which the sender does not check.
+func certificate(key crypto.Signer) *tls.Certificate {
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0)}
-	written, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	written, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	check(err)
-	return tls.Certificate{Certificate: [][]byte{written}, PrivateKey: private}
+	return &tls.Certificate{Certificate: [][]byte{written}, PrivateKey: key}
 }
 
 func dial(address string) (net.Conn, error) {
@@ -75,7 +90,17 @@ func dial(address string) (net.Conn, error) {
 }
 
 func listen(address string) (net.Listener, error) {
-	secrets := &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{protocol}}
-	listening, err := quic.ListenAddr(address, secrets, config)
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	check(err)
+	usual := certificate(key)
+	choose := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if hello.SupportsCertificate(usual) == nil {
+			return usual, nil
+		}
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // picoquic knows no Ed25519
+		check(err)
+		return certificate(key), nil
+	}
+	listening, err := quic.ListenAddr(address, &tls.Config{GetCertificate: choose, NextProtos: []string{protocol}}, config)
 	return listener{listening}, err
 }
