@@ -275,7 +275,8 @@ def _loss_based(seen: "Signals") -> Judgement:
     growth, waiting_pkts = seen.growth_beyond(LEDBATPP_TARGET_MS)
     stopped = len(growth) >= FEWEST_BEYOND / 2 and growth.mean() < HEEDLESS_GROWTH
     heedless = growth[waiting_pkts > VEGAS_PKTS[1]]
-    many = len(heedless) >= FEWEST_BEYOND and heedless.mean() >= HEEDLESS_GROWTH
+    many = len(heedless) >= FEWEST_BEYOND
+    stopped = stopped or (many and heedless.mean() < HEEDLESS_GROWTH)
     if stopped or not (many or by_shape >= by_delay + FEWEST_SHAPES):
         raise NotMeasuredError(
             f"losses cut its window, as they cut that of every controller, and it did not grow on at more than "
