@@ -112,11 +112,18 @@ def stock() -> dict[str, dict[str, Any]]:
 def guest_code(rootfs: Path, digest: str) -> Path:
     """Return the compiled code that guests with a root file system run; see `images.guest_code`.
 
+    Like what boots, it is compared with what was compiled once in a process.
+
     Raises:
         EngineError: it does not compile, or is missing from a cache that cannot be written.
     """
+    return _compiled(default_root(), PROJECT, rootfs, digest, code.digest(PROJECT, digest))
+
+
+@cache
+def _compiled(root: Path, project: Path, rootfs: Path, digest: str, _contents: str) -> Path:
     try:
-        return code.compiled(Store(default_root()), PROJECT, rootfs, digest)
+        return code.compiled(Store(root), project, rootfs, digest)
     except ImageError as error:
         raise EngineError(str(error)) from None
 

@@ -12,7 +12,7 @@ from engine import backends, cgroup, images, interrupt, provenance
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
-from scenarios import implementations
+from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell
 from scenarios.sums import DamagedError
@@ -37,11 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def load() -> None:
     """Do once what is the same for all runs: load libraries, read descriptions, compare images with their stamps."""
     from analysis.capture import columns  # noqa: F401
+    from engine.backends import virtual  # noqa: F401
 
     implementations.known()
+    schema.load_schema("scenario")
     provenance.code("virtual")
     with suppress(EngineError):  # they are not built yet, and each run looks again
-        images.load()
+        boots = images.load()
+        images.guest_code(boots.rootfs, boots.provenance["rootfs"]["digest"])
 
 
 def main(options: argparse.Namespace) -> int:
