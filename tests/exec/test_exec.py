@@ -497,7 +497,7 @@ def test_ended_while_it_waits_for_a_cpu_it_says_what_is_kept(tmp_path: Path, end
 def test_a_second_ctrl_c_ends_a_script_that_will_not(tmp_path: Path) -> None:
     (tmp_path / "deaf.py").write_text(
         "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('started', flush=True)\n"
-        "while True: time.sleep(0.1)\n"
+        "while True: time.sleep(0.001)\n"  # many seconds to the limit of one hour
     )
     with subprocess.Popen([TESTBED, "exec", "deaf.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

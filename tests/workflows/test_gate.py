@@ -209,7 +209,7 @@ def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: 
     ("holds", "result", "says"),
     [
         ('shared("throughput") < 7', "broken", "the client gave up at 4.200 s: sender exited with 1: no luck"),
-        ('ended("client", "gave up") < 5', "passed", "= 4.2 s, budget < 5 s; gave up at 4.200 s"),
+        ('ended("client", "gave up") < 5', "passed", "= 4.20 s, budget < 5 s; gave up at 4.200 s"),
         ('ended("client", "died") < 5', "broken", "= never, budget < 5 s; gave up at 4.200 s"),
         ('ended("client", "wrong") < 5', None, "found 'wrong'; allowed: died, gave up, refused, hung, incomplete, "),
         ('ended("client", "corrupted") < 5', "broken", "= never, budget < 5 s; gave up at 4.200 s"),
