@@ -1,5 +1,6 @@
 """Hands a command of `testbed` to `testbed.forks`, if the pipeline has started that, or becomes that command.
 
+It becomes it also where `testbed.forks` has ended.
 As `python -IS testbed/forked.py COMMAND ...` it loads next to nothing.
 """
 
@@ -14,11 +15,10 @@ PLACE = "TESTBED_FORKS"
 
 def main(words: list[str]) -> int:
     """Return the status of the command; 1 if nobody knows it."""
-    if PLACE not in os.environ:
-        os.execvp("testbed", ["testbed", *words])  # noqa: S606 - what a shell would find
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the fork gets it, too, and ends
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks:
-        forks.connect(os.environ[PLACE])
+        if PLACE not in os.environ or forks.connect_ex(os.environ[PLACE]):
+            os.execvp("testbed", ["testbed", *words])  # noqa: S606 - what a shell would find
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the fork gets it, too, and ends
         socket.send_fds(forks, [os.fsencode("\0".join(words))], [0, 1, 2])
         status = forks.recv(1)
     return status[0] if status else 1

@@ -36,7 +36,7 @@ def unit(expression: str) -> str:
         left, right = (side.value if isinstance(side, ast.Constant) else None for side in (node.left, node.right))
         if isinstance(node.op, ast.Mult) and isinstance(left, int | float):
             factor, node = factor * left, node.right
-        elif isinstance(node.op, ast.Div) and isinstance(right, int | float):
+        elif isinstance(node.op, ast.Div) and isinstance(right, int | float) and right:
             factor, node = factor / right, node.left
         else:
             return ""

@@ -20,7 +20,8 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
         listening.bind(str(place))
         listening.listen()
         started = subprocess.Popen([sys.executable, "-m", "testbed.forks"], cwd=ROOT, stdin=listening)
-    environment = os.environ | {forked.PLACE: str(place)}
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {forked.PLACE: str(place), "PATH": programs}
 
     def call(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-IS", str(ROOT / "testbed/forked.py"), *words]
@@ -34,3 +35,5 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
     assert (refused.returncode, refused.stdout) == (2, "")
     started.terminate()
     assert started.wait() < 0
+    alone = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
+    assert (alone.returncode, alone.stdout) == (0, listed.stdout)

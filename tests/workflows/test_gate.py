@@ -273,6 +273,7 @@ def test_the_end_of_a_client_is_a_result_in_a_case_with_its_own_flows(tmp_path: 
         ('throughput("client", 35, 45) / 1e6', "Mbit/s"),
         ("100 * loss_rate(15, 30)", "%"),
         ("queue_ms.mean() / queue_ms.max()", ""),
+        ("queue_ms.mean() / 0", ""),
     ],
 )
 def test_numbers_have_units(expression: str, shown: str) -> None:
