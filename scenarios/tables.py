@@ -5,7 +5,8 @@ An entry of a list that has `columns` and `rows` stands for one entry per field 
 by it, or left out if that is null. A row is its words, and has an entry for each column. Or it has `words` and, in
 `fields`, for each column what only that entry has, or null for no entry. The entries come row by row.
 
-The cases of a scenario may be such a list, too. Each entry then has its name as `case`.
+The cases of a scenario may be such a list, too. Each entry then has its name as `case`. So may the cells of claims; an
+entry has a `name` and a `cell`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_n
 from scenarios.load import Document, document, read_nodes
 
 _WORD: Final = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
+_NAMED: Final = {"cases": "case", "cells": "name"}  # the field that holds an entry's name
 _NULL: Final = "tag:yaml.org,2002:null"
 _MOST_VALUES: Final = 100_000  # of one table, before it is spread
 
@@ -41,7 +43,7 @@ def spread(file: Path, node: yaml.MappingNode) -> yaml.MappingNode:
     Raises ScenarioError for a table that is none.
     """
     try:
-        fields = [(key, _by_name(value) if key.value == "cases" else value) for key, value in _fields(node, ())]
+        fields = [(key, _by_name(key.value, value)) for key, value in _fields(node, ())]
         return yaml.MappingNode(node.tag, fields, node.start_mark, node.end_mark)
     except _TableError as error:
         line = error.node.start_mark.line + 1
@@ -67,21 +69,28 @@ def _fields(node: yaml.MappingNode, path: FieldPath) -> list[tuple[yaml.Node, ya
     return [(key, _spread(value, (*path, key.value))) for key, value in node.value]
 
 
-def _by_name(cases: yaml.Node) -> yaml.Node:
-    """Make of a list of cases the mapping that they stand for."""
-    if not isinstance(cases, yaml.SequenceNode) or not all(isinstance(case, yaml.MappingNode) for case in cases.value):
-        return cases
+def _by_name(field: str, entries: yaml.Node) -> yaml.Node:
+    """Make of a list of cases or cells the mapping that it stands for."""
+    listed = entries.value if field in _NAMED and isinstance(entries, yaml.SequenceNode) else []
+    if not listed or not all(isinstance(entry, yaml.MappingNode) for entry in listed):
+        return entries
     named: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-    for index, case in enumerate(cases.value):
-        words = _words(case)
-        name = words.pop("case", None)
+    for index, entry in enumerate(listed):
+        words = _words(entry)
+        name = words.pop(_NAMED[field], None)
         if not isinstance(name, yaml.ScalarNode) or name.value in named:
             found = f"found {name.value!r}" if isinstance(name, yaml.ScalarNode) else "no text" if name else "missing"
-            raise _TableError(case, ("cases", index, "case"), found, "a name that no other case has")
-        fields = [pair for pair in case.value if pair[0].value in words]
-        key = yaml.ScalarNode(name.tag, name.value, case.start_mark, case.end_mark)
-        named[name.value] = key, yaml.MappingNode(case.tag, fields, case.start_mark, case.end_mark)
-    return yaml.MappingNode("tag:yaml.org,2002:map", list(named.values()), cases.start_mark, cases.end_mark)
+            allowed = f"a name that no other of the {field} has"
+            raise _TableError(entry, (field, index, _NAMED[field]), found, allowed)
+        key = yaml.ScalarNode(name.tag, name.value, entry.start_mark, entry.end_mark)
+        if field == "cells":
+            if words.keys() != {"cell"}:
+                raise _TableError(entry, (field, index), f"found {', '.join(words) or 'a name alone'}", "name, cell")
+            named[name.value] = key, words["cell"]
+        else:
+            fields = [pair for pair in entry.value if pair[0].value in words]
+            named[name.value] = key, yaml.MappingNode(entry.tag, fields, entry.start_mark, entry.end_mark)
+    return yaml.MappingNode("tag:yaml.org,2002:map", list(named.values()), entries.start_mark, entries.end_mark)
 
 
 def _entries(item: yaml.Node, path: FieldPath) -> Iterator[yaml.Node]:

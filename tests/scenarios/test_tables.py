@@ -60,17 +60,30 @@ def test_cases_may_be_a_list_of_named_entries(tmp_path: Path) -> None:
     assert [lines["cases", name] for name in data["cases"]] == [2, 2, 3]
 
 
+def test_cells_may_be_a_list_of_names_and_cells(tmp_path: Path) -> None:
+    table = '{columns: [{name: "{x}: a", cell: "case=a,x={x}"}, {name: "{x}: b", cell: case=b}], rows: [{x: 1}]}'
+    data, lines = spread(tmp_path, f"cells:\n- {table}\n- {{name: c, cell: case=c}}\n")
+    assert list(data["cells"].items()) == [("1: a", "case=a,x=1"), ("1: b", "case=b"), ("c", "case=c")]
+    assert [lines["cells", name] for name in data["cells"]] == [2, 2, 3]
+
+
 @pytest.mark.parametrize(
-    ("cases", "message"),
+    ("text", "message"),
     [
-        ("[{case: a}, {case: a}]", "cases[1].case: found 'a'; allowed: a name that no other case has"),
-        ("[{a: 1}]", "cases[0].case: missing; allowed: a name that no other case has"),
-        ("[{case: {}}]", "cases[0].case: no text; allowed: a name that no other case has"),
+        ("cases: [{case: a}, {case: a}]", "cases[1].case: found 'a'; allowed: a name that no other of the cases has"),
+        ("cases: [{a: 1}]", "cases[0].case: missing; allowed: a name that no other of the cases has"),
+        ("cases: [{case: {}}]", "cases[0].case: no text; allowed: a name that no other of the cases has"),
+        (
+            "cells: [{name: a, cell: b}, {name: a, cell: c}]",
+            "cells[1].name: found 'a'; allowed: a name that no other of the cells has",
+        ),
+        ("cells: [{name: a}]", "cells[0]: found a name alone; allowed: name, cell"),
+        ("cells: [{name: a, cell: b, unit: s}]", "cells[0]: found cell, unit; allowed: name, cell"),
     ],
 )
-def test_a_case_in_a_list_needs_a_name_of_its_own(tmp_path: Path, cases: str, message: str) -> None:
+def test_a_case_or_cell_in_a_list_needs_a_name_of_its_own(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(message)):
-        spread(tmp_path, f"cases: {cases}\n")
+        spread(tmp_path, f"{text}\n")
 
 
 def test_a_table_that_stands_for_too_much_is_refused_before_it_is_spread(tmp_path: Path) -> None:
