@@ -18,11 +18,12 @@ of time with a constant that RFC 9438 fixes, Reno's is the same in each round, t
 Where losses end each stretch before its shape shows, and growth falls with the delay, nothing tells them apart.
 
 The confidence is the part of the evidence for the kind, counted by Laplace's rule (one more for, one more against), so
-that little evidence never makes it certain.
+that little evidence never makes it certain. Much evidence does not, either, since a rule may be wrong however often it
+applies. So no judgement is surer than what judgements by such evidence in unseen networks support.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
@@ -80,6 +81,10 @@ HELD_BACK: Final = 0.5  # of the time; what else a sender does is hidden then
 SURELY_HELD_BACK: Final = 0.75
 FEWEST_UNANSWERED: Final = 2  # losses; one may have been a packet that came late
 UNANSWERED: Final = {"delay": 0.1, "loss": 0.25}  # of the losses; QUIC's senders leave a window as it was more often
+# Confidence at most, the lower end of a one-sided 95 % interval of judgements right in drawn sets 5 to 7
+SUPPORTED_LOSS: Final = 0.92  # 81 of 83 loss-based by their losses
+SUPPORTED_GROWTH: Final = 0.91  # 53 of 54 delay-based whose window never sank without a loss
+SUPPORTED: Final = 0.88  # BBR's stops, 24 of 24; windows that sank, 116 of 123, give 0.89, and the rest were too few
 SPLIT: Final = 0.6  # a confidence; below it, as much speaks against a kind as for it
 LEAST_TARGET_MS: Final = 20  # a shorter target is none that LEDBAT is used with
 STEADY_PKTS: Final = 1.5  # a window that varies by less, or
@@ -127,7 +132,17 @@ def judge(flight: Flight) -> Judgement:
     judgement = _held_back(seen) or _by_rounds(seen)
     if judgement.confidence < SPLIT:
         raise NotMeasuredError(f"{'; '.join(judgement.because)}: as much speaks against {judgement.kind} as for it")
-    return judgement
+    most = _supported(judgement.kind, seen)
+    if judgement.confidence <= most:
+        return judgement
+    because = [*judgement.because, f"in unseen networks, judgements by such evidence support no more than {most:.2f}"]
+    return replace(judgement, confidence=most, because=because)
+
+
+def _supported(kind: Kind, seen: "Signals") -> float:
+    if kind is Kind.LOSS_BASED and seen.cuts:
+        return SUPPORTED_LOSS
+    return SUPPORTED_GROWTH if kind is Kind.DELAY_BASED and not seen.declines else SUPPORTED
 
 
 def _held_back(seen: "Signals") -> Judgement | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,32 @@ def test_over_quic_neither_delay_nor_an_application_is_told(tmp_path: Path) -> N
 def test_a_window_that_sank_once_may_be_chance() -> None:
     with pytest.raises(NotMeasuredError, match="may be chance"):
         kind.judge(by_rounds([*[(20, 0.2)] * 40, *[(24, 0.3)] * 2, *[(16, 0.3)] * 3]))
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        (Model(duration=60), kind.SUPPORTED_GROWTH),
+        (Model(window_bytes=30 * PAYLOAD), kind.SUPPORTED),
+    ],
+)
+def test_no_judgement_is_surer_than_unseen_networks_support(tmp_path: Path, model: Model, most: float) -> None:
+    judgement = kind.judge(observed(tmp_path, model))
+    assert judgement.confidence == most
+    assert judgement.because[-1].endswith(f"support no more than {most:.2f}")
+
+
+@pytest.mark.parametrize(
+    ("right", "of", "supported"),
+    [(81, 83, kind.SUPPORTED_LOSS), (53, 54, kind.SUPPORTED_GROWTH), (24, 24, kind.SUPPORTED)],
+)
+def test_what_unseen_networks_support_is_the_end_of_an_interval(right: int, of: int, supported: float) -> None:
+    """At a smaller part of right judgements, so many would be right in less than a case of twenty."""
+    as_many = [
+        sum(comb(of, n) * part**n * (1 - part) ** (of - n) for n in range(right, of + 1))
+        for part in (supported, supported + 0.01)
+    ]
+    assert as_many[0] < 0.05 < as_many[1]
 
 
 def test_a_packet_at_a_time_may_be_the_application_or_a_controller() -> None:
