@@ -81,7 +81,7 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
     try:
         return evaluator.eval(expression)
     except ZeroDivisionError as error:
-        raise NotMeasuredError("division by zero") from error
+        raise NotMeasuredError(f"{expression}: division by zero") from error
     except IndexError as error:
         # the expression names the third loss of two, say
         raise NeverHappenedError from error

@@ -30,5 +30,6 @@ def number(
     except NeverHappenedError:
         return math.inf
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"expression {expression!r}: found {value!r}, allowed is a number")
+        found = "a complex number" if isinstance(value, complex) else repr(value)
+        raise BadInputError(f"expression {expression!r}: found {found}; allowed: a real number")
     return float(value)

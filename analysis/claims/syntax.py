@@ -18,8 +18,11 @@ def problem(expression: str, names: Collection[str], attributes: Collection[str]
     try:
         list(experiments(expression))
         unknown = next(_unknown(expression, names, attributes), None)
+        over_zero = next(filter(_is_over_zero, ast.walk(ast.parse(expression.strip(), mode="eval"))), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"not an expression: {getattr(error, 'msg', error)}"
+    if over_zero is not None:
+        return f"found {ast.unparse(over_zero)!r}, which divides by zero"
     if unknown is None:
         return None
     return f"unknown word {unknown!r}{suggestion(unknown, {*names, *attributes})}"
@@ -35,6 +38,12 @@ def _unknown(expression: str, names: Collection[str], attributes: Collection[str
             yield node.attr
         if (text := _over_seeds(node)) is not None:
             yield from _unknown(text, names, attributes)
+
+
+def _is_over_zero(node: ast.AST) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
+        return False
+    return isinstance(node.right, ast.Constant) and node.right.value == 0
 
 
 def experiments(expression: str) -> Iterator[str]:

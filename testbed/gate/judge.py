@@ -60,7 +60,7 @@ def judge(wanted: Budgets, results: Path, client: str) -> Judgement:
     """Judge all budgets by the runs below a folder.
 
     Raises:
-        BadInputError: a budget speaks of a cell that no run has.
+        BadInputError: a budget speaks of a cell that no run has, or its expression is no real number.
     """
     runs = Runs(results / "runs")
     outcomes: list[Outcome] = []
@@ -83,9 +83,7 @@ def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results:
     cells = {cell: point(cell) for cell in sorted(by_cell.keys() | failures) if f"client={client}" in cell.split(",")}
     chosen = [cell for cell, name in cells.items() if budget.cell in (None, name)]
     if not chosen:
-        raise BadInputError(
-            f"budget {budget.name!r}: cell: found {budget.cell!r}, allowed is one of {', '.join(cells.values())}"
-        )
+        raise BadInputError(f"{budget.at}cell: found {budget.cell!r}; allowed: {', '.join(cells.values())}")
     if isinstance(budget, Budget):
         return [_outcome(budget, cell, by_cell.get(cell, []), failures.get(cell), results) for cell in chosen]
     outcomes = []
@@ -147,6 +145,8 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
             measured, bound = (number_of(expression, run) for expression in (budget.measured, budget.bound))
         except NotMeasuredError as error:
             return outcome(UNKNOWN, None, None, str(error), run)
+        except BadInputError as error:
+            raise BadInputError(f"{budget.at}holds: {error}") from None
         if worst is None or (_excess(measured, bound) > _excess(*worst[:2])) == budget.most:
             worst = measured, bound, run
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)

@@ -93,6 +93,10 @@ def test_the_transport_chooses_the_default_budgets() -> None:
         (budget("a", "1 < queue_ms.mean() < 2"), "which compares twice"),
         (budget("a", "queue_ms.mean() == 2"), "found 'queue_ms.mean() == 2', which allows one exact number only"),
         (budget("a", "queue_ms.mean() = 2"), "which allows one exact number only; a pair of budgets bounds both sides"),
+        (
+            budget("a", "queue_ms.mean() / 0 < 5"),
+            "budgets[0].holds: found 'queue_ms.mean() / 0', which divides by zero; allowed: an",
+        ),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
         (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
         (
@@ -212,6 +216,7 @@ def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: 
         ('ended("client", "gave up") < 5', "passed", "= 4.20 s, budget < 5 s; gave up at 4.200 s"),
         ('ended("client", "died") < 5', "broken", "= never, budget < 5 s; gave up at 4.200 s"),
         ('ended("client", "wrong") < 5', None, "found 'wrong'; allowed: died, gave up, refused, hung, incomplete, "),
+        ('(0 - ended("client")) ** 0.5 < 5', None, "found a complex number; allowed: a real number"),
         ('ended("client", "corrupted") < 5', "broken", "= never, budget < 5 s; gave up at 4.200 s"),
     ],
 )
@@ -233,7 +238,7 @@ def test_how_a_client_ends_is_a_result(
     sums.write(folder, sums.below(folder))
     wanted = budgets.load(put(tmp_path, budget("it", holds)))
     if result is None:
-        with pytest.raises(BadInputError, match=says):
+        with pytest.raises(BadInputError, match=rf"budgets.yaml:\d: budgets\[0\].holds: .*{says}"):
             judge.judge(wanted, results, "tcp-ledbat")
         return
     [judged] = judge.judge(wanted, results, "tcp-ledbat").outcomes
