@@ -10,8 +10,9 @@ from rich.console import Console
 
 from analysis.documents import read_json
 from analysis.files import reference_files
+from analysis.measure import NOT_RUN
 from analysis.reference import kept_of
-from analysis.report.results import collect
+from analysis.report.results import Result, collect
 from scenarios.counts import plural
 
 
@@ -27,6 +28,8 @@ class Likeness:
     more_here: dict[str, int] = field(default_factory=dict)
     decided_by_seeds: list[str] = field(default_factory=list)  # other verdicts, from the same values and others
     not_measured: list[str] = field(default_factory=list)
+    sizes: set[str] = field(default_factory=set)  # of these runs, where the reference has others
+    not_judged: int = 0  # claims that those runs cannot answer
     images: set[str] = field(default_factory=set)  # what booted was made of other files
     images_of_differing: set[str] = field(default_factory=set)
     differing: list[str] = field(default_factory=list)  # a line each
@@ -42,7 +45,7 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> i
     likeness = Likeness()
     for file in files:
         if file.stem in measured:
-            _compare(likeness, file.stem, read_json(file).data, json.loads(json.dumps(kept_of(measured[file.stem]))))
+            _compare(likeness, measured[file.stem], read_json(file).data)
         else:
             likeness.not_measured.append(file.stem)
     likeness.differing += [
@@ -54,17 +57,23 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> i
     return len(likeness.differing)
 
 
-def _compare(likeness: Likeness, name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+def _compare(likeness: Likeness, measured: Result, there: Mapping[str, Any]) -> None:
+    here: Mapping[str, Any] = json.loads(json.dumps(kept_of(measured)))
     likeness.runs += here["runs"]
     likeness.runs_of_reference += there["runs"]
     before = len(likeness.differing)
+    not_judged = set()
     if there["size"] != here["size"]:
-        likeness.differing.append(f"{name}: size {_list(there['size'])} in the reference, {_list(here['size'])} here")
+        likeness.sizes |= {*here["size"]}
+        reasons = {claim["id"]: claim.get("not_testable") or {} for claim in measured.data["claims"]}
+        not_judged = {claim for claim, given in reasons.items() if given.get("reason") == NOT_RUN}
     gone, new = there["claims"].keys() - here["claims"].keys(), here["claims"].keys() - there["claims"].keys()
     for claims, where in ((gone, "in the reference"), (new, "here")):
         likeness.differing += [f"{claim}: only {where}" for claim in sorted(claims)]
-    for claim in sorted(there["claims"].keys() & here["claims"].keys()):
-        _compare_claim(likeness, name, claim, there["claims"][claim], here["claims"][claim])
+    both = there["claims"].keys() & here["claims"].keys()
+    likeness.not_judged += len(both & not_judged)
+    for claim in sorted(both - not_judged):
+        _compare_claim(likeness, measured.id, claim, there["claims"][claim], here["claims"][claim])
     made = there["made_from"].keys() | here["made_from"].keys()
     images = {image for image in made if there["made_from"].get(image) != here["made_from"].get(image)}
     likeness.images |= images
@@ -114,6 +123,9 @@ def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
         yield "Made from other builds, without effect on these: " + _list(
             sorted(likeness.images - likeness.images_of_differing)
         )
+    if likeness.sizes:
+        claims = plural(likeness.not_judged, "claim")
+        yield f"Runs of size {_list(sorted(likeness.sizes))} do not answer {claims}; only the others are compared."
     if likeness.more_there or likeness.not_measured:
         yield from _additional(likeness, results, reference)
     if likeness.more_here:
@@ -126,6 +138,8 @@ def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield from (f"  {line}" for line in likeness.differing)
     if likeness.images_of_differing:
         yield "  Their runs were made from other builds: " + _list(sorted(likeness.images_of_differing))
+    if likeness.sizes:
+        return
     yield "To make these results the reference:"
     yield f"  python -m analysis reference --results {results} --out {reference}"
 
@@ -140,6 +154,8 @@ def _additional(likeness: Likeness, results: Path, reference: Path) -> Iterator[
             "with another verdict for that reason alone."
         )
     yield from (f"  {line}" for line in likeness.decided_by_seeds)
+    if likeness.sizes:
+        return
     yield "These commands run the seeds that only the reference has:"
     yield f"  python -m analysis like --studies workflows/studies --reference {reference} --out {results}/seeds.json"
     yield "  snakemake --cores all"

@@ -364,6 +364,15 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     # a line for each claim: the history shows which ones changed
     assert {name: written.count(f'\n "{name}": ') for name in kept["claims"]} == dict.fromkeys(kept["claims"], 1)
 
+    # runs of another size, shorter ones, are compared in what they answer
+    unanswered = kept["claims"]["made-by-hand/e03"] | {"verdict": "reproduced", "by_seed": {"1": 1.0}}
+    other_size = {"size": ["quick"], "claims": kept["claims"] | {"made-by-hand/e03": unanswered}}
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | other_size))
+    assert main(diff) == 0
+    said = capsys.readouterr().out
+    assert "\nRuns of size full do not answer 1 claim; only the others are compared.\n" in said
+    assert said.endswith("Nothing differs in fact.\n")
+
     # another build and more seeds are no difference
     kept["made_from"] = {"rootfs": {"digest": "other"}}
     kept["claims"]["made-by-hand/e02"] |= {"verdict": "reproduced"}
