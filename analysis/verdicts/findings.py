@@ -5,7 +5,6 @@ against it where the false discovery rate of all its claims allows that, and num
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,11 +30,6 @@ def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Outco
         if claim.get("role", DECIDING) == DECIDING and not claim.get("same_as"):
             by_finding.setdefault(claim.get("finding") or claim["id"], []).append(claim)
     return {finding: _verdict(of_finding) for finding, of_finding in by_finding.items()}
-
-
-def count_findings(claims: Iterable[Mapping[str, Any]]) -> Counter[Outcome]:
-    """Count the findings of a study by verdict."""
-    return Counter(verdicts_of_findings(claims).values())
 
 
 def _verdict(claims: Sequence[Mapping[str, Any]]) -> Outcome:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -442,6 +444,15 @@ def test_a_script_cannot_have_a_source_run_on_the_host(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@contextmanager
+def started(folder: Path, script: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a script that prints so when it has started."""
+    with subprocess.Popen([TESTBED, "exec", script], cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "started\n"
+        yield process
+
+
 def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text(
         "import time\n"
@@ -449,9 +460,7 @@ def test_ctrl_c_interrupts_the_script_which_can_still_clean_up(tmp_path: Path) -
         "try:\n    while True: time.sleep(0.1)\n"
         "except KeyboardInterrupt:\n    print('cleaned up')\n    raise SystemExit(7)\n"
     )
-    with subprocess.Popen([TESTBED, "exec", "long.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "started\n"
+    with started(tmp_path, "long.py") as process:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=PATIENCE_S)
     assert rest == "cleaned up\n"
@@ -463,9 +472,7 @@ def test_sigterm_leaves_the_results_folder(tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text(
         "import time\nopen('file', 'w').write('written')\nprint('started', flush=True)\nwhile True: time.sleep(0.1)\n"
     )
-    with subprocess.Popen([TESTBED, "exec", "long.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "started\n"
+    with started(tmp_path, "long.py") as process:
         process.terminate()
         assert process.wait(PATIENCE_S) == 130  # how Python ends of Ctrl-C
     results = tmp_path / "results/exec/long"
@@ -499,9 +506,7 @@ def test_a_second_ctrl_c_ends_a_script_that_will_not(tmp_path: Path) -> None:
         "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('started', flush=True)\n"
         "while True: time.sleep(0.001)\n"  # many seconds to the limit of one hour
     )
-    with subprocess.Popen([TESTBED, "exec", "deaf.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "started\n"
+    with started(tmp_path, "deaf.py") as process:
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)

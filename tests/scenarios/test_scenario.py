@@ -15,6 +15,7 @@ from scenarios.schema import SCHEMAS
 from topologies import by_name
 
 STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
+MISTAKES: dict[str, list[dict[str, str]]] = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())
 
 BASE = """\
 experiment: study-one
@@ -30,9 +31,6 @@ duration: 20s
 
 
 DRAWN = "on: path, delay: {base: 35ms, mean_extra: 30ms}"
-TWO_PATH = "{name: two-path, pairs: 2}"
-DELAY_B = "delay_b: {forward: 40ms, backward: 5ms}\n"
-TO_B = "path: {forward: b}"
 
 
 @pytest.fixture
@@ -381,302 +379,26 @@ def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
     assert [(cell.name, cell.virtual_s) for cell in expand(file, "quick")] == [("case=b", 9), ("case=c", 5)]
 
 
-@pytest.mark.parametrize(
-    ("replaced", "extra", "message"),
-    [
-        ({"duration": "20"}, "", ":9: duration: found 20, a number without a unit; allowed: a time such as 25ms"),
-        ({"delay": "{forward: -5ms, backward: 5ms}"}, "", ":5: delay.forward: found '-5ms', a negative time"),
-        ({"bottleneck": "{rate: 10mbit, buffer: 0p}"}, "", ":4: bottleneck.buffer: found '0p', too small; allowed: 1p"),
-        ({"bottleneck": "{rate: 10Mbit, buffer: 1p}"}, "", ":4: bottleneck.rate: found '10Mbit', unknown unit 'Mbit'"),
-        ({"bottleneck": "{rate: 10mbit}"}, "", ":4: bottleneck.buffer: missing; allowed: packets that may wait"),
-        (
-            {"bottleneck": "{rate: 1001bit, buffer: 1p}"},
-            "",
-            "rate: found '1001bit', which the limiter keeps to 0.100 %; a",
-        ),
-        (
-            {"bottleneck": "{rate: 7gbit, buffer: 99p}"},
-            "",
-            "rate: found '7gbit', which the limiter keeps to 0.017 %; all",
-        ),
-        ({"bottleneck": "{rate: 11gbit, buffer: 99p}"}, "", "rate: found '11gbit', too large; allowed: 10gbit or less"),
-        ({"bottleneck": "{rate: 10gbit, buffer: 4p}"}, "", "buffer: found '4p', less than 5 us of 10gbit; allowed: 5p"),
-        (
-            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codl}"},
-            "",
-            ":4: bottleneck.queue: found 'codl'; allowed: fifo, bfifo, red",
-        ),
-        (
-            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: codel, params: {min: 3p}}"},
-            "",
-            ":4: bottleneck.params.min: no parameter of codel; allowed: target, interval, ecn",
-        ),
-        (
-            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: red, params: {min: 3p}}"},
-            "",
-            ":4: bottleneck.params.max: missing; allowed: a value, which red needs",
-        ),
-        (
-            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: red, params: {min: 3p, max: 9p}}"},
-            "",
-            ":4: bottleneck.params: found min '3p', max '9p', buffer '9p'; allowed: min below max, and max below",
-        ),
-        (
-            {"bottleneck": "{rate: 10mbit, buffer: 9p, queue: dualpi2}"},
-            "",
-            ":4: bottleneck.buffer: found '9p'; allowed: 10000p, to which the kernel sets dualpi2",
-        ),
-        ({"topology": "{name: star, pairs: 2}"}, "", ":3: topology.name: found 'star'; allowed: dumbbell, two-path"),
-        ({"topology": TWO_PATH}, "", "delay_b: missing; allowed: the delay of path b, which topology two-path has"),
-        ({}, DELAY_B, ":10: delay_b: found with topology dumbbell; allowed: topology two-path"),
-        ({}, f"events: [{{at: 1s, on: route, {TO_B}}}]\n", "[0].on: found 'route'; allowed: bottleneck, path"),
-        (
-            {"topology": TWO_PATH},
-            DELAY_B + "events: [{at: 1s, on: path, delay: {forward: 1ms}}]\n",
-            ":11: events[0].on: found 'path'; allowed: bottleneck, route",
-        ),
-        (
-            {"topology": TWO_PATH},
-            DELAY_B + "events: [{at: 1s, on: route, path: {forward: c}}]\n",
-            ":11: events[0].path.forward: found 'c'; allowed: a, b",
-        ),
-        (
-            {"topology": TWO_PATH},
-            DELAY_B + "events: [{at: 1s, on: route, delay: {forward: 1ms}}]\n",
-            ":11: events[0].delay: no field of route; allowed: path",
-        ),
-        (
-            {"topology": TWO_PATH},
-            DELAY_B + f"drawn_events: [{{at: 1s, mean_gap: 1s, {DRAWN}}}]\n",
-            ":11: drawn_events[0].on: found 'path'; allowed: nothing",
-        ),
-        ({"topology": "{name: dumbbell, pairs: two}"}, "", ":3: topology.pairs: found 'two'; allowed: a whole number"),
-        ({"experiment": "Fig 2"}, "", ":1: experiment: found 'Fig 2'; allowed: the experiment's id"),
-        ({"topology": "{name: dumbbell, pairs: 1}"}, "", ":8: flows[1].from: unknown host 's2'; allowed: s1, d1"),
-        ({"duration": "2s"}, "", ":8: flows[1].start: found '2s' plus start_jitter '0s', not before the end"),
-        ({}, "durtion: 3s\n", ":10: durtion: unknown field"),
-        ({}, "durtion: 3s\n", "(did you mean duration?)"),
-        ({}, "captures: [bottleneck-on]\n", ":10: captures[0]: found 'bottleneck-on'; allowed: bottleneck-in, "),
-        ({}, "events: [{at: 20s, on: bottleneck, rate: 1mbit}]\n", ":10: events[0].at: found '20s', not before the"),
-        ({}, "events: [{at: 1s, on: bottelneck, rate: 1mbit}]\n", "(did you mean bottleneck?)"),
-        (
-            {},
-            "events: [{at: 1s, on: backward_bottleneck, rate: 1mbit}]\n",
-            "found 'backward_bottleneck'; allowed: bott",
-        ),
-        ({}, "backward_bottleneck: {rate: 1mbit}\n", ":10: backward_bottleneck.buffer: missing; allowed: packets"),
-        ({}, "events: [{at: 1s, on: bottleneck, loss: {forward: 1%}}]\n", "events[0].loss: no field of bottleneck"),
-        (
-            {},
-            "events: [{at: 1s, on: path, loss: {forward: 1%}, burst: {backward: 4p}}]\n",
-            "events[0].burst.backward: has no effect: no event sets loss backward on path",
-        ),
-        (
-            {},
-            "events: [{at: 1s, on: path, keep_order: {forward: true}}]\n",
-            "events[0].keep_order.forward: has no effect: no event sets jitter forward on path",
-        ),
-        (
-            {},
-            "events: [{at: 1s, on: path, pairs: [3], delay: {forward: 1ms}}]\n",
-            "events[0].pairs: found [3] on path; allowed: numbers from 1 to 2, on path",
-        ),
-        (
-            {},
-            "rate_traces: [{on: path, like: wifi, mean: 5mbit}]\n",
-            "rate_traces[0].on: found 'path'; allowed: bottleneck",
-        ),
-        (
-            {},
-            "rate_traces: [{on: bottleneck, like: wifi}]\n",
-            "rate_traces[0].mean: missing; allowed: a mean rate with like, and only there",
-        ),
-        (
-            {},
-            "rate_traces: [{on: bottleneck, file: none.csv}]\n",
-            "none.csv cannot be read: No such file or directory; allowed: a file beside the scenario",
-        ),
-        (
-            {},
-            "events: [{at: 1s, on: path, suspension: {forward: 61min}}]\n",
-            "events[0].suspension.forward: found '61min', too large; allowed: 60min or less",
-        ),
-        (
-            {},
-            "drawn_events: [{after: 0s, mean_gap: 1s, on: path, suspension: {least: 3s, most: 2s}}]\n",
-            "drawn_events[0].suspension: found least '3s', most '2s'; allowed: least not above most",
-        ),
-        (
-            {},
-            "drawn_events: [{after: 0s, mean_gap: 1s, on: path}]\n",
-            "drawn_events[0]: found none; allowed: one of delay, suspension",
-        ),
-        (
-            {"topology": "{name: parking-lot, pairs: 2}"},
-            "more_bottlenecks: [{rate: 8mbit, buffer: 9p}]\nspans: [[1, 1], [1, 2]]\n"
-            "events: [{at: 1s, on: path, duplicate: {forward: 1%}}]\n",
-            "events[0].duplicate: no field of path; allowed: delay, jitter",
-        ),
-        (
-            {},
-            "events: [{at: 1s, on: path, policed: {forward: 1mbit}}]\n",
-            "events[0].policed.forward: no event says what passes at once; allowed: beside policed_burst",
-        ),
-        ({}, "events: [{at: 1s, on: path, mtu: {forward: 500B}}]\n", "mtu.forward: found '500B', too small; allowed"),
-        ({}, "events:\n  - {at: 1s, on: path}\n", ":11: events[0]: changes nothing; allowed: at least one of delay"),
-        ({}, "events: [{at: 1s, on: path, loss: {forward: 101%}}]\n", "found '101%', too large; allowed: 100% or less"),
-        ({}, f"drawn_events: [{{at: 20s, mean_gap: 1s, {DRAWN}}}]\n", ":10: drawn_events[0].at: found '20s', not bef"),
-        (
-            {},
-            f"drawn_events: [{{after: 20s, mean_gap: 1s, {DRAWN}}}]\n",
-            "drawn_events[0].after: found '20s', not before",
-        ),
-        ({}, f"drawn_events: [{{mean_gap: 1s, {DRAWN}}}]\n", "drawn_events[0]: has neither at nor after; allowed: one"),
-        ({}, f"drawn_events: [{{at: 1s, mean_gap: 1ms, {DRAWN}}}]\n", "[0].mean_gap: found '1ms', too small; allowed"),
-        ({}, f"drawn_events: [{{at: 1s, {DRAWN}}}]\n", "drawn_events[0].mean_gap: missing; allowed: mean of the exp"),
-        (
-            {},
-            "drawn_events: [{at: 1s, mean_gap: 1s, on: bottleneck, delay: {base: 1ms, mean_extra: 1ms}}]\n",
-            "drawn_events[0].on: found 'bottleneck'; allowed: path",
-        ),
-        ({}, "clocks: [{host: d3, offset: 3s}]\n", "clocks[0].host: found 'd3', a host without flows; allowed: d1, d2"),
-        ({}, "clocks: [{host: r1}]\n", ":10: clocks[0].host: found 'r1', a host without flows; allowed: d1, d2, s1"),
-        ({}, "clocks: [{offset: 3s}]\n", ":10: clocks[0].host: missing; allowed: the host, such as d1"),
-        # a relay counts the stamps as microseconds: the clock would be a thousand times as far and as fast
-        (
-            {},
-            "tcp: {timestamps: 1us, receiver_timestamps: 1ms}\nclocks: [{host: d1}]\n",
-            "clocks[0].host: found 'd1', whose flow 'tcp' has TCP timestamps of 1ms; allowed: hosts with TCP",
-        ),
-        (
-            {},
-            "clocks: [{host: s1}, {host: s1}]\n",
-            ":10: clocks[1].host: found 's1' again; allowed: each host once, in clocks or middleboxes",
-        ),
-        (
-            {},
-            "clocks: [{host: s1}]\nmiddleboxes: [{host: s1, ecn: bleached}]\n",
-            ":11: middleboxes[0].host: found 's1' again; allowed: each host once, in clocks or middleboxes",
-        ),
-        ({}, "middleboxes: [{host: d1, acks: spilt}]\n", "acks: found 'spilt'; allowed: split, stretched, optimistic"),
-        (
-            {},
-            "middleboxes: [{host: s1, rebound: 2s}]\n",
-            ":10: middleboxes[0].rebound: found 's1', whose flows are over TCP; allowed: hosts with a flow over UDP",
-        ),
-        (
-            {},
-            "clocks: [{host: s1, offset: 3}]\n",
-            "clocks[0].offset: found 3, a number without a unit; allowed: a time",
-        ),
-        ({}, "clocks: [{host: s1, skew: 1001ppm}]\n", "skew: found '1001ppm', too large; allowed: 1000ppm or less"),
-        ({}, "clocks: [{host: s1, skew: -2s}]\n", "found '-2s', unknown unit 's'; allowed: a skew such as -50ppm"),
-        ({}, "clocks: {s1: {offset: 3s}}\n", ":10: clocks: found fields; allowed: a list"),
-        ({}, "matrix: {b: [10p, 20p]}\n", ':10: matrix.b: not used; allowed: "${b}" in some field'),
-        ({}, "matrix: {b: 10p}\n", ":10: matrix.b: found '10p'; allowed: a list"),
-        ({}, "matrix: {b: [a/b]}\n", ":10: matrix.b[0]: found 'a/b'; allowed: a value that can be part of a folder"),
-        ({}, "matrix: {B: [1p]}\n", ":10: matrix.B: unknown field; allowed: a name matching"),
-        ({"title": '"${bufer}"'}, "", ":2: title: unknown name 'bufer'; allowed: names of the matrix"),
-        ({}, "cases: {a: {experiment: b}}\n", ":10: cases.a.experiment: no field that may differ here"),
-        ({}, "cases:\n  a: {}\n  b: {duration: 1}\n", ":12: duration: found 1, a number without a unit"),
-        ({}, "quick: {durations: 1s}\n", "quick.durations: no field that may differ here"),
-        ({}, "cases: {a: {}, b: {}}\nquick: {cases: [a, c]}\n", ":11: quick.cases[1]: found 'c'; allowed: a, b"),
-        ({}, "quick: {cases: [a]}\n", ":10: quick.cases[0]: found 'a'; allowed: "),
-        ({}, "cases: {a: {}}\nquick: {cases: {a: {}}}\n", ":11: quick.cases: found fields; allowed: a list"),
-        ({}, "seeds: {full: 0}\n", ":10: seeds.full: found 0; allowed: 1 or more"),
-        ({}, "title: again\n", ":10: title: named again (first on line 2)"),
-        ({"flows": "[]"}, "", "no YAML"),
-        ({"title": "null"}, "", ":2: title: found nothing; allowed: text"),
-    ],
-)
-def test_a_mistake_is_told_with_its_line_and_field(
-    scenario: Any, replaced: dict[str, str], extra: str, message: str
-) -> None:
-    file = scenario(extra, **replaced)
+@pytest.mark.parametrize("mistake", MISTAKES["files"], ids=lambda mistake: mistake["says"])
+def test_a_mistake_is_told_with_its_line_and_field(scenario: Any, mistake: dict[str, str]) -> None:
+    replaced = {name: text for name, text in mistake.items() if name not in ("more", "says")}
+    file = scenario(f"{mistake['more']}\n" if "more" in mistake else "", **replaced)
     with pytest.raises(ScenarioError) as error:
         expand(file, "full")
     assert str(error.value).startswith(f"{file}:")
-    assert message in str(error.value)
+    assert mistake["says"] in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("flow", "message"),
-    [
-        ("{name: b, implementation: tcp-ledbta, from: s2, to: d2}", "(did you mean tcp-ledbat?)"),
-        ("{name: tcp, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'tcp' again"),
-        ("{name: b, implementation: tcp-reno, from: s2, to: s1}", "flows[1].to: found 's1', no host across from s2"),
-        ("{name: b, implementation: tcp-reno, from: s2}", "flows[1].to: missing; allowed: the receiving host"),
-        (
-            "{name: b, implementation: tcp-reno, from: s2, to: d2, bytes: 100}",
-            "flows[1].bytes: found 100, a number without a unit; allowed: bytes such as 12kB",
-        ),
-        (
-            "{name: b, implementation: tcp-reno, from: s2, to: d2, bytes: 0B}",
-            "flows[1].bytes: found '0B', too small; allowed: 1B or more",
-        ),
-        (
-            "{name: b, implementation: tcp-reno, from: s2, to: d2, start: 3s, stop: 3s}",
-            "flows[1].stop: found '3s'; allowed: an instant after the start, '3s' plus",
-        ),
-        (
-            "{name: b, implementation: tcp-reno, from: s2, to: d2, stop: 21s}",
-            "flows[1].stop: found '21s'; allowed: an instant after the start, '0s' plus",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s1, to: d2}\n"
-            "  - {name: c, implementation: tcp-ledbat, from: s1, to: d1, params: {target: 1ms}}",
-            "flows[2].params: not those of flow 'b', which also sends from s1; allowed: one set per sending host, or",
-        ),
-        ("{name: b c, implementation: tcp-reno, from: s2, to: d2}", "flows[1].name: found 'b c'"),
-        (
-            "{name: b, implementation: {sender: libutp, receiver: transmission-4}, from: s2, to: d2}",
-            "flows[1].implementation: their application differs: stream and bittorrent; allowed: ",
-        ),
-        (
-            "{name: b, implementation: {sender: libutp, receiver: udp-cbr}, from: s2, to: d2}",
-            "flows[1].implementation: their transport differs: utp and udp; allowed: ",
-        ),
-        (
-            "{name: b, implementation: {sender: libutp, receiver: libutpp}, from: s2, to: d2}",
-            "flows[1].implementation: unknown implementation 'libutpp'; allowed: ",
-        ),
-        (
-            "{name: b, implementation: {sender: libutp}, from: s2, to: d2}",
-            "flows[1].implementation.receiver: missing; allowed: ",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {tagret: 1ms}}",
-            "flows[1].params.tagret: unknown parameter; allowed: target, slow_start, pacing, base_history, "
-            "current_filter, min_window, gain, allowed_increase (did you",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 25}}",
-            "flows[1].params.target: found 25, a number without a unit; allowed: a time",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {target: 2s}}",
-            "flows[1].params.target: found '2s', out of range; allowed: a time such as 25ms "
-            "(units: ns, us, ms, s, min), 1ms to 100ms",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {pacing: yes}}",
-            "flows[1].params.pacing: found 'yes'; allowed: true or false",
-        ),
-        (
-            "{name: b, implementation: tcp-ledbat, from: s2, to: d2, params: {base_history: true}}",
-            "flows[1].params.base_history: found True; allowed: a whole number, 1 to 10",
-        ),
-    ],
-)
-def test_a_mistake_in_a_flow(scenario: Any, flow: str, message: str) -> None:
+@pytest.mark.parametrize("mistake", MISTAKES["flows"], ids=lambda mistake: mistake["says"])
+def test_a_mistake_in_a_flow(scenario: Any, mistake: dict[str, str]) -> None:
     file = scenario()
     lines = file.read_text().splitlines()
-    lines[7] = f"  - {flow}"
+    lines[7] = f"  - {mistake['flow']}"
     file.write_text("\n".join(lines))
     with pytest.raises(ScenarioError) as error:
         expand(file, "full")
     assert str(error.value).startswith((f"{file}:8: flows[1]", f"{file}:9: flows[2]"))
-    assert message in str(error.value)
+    assert mistake["says"] in str(error.value)
 
 
 def test_a_clock_that_no_packet_shows_is_refused(scenario: Any) -> None:

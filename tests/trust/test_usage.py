@@ -55,18 +55,20 @@ def test_nothing_to_complain_about(started: Started) -> None:
 
 
 def test_children_of_threads_are_counted(started: Started) -> None:
-    many = """
-import os, threading
-def fork():
-    for _ in range(20):
-        if os.fork() == 0:
-            import time; time.sleep(60)
-    forked.set()
-    threading.Event().wait()
-forked = threading.Event()
-threading.Thread(target=fork, daemon=True).start()
-forked.wait()"""
+    many = in_a_thread("import os, time; [time.sleep(60) for _ in range(20) if os.fork() == 0]")
     assert "processes, allowed are 10" in str(started(many).too_much())
+
+
+def in_a_thread(act: str) -> str:
+    return f"""
+import threading
+def run():
+    {act}
+    acted.set()
+    threading.Event().wait()
+acted = threading.Event()
+threading.Thread(target=run, daemon=True).start()
+acted.wait()"""
 
 
 FILE = "import mmap, os; file = os.open('x', os.O_RDWR | os.O_CREAT); os.write(file, bytes(16 << 20)); os.unlink('x'); "
@@ -99,16 +101,7 @@ def test_a_guest_that_ends_while_its_files_are_listed(tmp_path: Path, monkeypatc
 
 def test_a_file_that_only_another_thread_has_open_is_counted(started: Started) -> None:
     """A thread that unshares its descriptors."""
-    alone = f"""
-import ctypes, threading
-def act():
-    ctypes.CDLL(None).unshare(0x400)
-    {FILE}
-    held.set()
-    threading.Event().wait()
-held = threading.Event()
-threading.Thread(target=act, daemon=True).start()
-held.wait()"""
+    alone = in_a_thread(f"import ctypes; ctypes.CDLL(None).unshare(0x400); {FILE}")
     assert "largest file is 'a file without a name'" in str(started(alone).too_much())
 
 
