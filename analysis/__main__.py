@@ -83,7 +83,7 @@ def _observe(options: argparse.Namespace) -> None:
         from analysis.observer.lone.live import follow
 
         if options.paths:
-            raise BadInputError("-i: found captures beside it; allowed: one of the two")
+            raise BadInputError("-i: found captures as well; allowed: one of the two")
         print(follow(options.interface, options.into or Path("observed", options.interface), options.seconds))
     elif captures:
         from analysis.observer.lone.report import observe

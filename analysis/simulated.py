@@ -73,7 +73,7 @@ def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:
     Raises BadInputError if the results lack a cell.
     """
     results = read_json(folder / RESULTS).child("cells")
-    found: dict[str, list[dict[str, Any]]] = {}
+    entries: dict[str, list[dict[str, Any]]] = {}
     for cell in cells(folder / CELLS.name):
         came = results.child(cell.id)
         for name, claim in cell.claims.items():
@@ -81,5 +81,5 @@ def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:
             scale = 100 if number == PERCENT else 1
             values = {seed: scale * value for seed, value in enumerate(came.get(number, list), 1)}
             entry = {"title": cell.reading.name, "measured": vars(spread(values))}
-            found.setdefault(f"{cell.experiment}/{claim}", []).append(entry)
-    return found
+            entries.setdefault(f"{cell.experiment}/{claim}", []).append(entry)
+    return entries

@@ -109,7 +109,7 @@ def run(order: Order, into: Path, real_time: bool = False, echo: bool = True) ->
         EngineError: the results folder holds something else, or the guest failed.
     """
     if into.exists() and not (into / SUMMARY).exists():
-        raise EngineError(f"{into} exists and holds no results of an earlier `testbed exec`; choose another --into")
+        raise EngineError(f"{into} holds other files than results of `testbed exec`; choose another --into")
     lab = packages.load(order.deb, order.pip)
     partial = into.with_name(f".{into.name}.{os.getpid()}.partial")
     try:

@@ -234,9 +234,9 @@ def _problems(listed: list[zipfile.ZipInfo], packed_bytes: int) -> Iterator[str]
         yield f"found {len(listed)} members; allowed: at most {MOST_MEMBERS}"
     total_bytes = sum(member.file_size for member in listed)
     if total_bytes > MOST_BYTES:
-        yield f"unpacked it takes {total_bytes} bytes; allowed: at most {MOST_BYTES >> 30} GiB"
+        yield f"it unpacks to {total_bytes} bytes; allowed: at most {MOST_BYTES >> 30} GiB"
     if total_bytes > max(UNSUSPECTED_BYTES, MOST_RATIO * packed_bytes):
-        yield f"unpacked it takes {total_bytes} bytes, packed {packed_bytes}; allowed: {MOST_RATIO} times as many"
+        yield f"it unpacks from {packed_bytes} to {total_bytes} bytes; allowed: {MOST_RATIO} times as many"
     for member in listed:
         problem = _name_problem(member.orig_filename) or _member_problem(member)
         if problem:
@@ -296,7 +296,7 @@ def _plain_files(source: Path) -> Iterator[Path]:
 def _check_space(file: Path, needed_bytes: int, folder: Path) -> None:
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
-        raise ArchiveError(f"{file}: unpacked it takes {needed_bytes >> 20} MiB; {folder} has {free_bytes >> 20} free")
+        raise ArchiveError(f"{file}: it unpacks to {needed_bytes >> 20} MiB; {folder} has {free_bytes >> 20} MiB free")
 
 
 def _damaged(file: Path, error: Exception, name: str = "") -> ArchiveError:

@@ -255,7 +255,7 @@ def _form_problems(document: Document, filled: dict[str, Any]) -> Iterator[Probl
             if not any(direction in other.get("policed_burst", {}) for other in events):
                 path: FieldPath = ("events", index, "policed", direction)
                 yield document.problem(
-                    path, "no event says what passes at once", f"beside policed_burst: {{{direction}: ...}}"
+                    path, "no event says how many bytes may pass at once", f"beside policed_burst: {{{direction}: ...}}"
                 )
 
 

@@ -23,11 +23,11 @@ _TIME: Final = re.compile(r"(\+?)(\d+(?:\.\d+)?)(?:\.\.\.(\d+(?:\.\d+)?))?")
 _FIELD: Final = re.compile(r"([a-z]+)(<=|>=|=|<|>)(\d+(?:,\d+)*)")
 _EXTENSION: Final = re.compile(r"extension=(\d+):((?:[0-9a-f]{2})+)")
 _COMPARED: Final[dict[str, Callable[[int, int], bool]]] = {
-    "=": lambda found, asked: found == asked,
-    "<": lambda found, asked: found < asked,
-    ">": lambda found, asked: found > asked,
-    "<=": lambda found, asked: found <= asked,
-    ">=": lambda found, asked: found >= asked,
+    "=": lambda value, asked: value == asked,
+    "<": lambda value, asked: value < asked,
+    ">": lambda value, asked: value > asked,
+    "<=": lambda value, asked: value <= asked,
+    ">=": lambda value, asked: value >= asked,
 }
 
 
@@ -116,11 +116,11 @@ class Script:
             if line.packet and line.packet.kind == "DATA"
         }
         first = self.lines[0].packet.fields["seq"] if self.lines[0].packet else 0
-        found, offset = {}, 0
+        payloads, offset = {}, 0
         for seq in sorted(sizes, key=lambda seq: (seq - first) % 2**16):
-            found[seq] = offset, sizes[seq]
+            payloads[seq] = offset, sizes[seq]
             offset += sizes[seq]
-        return found
+        return payloads
 
 
 def read(text: str) -> Script:
@@ -191,10 +191,10 @@ def _time(word: str) -> tuple[bool, float, float | None]:
 
 
 def _range(word: str) -> tuple[bool, float, float | None]:
-    found = _time(word)
-    if found[2] is None:
+    time = _time(word)
+    if time[2] is None:
         raise ValueError(f"found the time {word!r}, allowed is a range here, like +0...0.5")
-    return found
+    return time
 
 
 def _kind(words: list[str], allowed: Sequence[str]) -> str:

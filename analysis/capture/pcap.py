@@ -171,7 +171,7 @@ def _unpack(path: Path, into: IO[bytes]) -> None:
                 into.write(piece)
                 if into.tell() > MOST_UNPACKED_BYTES:
                     allowed = f"{MOST_UNPACKED_BYTES} bytes; unpack it yourself (gunzip)"
-                    raise BadInputError(f"{path}: found more than that when unpacked; allowed: {allowed}")
+                    raise BadInputError(f"{path}: found more bytes when unpacked; allowed: {allowed}")
     except EOFError:
         pass  # a writer that was killed
     except (gzip.BadGzipFile, zlib.error) as error:

@@ -207,7 +207,7 @@ def _command(options: argparse.Namespace) -> str:
 
 def _order(options: argparse.Namespace) -> Order:
     if options.when is not None and options.property is not None:
-        raise EngineError("--property: found beside --when, which is one; allowed: with --at")
+        raise EngineError("--property: found with --when, which names the property; allowed: with --at")
     if options.futures < 0:
         raise EngineError(f"--futures: found {options.futures}; allowed: a whole number, at least 0")
     past = again.read(options.run)

@@ -74,7 +74,7 @@ def carry_out(future: Future) -> Outcome:
     """Carry out a future, unless it is there already, and measure it; its packets before the instant must be the run's.
 
     Raises:
-        EngineError: the run failed, or its past is another.
+        EngineError: the run failed, or its past differs.
     """
     from analysis.capture.columns import write_columns  # loads Polars
 
@@ -99,7 +99,7 @@ def check_past(outcome: Outcome, past: Past) -> None:
     different = [name for name, digest in past.digests.items() if digests.get(name) != digest]
     if different:
         made = "images or code have changed since"
-        raise EngineError(f"{past.folder}: carried out again, it differs in {', '.join(different)}: {made}")
+        raise EngineError(f"{past.folder}: repeated, it differs in {', '.join(different)}: {made}")
 
 
 def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
@@ -114,7 +114,7 @@ def compared(past: Path, future: Path, at_ns: int, taps: Sequence[str]) -> int:
     for file in files:
         ours = before(file, origin_ns + at_ns)
         if ours != before(future / "pcap" / file.name, origin_ns + at_ns):
-            raise EngineError(f"{future}: {file.name} differs before {at_ns / NS:g} s: its past is another")
+            raise EngineError(f"{future}: {file.name} differs before {at_ns / NS:g} s, where both have the same past")
         count += len(ours)
     return count
 

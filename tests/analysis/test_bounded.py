@@ -59,7 +59,7 @@ def test_a_packed_capture_is_not_unpacked_without_end(tmp_path: Path, monkeypatc
     path = tmp_path / "a.pcap.gz"
     path.write_bytes(gzip.compress(crafted.write(tmp_path / "a.pcap", crafted.one_flow(100_000)).read_bytes()))
     monkeypatch.setattr(pcap, "MOST_UNPACKED_BYTES", 1 << 20)
-    with pytest.raises(BadInputError, match=r"more than that when unpacked; allowed: 1048576 bytes"):
+    with pytest.raises(BadInputError, match=r"more bytes when unpacked; allowed: 1048576 bytes"):
         list(pcap.read_chunks(path))
 
 

@@ -76,7 +76,9 @@ def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> Non
     assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
     card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01").inner_text()
     assert card.startswith("agrees in one seed") and "reproduced" not in card
-    findings = {one.name: one for view in studies(collect(report.parent / "here"), None) for one in view.findings}
+    findings = {
+        finding.name: finding for view in studies(collect(report.parent / "here"), None) for finding in view.findings
+    }
     assert findings["mdvar-fair"].state == "agrees in one seed"
 
 
@@ -99,12 +101,12 @@ def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report
 def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
     singular = "times|less|has|differs|agrees|lasts|implies"
     many = re.compile(rf"(?<![-\d.,\N{{EN DASH}}\N{{MINUS SIGN}}])(?<!and )\b1\s(?!{singular})[a-z]+[^s\W]s\b")
-    found = {
+    wrong = {
         f"{page.name}: {text}"
         for page in [*report.glob("*.html"), *quick.glob("*.html")]
         for text in many.findall(re.sub(r"<[^>]*>", " ", page.read_text()))
     }
-    assert found == set()
+    assert wrong == set()
 
 
 def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
@@ -121,9 +123,9 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     assert "Green holds, red does not, purple is open:" in told
     reference = reference_set(kept_results.REFERENCE)
     views = studies(collect(quick.parent / "here"), reference)
-    found = [finding for view in views for finding in view.findings]
-    told_of_all = [finding.full_numbers for finding in found]
-    texts = [finding.full_numbers for finding in found if finding.full == "undecided"]
+    findings = [finding for view in views for finding in view.findings]
+    told_of_all = [finding.full_numbers for finding in findings]
+    texts = [finding.full_numbers for finding in findings if finding.full == "undecided"]
     assert any(re.search(r"holds in \d+ of \d+ seeds; it takes \d+ to decide", text) for text in texts)
     assert any(text.startswith("throughput over capacity: paper at most 0.7, measured") for text in told_of_all)
     page = opened(browser, quick / CARDS)
@@ -170,9 +172,9 @@ def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
 
 
 def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
-    view = next(one for one in studies(collect(report.parent / "here"), None) if one.name == "icccn")
-    tile = next(one for one in view.tiles if one.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
-    whole = {one.sentence: one.state for one in view.findings}
+    view = next(study for study in studies(collect(report.parent / "here"), None) if study.name == "icccn")
+    tile = next(tile for tile in view.tiles if tile.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
+    whole = {finding.sentence: finding.state for finding in view.findings}
     assert whole["TCP and LEDBAT together use the link 16 % better than TCP alone."] == "not reproduced"
     assert all(whole.get(cell.sentence, cell.state) == cell.state for cell in tile.cells)
 
@@ -194,7 +196,7 @@ def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
 
 
 def test_a_control_that_no_claim_names_says_so(report: Path) -> None:
-    foreground = next(one for one in collect(report.parent / "here") if one.id == "today-foreground")
+    foreground = next(result for result in collect(report.parent / "here") if result.id == "today-foreground")
     named = " ".join(claim["title"] for claim in foreground.claims)
     for value in foreground.data["figure"]["values"]:
         control = value["label"].partition(": ")[2]
@@ -516,7 +518,9 @@ def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
 
 def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None:
     results = collect(report.parent / "here")
-    claim = next(one for result in results for one in result.claims if one["id"] == "icccn-fig2a-ledbat-vs-tcp/e03")
+    claim = next(
+        claim for result in results for claim in result.claims if claim["id"] == "icccn-fig2a-ledbat-vs-tcp/e03"
+    )
     claim |= {"measured": None, "held": None}
     listed = changes.changes(results, reference_set(kept_results.REFERENCE))
     assert listed and claim["id"] not in {change.claim["id"] for change in listed}

@@ -42,7 +42,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "too long a list": (PLAIN[:-10] + struct.pack("<L", 1 << 30) + PLAIN[-6:], "found 1073741824 bytes of names"),
     "no list": (PLAIN[-END_BYTES:], "is damaged"),
     "other bytes": (PLAIN.replace(b"b.txt", b"c.txt", 1), "is damaged"),
-    "a bomb": (packed(("zeros", bytes(100 << 20))), "unpacked it takes 104857600 bytes, packed 102"),
+    "a bomb": (packed(("zeros", bytes(100 << 20))), " to 104857600 bytes; allowed: 100 times as many"),
     "a claim of 5 GiB": (
         claimed(packed(*[(str(n), b"xxx") for n in range(2)]), (1 << 32) - 2),
         "allowed: at most 4 GiB",
@@ -92,7 +92,7 @@ def test_what_is_packed_can_be_unpacked_or_is_not_there(tmp_path: Path) -> None:
     os.truncate(tmp_path / "zeros", 100 << 20)
     archives.pack(tmp_path / "small.zip", {"a/text": "content", "a/file": Path(__file__)})
     assert archives.read_member(tmp_path / "small.zip", "a/text") == b"content"
-    with pytest.raises(ArchiveError, match=r"bomb.zip: unpacked it takes 104857600 bytes"):
+    with pytest.raises(ArchiveError, match=r"bomb.zip: it unpacks from \d+ to 104857600 bytes"):
         archives.pack(tmp_path / "bomb.zip", {"zeros": tmp_path / "zeros"})
     with pytest.raises(ArchiveError, match=r"x.zip: cannot be written \(Not a directory\); choose another place"):
         archives.pack(tmp_path / "zeros" / "x.zip", {})

@@ -36,6 +36,12 @@ KINDS = {
 }
 
 
+def test_the_index_has_every_page() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
 def rows(schema: Any, root: Any, prefix: str = "") -> Iterator[str]:
     """A row for each field, those of lists and mappings after their own. A link has a table of its own."""
     for name, field in schema.get("properties", {}).items():

@@ -163,7 +163,7 @@ def test_a_run_that_means_something_else_is_refused(run: Path, tmp_path: Path) -
         (["--at", "3"], "--at: found '3', a number without a unit; allowed: a time such as 37.2s"),
         (["--at", "1s", "--capture", "sendr"], "--capture: found 'sendr'; allowed: "),
         (["--at", "1s", "--futures", "-1"], "--futures: found -1; allowed: a whole number, at least 0"),
-        (["--when", PROPERTY, "--property", PROPERTY], "--property: found beside --when"),
+        (["--when", PROPERTY, "--property", PROPERTY], "--property: found with --when"),
         (["--when", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
         (["--at", "1s", "--events", "EVENTS"], "events.yaml:1: events[0].on: found 'bottlenek'; allowed: "),
     ],

@@ -47,12 +47,12 @@ def test_the_build_root_has_what_ns2_needs() -> None:
 
 
 def test_claims_find_what_the_simulator_gives_in_each_reading() -> None:
-    found = by_claim(FOLDER)
-    fairness = found["icccn-table1-ledbat-vs-ledbat/e02"]
-    assert [one["title"] for one in fairness][:2] == ["as written", "filter of 3"]
+    simulated = by_claim(FOLDER)
+    fairness = simulated["icccn-table1-ledbat-vs-ledbat/e02"]
+    assert [entry["title"] for entry in fairness][:2] == ["as written", "filter of 3"]
     assert fairness[0]["measured"]["seeds"] == 10
     kept = json.loads(KEPT.read_text())["cells"]["icccn-table1-ledbat-vs-ledbat/c2-dt2/as written"]
     assert fairness[0]["measured"]["mean"] == pytest.approx(fmean(kept["jain"]))
-    assert found["icccn-table1-ledbat-vs-ledbat/e03"][0]["measured"] == fairness[0]["measured"]
-    utilization = found["icccn-table1-ledbat-vs-ledbat/e01"][0]["measured"]["mean"]
+    assert simulated["icccn-table1-ledbat-vs-ledbat/e03"][0]["measured"] == fairness[0]["measured"]
+    utilization = simulated["icccn-table1-ledbat-vs-ledbat/e01"][0]["measured"]["mean"]
     assert utilization == pytest.approx(100 * fmean(kept["utilization"]))

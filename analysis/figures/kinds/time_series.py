@@ -288,7 +288,7 @@ def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Colu
     for (cell, _), run in ask.runs.by_cell_and_seed(ask.experiment).items():
         by_cell.setdefault(cell, []).append(run)
     if not by_cell:
-        raise BadInputError(f"there is no run of {ask.experiment} that ended well")
+        raise BadInputError(f"no run of {ask.experiment} succeeded")
     titles = _titles(figure) or {cell: cell for cell in by_cell}
     # size quick has fewer cells than the figure shows at size full
     there = [cell for cell in titles if cell in by_cell]
