@@ -418,6 +418,18 @@ def test_results_state_no_number_that_only_undecided_claims_have() -> None:
             assert verdicts - {"undecided", "not testable"} or not verdicts, f"{file}: result: {number[0]}"
 
 
+def test_every_experiment_has_a_result_and_its_numbers_were_recorded() -> None:
+    recorded = ROOT / "workflows/reference"
+    experiments = [experiment for experiment in whole() if experiment.id != "explained-ten-minutes"]  # claims nothing
+    for experiment in experiments:
+        assert experiment.data.get("result"), experiment.file
+        if not any(claim.holds or claim.value is not None for claim in experiment.claims):
+            kept = json.loads((recorded / f"{experiment.id}.json").read_text())
+            values = set(prose.leaves([kept[name] for name in ("claims", "figure", "also_measured") if name in kept]))
+            for number in prose.numbers(experiment.data["result"]):
+                assert prose.is_behind(number[0], values), f"{experiment.file}: result: {number[0]}"
+
+
 def shows(claim: registry.Claim, kept: dict[str, Any], number: str) -> bool:
     values = [float(value) for value in (kept[claim.id]["by_seed"] or {}).values() if value != "never"]
     return prose.is_behind(number, [fmean(values)] if values else [])
