@@ -15,6 +15,7 @@ from analysis.documents import read_yaml
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
+from analysis.units import with_unit
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
@@ -142,7 +143,7 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
     verdict, interval = decided(row, numbers)
     measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))
     return Cell(
-        row.id, name, verdict, _why(row, numbers), len(own), measured, beside, bound, interval, run, _ended(own)
+        row.id, name, verdict, why_of(row, numbers), len(own), measured, beside, bound, interval, run, _ended(own)
     )
 
 
@@ -180,16 +181,17 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if all(map(math.isfinite, values)) else None
 
 
-def _why(row: Row, numbers: Sequence[tuple[float, float, float]]) -> str:
-    """Say what was measured, what the baseline has, and the bound."""
-    measured, beside, bounds = (_shown(column) for column in zip(*numbers, strict=True))
-    return f"{measured} {row.unit}; baseline {beside}; allowed: {'at most' if row.is_most else 'at least'} {bounds}"
+def why_of(row: Row, numbers: Sequence[tuple[float, float, float]]) -> str:
+    """Say what was measured, what the baseline has, and the bound, for what each seed gives (see `_numbers`)."""
+    measured, beside, bounds = zip(*numbers, strict=True)
+    bound = f"{'at most' if row.is_most else 'at least'} {_shown(bounds)}"
+    return f"{_shown(measured, row.unit)}; baseline {_shown(beside)}; allowed: {bound}"
 
 
-def _shown(values: Sequence[float]) -> str:
-    """Show a mean; with the number of seeds where the event never came."""
+def _shown(values: Sequence[float], unit: str = "") -> str:
+    """Show a mean with its unit; with the number of seeds where the event never came."""
     never = sum(map(math.isinf, values))
     if never == len(values):
         return "never"
     finite = fmean(value for value in values if math.isfinite(value))
-    return f"{finite:.3g}" + (f" (never in {never} of {plural(len(values), 'seed')})" if never else "")
+    return with_unit(f"{finite:.3g}", unit) + (f" (never in {never} of {plural(len(values), 'seed')})" if never else "")

@@ -131,6 +131,18 @@ def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> N
     assert judge.decided(row, [(value, bound, bound) for value, bound in pairs])[0] == verdict
 
 
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([(3.0, 4.0, 4.0), (5.0, 4.0, 4.0)], "4 ms; baseline 4; allowed: at most 4"),
+        ([(NEVER, 4.0, 4.0)], "never; baseline 4; allowed: at most 4"),
+        ([(NEVER, NEVER, NEVER), (3.0, 4.0, 4.0)], "3 ms (never in 1 of 2 seeds)"),
+    ],
+)
+def test_only_a_number_has_a_unit(numbers: list[tuple[float, float, float]], told: str) -> None:
+    assert judge.why_of(CEILING, numbers).startswith(told)
+
+
 def judged(level: str, cells: list[Cell]) -> Judged:
     rows_of = [FLOOR] if cells else []
     return Judged(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
