@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.figures import told
 from analysis.files import whole, write_text
-from analysis.report import changes, first, formats, machines, overview, prose
+from analysis.report import causes, changes, first, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of
@@ -79,9 +79,11 @@ def _write(
         "drawn": {experiment.id for experiment in shown},
     }
     tiles = {tile.experiment.id: tile for view in views for tile in view.tiles}
+    quotable = {}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
         values = _page(experiment, shown, reference, others, Source(experiment, results, out, home))
+        quotable[experiment.id] = values["values"]
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
     write_shared(out)
@@ -97,7 +99,11 @@ def _write(
             common | {"data": live, "watched": _watched(results, out)},
         )
     write_text(out / "claims.js", f"const CLAIMS = {json.dumps(_searched(shown, reference), separators=(',', ':'))};\n")
+    why = causes.table(shown, reference, quotable)
+    if why:
+        render(environment, "causes.html", out / "causes.html", common | {"causes": why})
     values = {
+        "causes": why,
         "total": overview.totals(views),
         "why_not": overview.why_not(views),
         "crosscheck": _crosscheck(results),
@@ -233,7 +239,7 @@ def _page(
     source: Source,
 ) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
-    causes = " ".join(prose.text_of(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
+    of_claims = " ".join(prose.text_of(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
     return {
         "experiment": experiment,
         "entry": experiment.data["experiment"],
@@ -241,7 +247,7 @@ def _page(
         "is_quick": first.is_quick([experiment]),
         "shortened": _shortened(experiment),
         "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
-        "values": prose.values_of(prose.quoted_by(causes, experiment, experiments)),
+        "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),

@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.errors import BadInputError
 from analysis.report import _shortened, changes
 from analysis.report.beside import Beside, reference_set, results_of
-from analysis.report.cards import name_of
+from analysis.report.cards import name_of, page_of
 from analysis.report.first import yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of, titled
@@ -33,6 +33,7 @@ PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm
 PAGES = ("index.html", TABLE, CARDS)
 INDEX_BYTES = 300_000
 PAGE_BYTES = 500_000
+FULL_RUN = reference_set(kept_results.REFERENCE)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     claims = [claim for result in collect(quick.parent / "here") for claim in result.claims if not claim.get("kunit")]
-    there = reference_set(kept_results.REFERENCE).claims
+    there = FULL_RUN.claims
     assert len(claims) > 500
     decided = {*map(str, Outcome)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
@@ -72,7 +73,7 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
 
 def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> None:
     claims = {claim["id"]: claim for result in collect(report.parent / "here") for claim in result.claims}
-    entry = reference_set(kept_results.REFERENCE).entry(claims["eunice-sec51-owd-grid/e01"])
+    entry = FULL_RUN.entry(claims["eunice-sec51-owd-grid/e01"])
     assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
     card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01").inner_text()
     assert card.startswith("agrees in one seed") and "reproduced" not in card
@@ -84,14 +85,14 @@ def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> Non
 
 def test_a_quick_look_has_the_findings_of_the_full_run(quick: Path, tmp_path: Path) -> None:
     kept_results.write(tmp_path)
-    reference = reference_set(kept_results.REFERENCE)
+    reference = FULL_RUN
     here = {finding.name: finding.state for view in studies(collect(tmp_path), None) for finding in view.findings}
     looks = [finding for view in studies(collect(quick.parent / "here"), reference) for finding in view.findings]
     assert {finding.name: finding.full for finding in looks} == here
 
 
 def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
-    views = studies(collect(report.parent / "here"), reference_set(kept_results.REFERENCE))
+    views = studies(collect(report.parent / "here"), FULL_RUN)
     assert [view.name for view in views if "full run" in view.tail] == ["icccn"]  # whose first claim was changed
     for view in views:
         labels = Counter(tile.label for tile in view.tiles)
@@ -121,7 +122,7 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     )
     assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
     assert "Green holds, red does not, purple is open:" in told
-    reference = reference_set(kept_results.REFERENCE)
+    reference = FULL_RUN
     views = studies(collect(quick.parent / "here"), reference)
     findings = [finding for view in views for finding in view.findings]
     told_of_all = [finding.full_numbers for finding in findings]
@@ -238,7 +239,7 @@ def test_sizes(report: Path) -> None:
 
 
 def test_pages_are_valid_html(report: Path) -> None:
-    assert invalid(report, *PAGES, "changes.html", "machines.html") == ""
+    assert invalid(report, *PAGES, "causes.html", "changes.html", "machines.html") == ""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -516,13 +517,34 @@ def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
     assert (report / feed.find(f"{atom}entry/{atom}link").attrib["href"]).is_file()
 
 
+def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, quick: Path) -> None:
+    failing = {
+        claim["id"]: claim["cause"]
+        for experiment in collect(report.parent / "here")
+        for claim in experiment.counted
+        if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "not reproduced"
+    }
+    varied = sum(cause["evidence"] == "tested" for cause in failing.values())
+    for folder in (report, quick):  # what a quick look measured does not count
+        text = (folder / "causes.html").read_text()
+        assert f"<h1>A run has varied the cause of {varied} of {len(failing)} claims that are not reproduced" in text
+        assert sorted(re.findall(r'href="([^"]*\.html#e\d+)"', text)) == sorted(map(page_of, failing))
+    headed = text.partition("today-crowd-choices.html")[2].partition("</section>")[0]
+    assert "today-crowd.html#e01" in headed and "today-crowd.html#e02" in headed
+    assert headed.count("So the reason is how LEDBAT changes its window") == 1
+    in_order = ("today-tunnel.html#e04", "the cause is not known", "today-crowd.html#e03")
+    places = [text.index(said) for said in in_order]
+    assert places == sorted(places)
+    assert f"A run has varied the cause of {varied}." in (report / "index.html").read_text()
+
+
 def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None:
     results = collect(report.parent / "here")
     claim = next(
         claim for result in results for claim in result.claims if claim["id"] == "icccn-fig2a-ledbat-vs-tcp/e03"
     )
     claim |= {"measured": None, "held": None}
-    listed = changes.changes(results, reference_set(kept_results.REFERENCE))
+    listed = changes.changes(results, FULL_RUN)
     assert listed and claim["id"] not in {change.claim["id"] for change in listed}
 
 
