@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from analysis.report.formats import with_unit
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
@@ -55,9 +56,7 @@ def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> 
 
 def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
     """Say of each other client how it stands beside the first one, by what the test allows to say."""
-    means = {
-        client: math.inf if entry["mean"] is None else entry["mean"] for client, entry in metric["clients"].items()
-    }
+    means = {client: _mean(entry) for client, entry in metric["clients"].items()}
     for client, entry in metric["clients"].items():
         if client == first or first not in means:
             continue
@@ -72,19 +71,47 @@ def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
 
 
 def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int) -> str:
-    """Say in how many numbers, whose standing is told, the others differ from the first one."""
+    """Say in how many numbers, whose standing is told, the others differ from the first one, and in which one most."""
     first, *others = clients
-    counts: dict[str, Counter[str]] = {client: Counter() for client in others}
-    for metric in metrics:
-        for client in others:
-            counts[client].update(filter(None, [metric["clients"].get(client, {}).get("standing")]))
+    metrics = list(metrics)
+    counts = {client: Counter(filter(None, _standings(metrics, client))) for client in others}
     of_all = sum(counts.values(), Counter[str]())
     if of_all.total() == of_all["open"]:
         return f"{_beside(others, first)}: {plural(seeds, 'seed')} cannot show a difference"
     if len(others) > MOST_NAMED:
         differ = of_all.total() - of_all["alike"] - of_all["open"]
-        return f"{_beside(others, first)}: {differ} of {plural(of_all.total(), 'number')} differ"
-    return "; ".join(f"{_beside([client], first)}: {_stands(of_client)}" for client, of_client in counts.items())
+        told = f"{_beside(others, first)}: {differ} of {plural(of_all.total(), 'number')} differ"
+        return told + _most(metrics, first, others)
+    return "; ".join(
+        f"{_beside([client], first)}: {_stands(of_client)}{_most(metrics, first, [client])}"
+        for client, of_client in counts.items()
+    )
+
+
+def _standings(metrics: Iterable[dict[str, Any]], client: str) -> Iterator[str | None]:
+    return (metric["clients"].get(client, {}).get("standing") for metric in metrics)
+
+
+def _most(metrics: Sequence[dict[str, Any]], first: str, others: Sequence[str]) -> str:
+    """Name the number that differs by the largest factor from that of the first one; nothing where none differs."""
+    factors = {}
+    for client in others:
+        for metric, standing in zip(metrics, _standings(metrics, client), strict=True):
+            if standing not in (None, "open", "alike"):
+                means = [_mean(metric["clients"][name]) for name in (client, first)]
+                whose = "" if len(others) == 1 else f" of {client}"
+                texts = (with_unit(mean, metric["unit"]) for mean in means)
+                factors[f"{metric['name']}{whose}: {' and not '.join(texts)}"] = _factor(*means)
+    return f", most in {max(factors, key=lambda told: factors[told])}" if factors else ""
+
+
+def _mean(entry: dict[str, Any]) -> float:
+    return math.inf if entry["mean"] is None else float(entry["mean"])
+
+
+def _factor(one: float, other: float) -> float:
+    low, high = sorted((abs(one), abs(other)))
+    return high / low if low else math.inf
 
 
 def _beside(others: Sequence[str], first: str) -> str:

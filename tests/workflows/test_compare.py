@@ -68,22 +68,32 @@ def test_the_page_shows_the_panel() -> None:
         ([["alike"], ["open"]], "b beside a: no difference shown in 2 numbers"),
         (
             [["better"], ["worse"], ["more"], ["alike"]],
-            "b beside a: better in 1, worse in 1, otherwise in 1 of 4 numbers",
+            "b beside a: better in 1, worse in 1, otherwise in 1 of 4 numbers, most in delay 2: never and not 2 ms",
         ),
         (
             [["better", "alike"], ["alike", "less"]],
-            "b beside a: better in 1 of 2 numbers; c beside a: otherwise in 1 of 2 numbers",
+            "b beside a: better in 1 of 2 numbers, most in delay 0: 5 ms and not 2 ms; "
+            "c beside a: otherwise in 1 of 2 numbers, most in delay 1: 0 ms and not 2 ms",
         ),
-        ([["better", "alike", "worse"]], "3 implementations beside a: 2 of 3 numbers differ"),
+        (
+            [["better", "alike", "worse"]],
+            "3 implementations beside a: 2 of 3 numbers differ, most in delay 0 of d: 0.100 ms and not 2 ms",
+        ),
     ],
 )
 def test_a_title_says_how_the_others_stand(standings: list[list[str]], said: str) -> None:
     others = "bcd"[: len(standings[0])]
+    means = {"better": 5.0, "worse": 0.1, "more": None, "less": 0.0, "alike": 99.0, "open": 99.0}  # None: never
     metrics = [
-        {"clients": {"a": {}} | {name: {"standing": one} for name, one in zip(others, of, strict=True)}}
-        for of in standings
+        {
+            "name": f"delay {index}",
+            "unit": "ms",
+            "clients": {"a": {"mean": 2.0}}
+            | {name: {"standing": one, "mean": means[one]} for name, one in zip(others, of, strict=True)},
+        }
+        for index, of in enumerate(standings)
     ]
-    assert title(metrics, ["a", *others], 2) == said
+    assert title(metrics, ["a", *others], 2).replace("\N{NO-BREAK SPACE}", " ") == said
 
 
 def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
