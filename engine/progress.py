@@ -82,9 +82,7 @@ class Progress:
         self, top: int, folder: Path, console: BinaryIO, kernel: Path | None, before: Sequence[Stage] = ()
     ) -> None:
         self._top, self._folder, self._console, self._before = top, folder, console, before
-        self._clock_at, self._idle_at, self._forks_at = (
-            address_of(kernel, symbol) if kernel else None for symbol in (_CLOCK, _IDLE, _FORKS)
-        )
+        self._clock_at, self._idle_at, self._forks_at = find_addresses(kernel) if kernel else (None, None, None)
         self._asks = kernel is not None
         self._looked_s = time.monotonic()
         self._moved_ns, self._moved_cpu_s = 0, 0.0
@@ -216,6 +214,11 @@ def sign_of_life(folder: Path) -> int | None:
         return None
     finally:
         os.close(file)
+
+
+def find_addresses(kernel: Path) -> tuple[int | None, ...]:
+    """Return where a kernel keeps its clock, the time of its last change to idle, and its count of processes."""
+    return tuple(address_of(kernel, symbol) for symbol in (_CLOCK, _IDLE, _FORKS))
 
 
 @cache

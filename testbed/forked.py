@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 
 PLACE = "TESTBED_FORKS"
 """Environment variable: the socket of `testbed.forks`."""
@@ -19,9 +20,19 @@ def main(words: list[str]) -> int:
         if PLACE not in os.environ or forks.connect_ex(os.environ[PLACE]):
             os.execvp("testbed", ["testbed", *words])  # noqa: S606 - what a shell would find
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the fork gets it, too, and ends
-        socket.send_fds(forks, [os.fsencode("\0".join(words))], [0, 1, 2])
-        status = forks.recv(1)
-    return status[0] if status else 1
+        hand_over(forks, words, [0, 1, 2])
+        return status(forks)
+
+
+def hand_over(forks: socket.socket, words: Sequence[str], streams: Sequence[int]) -> None:
+    """Send a command and its standard streams over a connection to `testbed.forks`."""
+    socket.send_fds(forks, [os.fsencode("\0".join(words))], streams)
+
+
+def status(forks: socket.socket) -> int:
+    """Wait for the status of the command that a connection carries; 1 if nobody knows it."""
+    said = forks.recv(1)
+    return said[0] if said else 1
 
 
 if __name__ == "__main__":

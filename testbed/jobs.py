@@ -1,14 +1,15 @@
-"""Carries out runs in several processes at once, and ends them with this one."""
+"""Carries out runs in several forks at once (testbed/forks.py), and ends them with this process."""
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -17,6 +18,7 @@ from analysis.runs import Runs
 from engine.errors import printable
 from scenarios.cells import PlannedCell
 from scenarios.pipeline import PIPELINE
+from testbed import forked
 
 _JOBS_PER_CPU: Final = 4
 """So that no processor waits long for the last job."""
@@ -28,19 +30,20 @@ _FAILED: Final = 1  # of `testbed run`
 
 @dataclass
 class Job:
-    """Runs of one scenario that a process carries out: cells, and the same seeds of each."""
+    """Runs of one scenario that a fork carries out: cells, and the same seeds of each; they need `programs`."""
 
     scenario: str
     experiment: str
     cells: list[str]
     seeds: tuple[int, ...]
+    programs: set[str]
     expected_s: float
 
     def command(self, into: Path) -> list[str]:
-        """Return the command, which makes these runs in the folder `into`."""
+        """Return the command of `testbed` that makes these runs in the folder `into`."""
         words = [word for cell in self.cells for word in ("--cell", cell)]
         words += [word for seed in self.seeds for word in ("--seed", str(seed))]
-        return [sys.executable, "-P", "-m", "testbed", "run", self.scenario, *words, "--columns", "--into", str(into)]
+        return ["run", self.scenario, *words, "--columns", "--into", str(into)]
 
 
 def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
@@ -52,77 +55,97 @@ def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
         last = jobs[-1] if jobs else None
         if last and (last.scenario, last.seeds) == (cell["scenario"], seeds) and last.expected_s + takes_s <= share_s:
             last.cells.append(cell["cell"])
+            last.programs.update(cell["programs"])
             last.expected_s += takes_s
         else:
-            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, takes_s))
+            programs = set(cell["programs"])
+            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, programs, takes_s))
     return sorted(jobs, key=lambda job: -job.expected_s)
 
 
 def carry_out(jobs: Sequence[Job], into: Path) -> int:
     """Carry out jobs, as many at once as there are processors, and print a line after each run.
 
-    Returns 0, or the worst status of a process that ended otherwise than with all its runs done or failed. If
-    interrupted, ends all processes with their guests.
+    Returns 0, or the worst status of a fork that ended otherwise than with all its runs done or failed. If interrupted,
+    ends all forks with their guests.
     """
-    work = _Work(into, sum(len(job.cells) * len(job.seeds) for job in jobs))
-    with ThreadPoolExecutor(_processors()) as pool:
-        try:
-            return max(pool.map(work.done, jobs), default=0)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            work.end()
-            raise
+    if not jobs:
+        return 0
+    runs = sum(len(job.cells) * len(job.seeds) for job in jobs)
+    with _forks(set().union(*(job.programs for job in jobs))) as (process, place):
+        work = _Work(into, runs, process, place)
+        with ThreadPoolExecutor(_processors()) as pool:
+            try:
+                return max(pool.map(work.done, jobs))
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                work.end()
+                raise
+
+
+@contextmanager
+def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Yield the process that forks, and the socket that it listens to. It leads a group of processes, all its forks."""
+    # runs end with this process, even if it is killed
+    environment = {**os.environ, PIPELINE: str(os.getpid()), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "testbed.forks", *sorted(programs)]
+    with tempfile.TemporaryDirectory(prefix="testbed-forks-") as folder:
+        place = Path(folder, "forks")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(str(place))
+            listening.listen(_processors())
+            process = subprocess.Popen(command, stdin=listening.fileno(), env=environment, start_new_session=True)
+        with process:
+            try:
+                yield process, place
+            finally:
+                process.terminate()
 
 
 @dataclass
 class _Work:
-    """The processes that are at work, and how many runs of how many are done."""
+    """What is at work, and how many runs of how many are done."""
 
     into: Path
     runs: int
+    process: subprocess.Popen[bytes]
+    place: Path
     ended: int = 0
     stopped: bool = False
-    processes: set[subprocess.Popen[str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def done(self, job: Job) -> int:
         """Carry out a job, and return its status, which is 0 although runs failed: what is judged names those."""
-        with tempfile.TemporaryFile("w+") as errors:
-            process = self._start(job, errors)
-            if process is None:
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks,
+        ):
+            said = self._begin(job, forks, errors)
+            if said is None:
                 return 0
-            with process:
-                assert process.stdout is not None  # noqa: S101 - it is a pipe
-                for line in process.stdout:
+            with said:
+                for line in said:
                     self._tell(line.strip())
-            with self.lock:
-                self.processes.remove(process)
-            return 0 if self.stopped else self._status(job, process.returncode, errors)
+            return 0 if self.stopped else self._status(job, forked.status(forks), errors)
 
     def end(self) -> None:
-        """End all processes, and start no more."""
+        """End all forks, and begin no more."""
         with self.lock:
             self.stopped = True
-            for process in self.processes:
-                with suppress(ProcessLookupError):  # it has just ended
-                    os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.killpg(self.process.pid, signal.SIGTERM)
 
-    def _start(self, job: Job, errors: IO[str]) -> subprocess.Popen[str] | None:
-        # runs end with this process, even if it is killed
-        environment = {**os.environ, PIPELINE: str(os.getpid())}
+    def _begin(self, job: Job, forks: socket.socket, errors: IO[str]) -> IO[str] | None:
+        """Hand a job over, and return what it says; it ends with the fork."""
         with self.lock:
             if self.stopped:
                 return None
-            process = subprocess.Popen(
-                job.command(self.into),
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=environment,
-                start_new_session=True,
-            )
-            self.processes.add(process)
-        return process
+            forks.connect(str(self.place))
+            reading, writing = os.pipe()
+            with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - standard input
+                forked.hand_over(forks, job.command(self.into), [nothing.fileno(), writing, errors.fileno()])
+            os.close(writing)
+        return os.fdopen(reading, encoding="utf-8", errors="replace")
 
     def _tell(self, line: str) -> None:
         with self.lock:

@@ -2,13 +2,14 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
-from engine import backends, cgroup, images, interrupt, provenance
+from engine import backends, cgroup, images, interrupt, progress, provenance
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
@@ -34,8 +35,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(kept="finished runs are kept")
 
 
-def load() -> None:
+def load(programs: Sequence[str]) -> None:
     """Do once what is the same for all runs: load libraries, read descriptions, compare images with their stamps."""
+    import numpy.ma  # noqa: F401  NumPy loads it when Polars looks at an array
+
     from analysis.capture import columns  # noqa: F401
     from engine.backends import virtual  # noqa: F401
 
@@ -45,6 +48,9 @@ def load() -> None:
     with suppress(EngineError):  # they are not built yet, and each run looks again
         boots = images.load()
         images.guest_code(boots.rootfs, boots.provenance["rootfs"]["digest"])
+        progress.find_addresses(boots.kernel)
+        for name in programs:
+            images.program(name)
 
 
 def main(options: argparse.Namespace) -> int:

@@ -401,10 +401,12 @@ def test_ended_it_leaves_no_run_at_work(tmp_path: Path, end: signal.Signals) -> 
     (tmp_path / "race.yaml").write_text(SCENARIO.replace("duration: 9s", "duration: 20min"))
     command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and not any("testbed\0run" in arguments for arguments in at_work(tmp_path)):
+        while process.poll() is None and not [*tmp_path.rglob(".*.partial/heartbeat")]:
             time.sleep(0.1)
+        assert len(at_work(tmp_path)) > 1  # the guest, too
         process.send_signal(end)
         _, said = process.communicate()
     assert process.returncode == 128 + end, said
     assert said.endswith("finished runs are kept\n")
     assert at_work(tmp_path) == []
+    assert not [*tmp_path.rglob(".*.partial")]

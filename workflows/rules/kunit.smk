@@ -16,6 +16,8 @@ rule module_tests:
     priority: 10**9  # all measurements may wait for it
     localrule: True
     threads: threads_of_tests
+    params:
+        index=index("debug"),
     shell:
-        "python -m images --debug > {log:q} 2>&1 || failed {log:q}; "
+        "test -e {params.index:q} || python -m images --debug > {log:q} 2>&1 || failed {log:q}; "
         "testbed kunit --into {output:q} >> {log:q} 2>&1 || test -e {output:q} || failed {log:q}"

@@ -121,7 +121,7 @@ def folders_of_results():
     return sorted({job.wildcards.results for job in workflow.dag.jobs if "results" in job.wildcards.keys()})
 
 
-def start_forks():
+def start_forks(due):
     """Start what carries out runs in forks (testbed/forks.py), so that no job waits for Python and its libraries."""
     place = Path(".snakemake/testbed.forks")
     place.unlink(missing_ok=True)
@@ -129,7 +129,9 @@ def start_forks():
         listening.bind(str(place))
         place.chmod(0o600)
         listening.listen(workflow.cores)
-        words = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "testbed.forks"]
+        programs = {name for job in due for cell in batch_of(job.wildcards).cells for name in cell["programs"]}
+        python = [sys.executable, "-P", "-W", "ignore::DeprecationWarning"]
+        words = [*python, "-m", "testbed.forks", *sorted(programs)]
         FORKS.append(subprocess.Popen(words, stdin=listening, env={**os.environ, "OMP_NUM_THREADS": "1"}))
     os.environ.update(TESTBED_FORKS=str(place))
 
@@ -159,4 +161,4 @@ onstart:
     if due:
         Progress(due).start()
         if workflow.local_exec:
-            start_forks()
+            start_forks(due)
