@@ -1,0 +1,1 @@
+../implementations/openssl-quic/contract.h

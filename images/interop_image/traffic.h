@@ -1,0 +1,1 @@
+../implementations/udp-cbr/traffic.h
