@@ -14,6 +14,12 @@ _BARE: Final = (None, "", "1", "ratio", "fraction", "true")  # of an index or a 
 _SINGULAR: Final = {"packets": "packet", "bytes": "byte", "samples": "sample", "entries": "entry"}
 
 
+def three_digits(value: float) -> str:
+    """Give a number with three significant digits, a large one without a power of ten: 4,170."""
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}" if "e+" in text else text
+
+
 def unit_of(unit: str | None) -> str:
     """Give what stands behind a number: nothing for an index."""
     return "" if unit in _BARE else _READ.get(str(unit), str(unit))

@@ -15,7 +15,7 @@ from analysis.documents import read_yaml
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from analysis.units import with_unit
+from analysis.units import three_digits, with_unit
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
@@ -194,4 +194,6 @@ def _shown(values: Sequence[float], unit: str = "") -> str:
     if never == len(values):
         return "never"
     finite = fmean(value for value in values if math.isfinite(value))
-    return with_unit(f"{finite:.3g}", unit) + (f" (never in {never} of {plural(len(values), 'seed')})" if never else "")
+    return with_unit(three_digits(finite), unit) + (
+        f" (never in {never} of {plural(len(values), 'seed')})" if never else ""
+    )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from analysis.files import write_made, write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
-from analysis.units import with_unit
+from analysis.units import three_digits, with_unit
 from scenarios.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
@@ -111,7 +111,7 @@ def numbers(judged: Sequence[Judged], baseline: str) -> list[str]:
 
 
 def _range(values: Sequence[float]) -> str:
-    least, most = f"{min(values):.3g}", f"{max(values):.3g}"
+    least, most = three_digits(min(values)), three_digits(max(values))
     return least if least == most else f"{least} to {most}"
 
 

@@ -59,4 +59,11 @@ def _said(values: Sequence[float] | None, number: str) -> str:
     deviation = standard_deviation(values) if len(values) > 1 else 0.0
     if number == "utilization":
         return f"{100 * mean:.1f}"
-    return f"{mean:.1e} ({deviation:.1e})" if number == "loss" else f"{mean:.2f} ({deviation:.2f})"
+    if number == "loss":
+        return f"{_power(mean)} ({_power(deviation)})" if deviation else _power(mean)
+    return f"{mean:.2f} ({deviation:.2f})"
+
+
+def _power(value: float) -> str:
+    """Give a small number as papers print it: 8.1e-6, and 0."""
+    return f"{value:.1e}".replace("e-0", "e-") if value else "0"

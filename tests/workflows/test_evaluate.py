@@ -136,6 +136,7 @@ def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> N
     [
         ([(3.0, 4.0, 4.0), (5.0, 4.0, 4.0)], "4 ms; baseline 4; allowed: at most 4"),
         ([(NEVER, 4.0, 4.0)], "never; baseline 4; allowed: at most 4"),
+        ([(4173.0, 3829.0, 3829.0)], "4,170 ms; baseline 3,830; allowed: at most 3,830"),
         ([(NEVER, NEVER, NEVER), (3.0, 4.0, 4.0)], "3 ms (never in 1 of 2 seeds)"),
     ],
 )
