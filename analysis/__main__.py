@@ -84,11 +84,11 @@ def _observe(options: argparse.Namespace) -> None:
 
         if options.paths:
             raise BadInputError("-i: found captures as well; allowed: one of the two")
-        print(follow(options.interface, options.into or Path("observed", options.interface), options.seconds))
+        _tell(follow(options.interface, options.into or Path("observed", options.interface), options.seconds))
     elif captures:
         from analysis.observer.lone.report import observe
 
-        print(observe(captures, options.into or Path("observed", captures[0].name.partition(".")[0])))
+        _tell(observe(captures, options.into or Path("observed", captures[0].name.partition(".")[0])))
     elif not options.paths:
         raise BadInputError("found nothing to observe; allowed: captures, run folders, or -i and an interface")
 
@@ -98,7 +98,14 @@ def _observe_run(run: Path) -> None:
 
     for warning in observe(run):
         print(f"analysis: {warning}", file=sys.stderr)
-    print(run / "observation.svg")
+    _tell(run / "observation.svg")
+
+
+def _tell(page: Path) -> None:
+    """Print a line for each flow, and where the rest is."""
+    from analysis.observer.observe import lines
+
+    print("\n".join([*lines(page.parent), str(page)]))
 
 
 def _measure(options: argparse.Namespace) -> None:

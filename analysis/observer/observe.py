@@ -35,6 +35,23 @@ def observe(folder: Path) -> list[str]:
     return warnings
 
 
+def lines(folder: Path) -> list[str]:
+    """Say who each flow's sender is, a line a flow, by observation.json of a run or of captures."""
+    flows = json.loads((folder / "observation.json").read_text())["flows"]
+    if isinstance(flows, dict):
+        return [_line(name, seen) for name, seen in flows.items()]
+    # of several captures, the first has the best view
+    return [_line(f"{flow['name']}, {flow['sender']} to {flow['receiver']}", flow["seen_in"][0]) for flow in flows]
+
+
+def _line(name: str, seen: dict[str, Any]) -> str:
+    one = seen.get("controller", seen)
+    if "not_observed" in one:
+        return f"{name}: cannot tell: {one['not_observed']}"
+    like = f", like {one['like']}" if one["like"] else ""
+    return f"{name}: {one['kind']}{like} (confidence {one['confidence']:.2f}): {'; '.join(one['because'])}"
+
+
 def _flow(run: Run, name: str) -> dict[str, Any]:
     try:
         return described(run.seen_flight(name))

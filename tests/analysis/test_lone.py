@@ -190,7 +190,7 @@ def test_two_captures_of_one_flow(tmp_path: Path, played: Model) -> None:
     assert np.mean(busy) == pytest.approx(12e6, rel=0.02)
 
 
-def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model) -> None:
+def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model, capsys: pytest.CaptureFixture[str]) -> None:
     data = [(t, frame) for t, frame in played.at(0) if len(frame) > 70]
     document = observed(tmp_path, capture(tmp_path / "a.pcapng", data))
     (seen,) = document["flows"][0]["seen_in"]
@@ -198,6 +198,10 @@ def test_one_direction_alone_is_said_to_be(tmp_path: Path, played: Model) -> Non
     assert seen["rtt_ms"] == {"not_observed": "no answer was captured"}
     assert seen["control"] == {"not_observed": "no answer was captured"}
     assert any("only one direction was captured" in remark for remark in seen["remarks"])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("flow-1, 10.0.1.1:40001 to ") and said[0].endswith(
+        ": cannot tell: no answer was captured"
+    )
 
 
 def test_several_flows_and_what_is_none(tmp_path: Path, played: Model) -> None:

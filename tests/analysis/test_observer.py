@@ -147,7 +147,11 @@ def test_numbers_count_on_where_the_wire_begins_again() -> None:
 def test_the_command_writes_numbers_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Model(duration=8.0).run(tmp_path, flows=("utp", "idle"))
     assert main(["observe", str(folder)]) == 0
-    assert str(folder / "observation.svg") in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == [
+        "utp: delay-based, like LEDBAT (confidence 0.80): its window grows more slowly as the delay grows, up to 54 ms",
+        "idle: cannot tell: flow idle sent no data that was captured at the sender",
+        str(folder / "observation.svg"),
+    ]
     flows = json.loads((folder / "observation.json").read_text())["flows"]
     assert flows["utp"]["transport"] == "utp"
     assert flows["utp"]["packet_sizes"]["counts"].keys() == {"1430"}
