@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,3 +29,15 @@ def test_a_stack_sends_the_same_packets_twice(program: Callable[[str], None], tm
     flow = json.loads((run_folder(tmp_path / "alone", cell, identity.SEED) / "summary.json").read_text())["flows"]["it"]
     assert (flow["sender_exit"], flow["receiver_exit"]) == (0, 0)
     assert flow["received_bytes"] > LEAST_BYTES
+
+
+def test_quic_go_receives_from_a_stack_that_knows_no_ed25519(program: Callable[[str], None], tmp_path: Path) -> None:
+    """picoquic refuses such a certificate, and a receiver that leaves before its last answer is out."""
+    for name in ("picoquic", "quic-go"):
+        program(name)
+    words = ["interop", "picoquic", "quic-go", "--case", "transfer", "--into", tmp_path]
+    subprocess.run([Path(sys.executable).parent / "testbed", *words], check=True)
+    [document] = tmp_path.glob("*/interop.json")
+    results = json.loads(document.read_text())["results"]
+    [told] = {entry["result"] for entry in results if (entry["sender"], entry["receiver"]) == ("picoquic", "quic-go")}
+    assert told == "passed"

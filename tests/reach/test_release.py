@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -63,36 +64,39 @@ class Bare:
         return done.stdout
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("release")
+def published(into: Path, *words: str) -> Path:
     key = into / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    command = [sys.executable, "-m", "testbed.release", "libutp", "--lab", "--into", into, "--sign", key]
-    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, "-m", "testbed.release", *words, "--into", into, "--sign", key], check=True)
     return into
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return published(tmp_path_factory.mktemp("release"), "libutp")
 
 
 @pytest.fixture
 def bare(release: Path, tmp_path: Path) -> Callable[[str], Bare]:
-    def make(suite: str) -> Bare:
-        (wheel,) = release.glob("ledbat_testbed-*.whl")
-        download = ["pip", "download", "--quiet", "--only-binary=:all:", f"--python-version={RELEASES[suite]}"]
-        subprocess.run([sys.executable, "-m", *download, "--dest", tmp_path / "wheels", wheel], check=True)
-        root = tmp_path / "root"
-        if suite == "noble":
-            shutil.copytree(ubuntu.root(suite, PACKAGES), root, symlinks=True)
-        else:
-            machine.debian(PACKAGES, root, suite)
-        assert not any((root / "usr/bin" / name).exists() for name in ("cc", "gcc", "git", "make"))
-        (root / "home/work").mkdir()
-        # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
-        walls: list[str | Path] = ["bwrap", "--die-with-parent", "--unshare-net", "--bind", root, "/"]
-        walls += ["--dev", "/dev", "--bind", "/proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm"]
-        walls += ["--ro-bind", tmp_path / "wheels", "/wheels", "--ro-bind", release, "/release"]
-        return Bare(root, [*walls, "--chdir", "/home/work", "--clearenv"])
+    return partial(bare_root, tmp_path, release)
 
-    return make
+
+def bare_root(into: Path, release: Path, suite: str) -> Bare:
+    (wheel,) = release.glob("ledbat_testbed-*.whl")
+    download = ["pip", "download", "--quiet", "--only-binary=:all:", f"--python-version={RELEASES[suite]}"]
+    subprocess.run([sys.executable, "-m", *download, "--dest", into / "wheels", wheel], check=True)
+    root = into / "root"
+    if suite == "noble":
+        shutil.copytree(ubuntu.root(suite, PACKAGES), root, symlinks=True)
+    else:
+        machine.debian(PACKAGES, root, suite)
+    assert not any((root / "usr/bin" / name).exists() for name in ("cc", "gcc", "git", "make"))
+    (root / "home/work").mkdir()
+    # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
+    walls: list[str | Path] = ["bwrap", "--die-with-parent", "--unshare-net", "--bind", root, "/"]
+    walls += ["--dev", "/dev", "--bind", "/proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/dev/shm"]
+    walls += ["--ro-bind", into / "wheels", "/wheels", "--ro-bind", release, "/release"]
+    return Bare(root, [*walls, "--chdir", "/home/work", "--clearenv"])
 
 
 def test_what_is_published_is_small_and_signed(release: Path) -> None:
@@ -128,17 +132,6 @@ def test_a_bare_root_comes_to_a_verdict(suite: str, bare: Callable[[str], Bare])
     )
     print(f"installed: {installed / 1e6:.0f} MB")
     assert installed < MOST_INSTALLED_BYTES
-
-
-def test_a_lab_is_run_and_handed_in_from_its_pack(bare: Callable[[str], Bare]) -> None:
-    inside = bare("trixie")
-    (inside.root / "home/work/lab.py").write_text(LAB)
-    inside.says("python3", "-m", "venv", "testbed")
-    inside.says("testbed/bin/pip", "install", "--quiet", "ledbat-testbed")
-    inside.says("testbed/bin/python", "-m", "images", "unpack", "/release/lab.tar.xz")
-    inside.says("testbed/bin/testbed", "exec", "--student", "1", "--hand-in", "mine.zip", "lab.py")
-    said = inside.says("testbed/bin/testbed", "verify", "mine.zip", "--script", "lab.py")
-    assert "| identical, 1 files | as handed out |" in said
 
 
 def test_the_step_for_github_tells_which_budget_is_broken(bare: Callable[[str], Bare]) -> None:
@@ -189,3 +182,15 @@ def test_the_container_image_comes_to_a_verdict(image: str, tmp_path: Path) -> N
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert [line.split()[0] for line in said.splitlines()] == WORDS
     assert (tmp_path / "results/gate/libutp/gate.html").exists()
+
+
+def test_a_lab_is_run_and_handed_in_from_its_pack(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    inside = bare_root(tmp_path, published(tmp_path / "release", "--lab"), "trixie")
+    (inside.root / "home/work/lab.py").write_text(LAB)
+    inside.says("python3", "-m", "venv", "testbed")
+    inside.says("testbed/bin/pip", "install", "--quiet", "ledbat-testbed")
+    inside.says("testbed/bin/python", "-m", "images", "unpack", "/release/lab.tar.xz")
+    inside.says("testbed/bin/testbed", "exec", "--student", "1", "--hand-in", "mine.zip", "lab.py")
+    said = inside.says("testbed/bin/testbed", "verify", "mine.zip", "--script", "lab.py")
+    assert "| identical, 1 files | as handed out |" in said
