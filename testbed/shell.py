@@ -1,8 +1,10 @@
 """Carries out `testbed shell`: Mininet's command line in a scenario's network."""
 
 import argparse
+import sys
 from pathlib import Path
 
+from engine.errors import EngineError
 from engine.shell import shell
 from testbed.arguments import cells
 
@@ -14,5 +16,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Return the exit status of the shell."""
+    """Return the exit status of the shell.
+
+    Raises:
+        EngineError: standard input is no terminal. The guest's console drops what comes before it has booted.
+    """
+    if not sys.stdin.isatty():
+        raise EngineError("standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script")
     return shell(cells(options.scenario, "full", [options.cell] if options.cell else [])[0])

@@ -66,3 +66,10 @@ def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> N
     terminal.read_until("Power down")
     assert terminal.process.wait(PATIENCE_S) == 0
     canary.assert_intact()
+
+
+def test_input_that_would_be_lost_is_refused(scenario: Path) -> None:
+    command = [Path(sys.executable).parent / "testbed", "shell", scenario]
+    done = subprocess.run(command, input="pingall\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script" in done.stderr
