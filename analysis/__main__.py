@@ -109,9 +109,12 @@ def _tell(page: Path) -> None:
 
 
 def _measure(options: argparse.Namespace) -> None:
-    from analysis.measure import measure_all
+    from analysis.measure import lines, measure_all
 
     measure_all(options.claims, options.runs, options.out, options.kunit, options.newer_than, options.processes)
+    if options.newer_than is None:  # by hand
+        for claims in options.claims:
+            print("\n".join(lines(claims, options.out)))
 
 
 def _figure(options: argparse.Namespace) -> None:

@@ -54,6 +54,13 @@ def measure_all(
     each(partial(_measure, runs=runs, out=out, kunit=kunit, newer_than=newer_than), claims, processes)
 
 
+def lines(claims: Path, out: Path) -> list[str]:
+    """Say the verdict of each claim that was measured, a line a claim, and in which file the rest stands."""
+    verdicts = out / _loaded(claims, claims.stat().st_mtime_ns).id / VERDICTS
+    judged = json.loads(verdicts.read_text())["claims"]
+    return [*(f"{each['id']}: {each['verdict']} ({each['why']}): {each['title']}" for each in judged), str(verdicts)]
+
+
 def _measure(claims: Path, runs: Path, out: Path, kunit: Path | None, newer_than: str | None) -> None:
     folder = out / _loaded(claims, claims.stat().st_mtime_ns).id
     verdicts = folder / VERDICTS
