@@ -31,7 +31,10 @@ def hand_over(forks: socket.socket, words: Sequence[str], streams: Sequence[int]
 
 def status(forks: socket.socket) -> int:
     """Wait for the status of the command that a connection carries; 1 if nobody knows it."""
-    said = forks.recv(1)
+    try:
+        said = forks.recv(1)
+    except ConnectionResetError:
+        return 1
     return said[0] if said else 1
 
 

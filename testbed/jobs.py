@@ -76,11 +76,15 @@ def carry_out(jobs: Sequence[Job], into: Path) -> int:
         work = _Work(into, runs, process, place)
         with ThreadPoolExecutor(_processors()) as pool:
             try:
-                return max(pool.map(work.done, jobs))
+                worst = max(pool.map(work.done, jobs))
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 work.end()
                 raise
+        if (status := process.poll()) is not None:
+            why = f"the process that carries out runs ended too early, with status {status} (-9: killed)"
+            print(f"{why}; repeat the command, finished runs are kept", file=sys.stderr)
+        return worst
 
 
 @contextmanager
@@ -120,7 +124,10 @@ class _Work:
             tempfile.TemporaryFile("w+") as errors,
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks,
         ):
-            said = self._begin(job, forks, errors)
+            try:
+                said = self._begin(job, forks, errors)
+            except ConnectionError:  # what forks has ended, and carry_out says so
+                return _FAILED
             if said is None:
                 return 0
             with said:

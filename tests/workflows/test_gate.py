@@ -395,6 +395,26 @@ def at_work(folder: Path) -> list[str]:
     return [command for command in commands if str(folder) in command]
 
 
+def test_what_carries_out_runs_may_be_killed(tmp_path: Path) -> None:
+    """With more runs than processors, some have not begun."""
+    names = [f"{2 + 2 * index}p" for index in range(2 * (os.cpu_count() or 1))]
+    file = put(tmp_path, *(budget(name, "utilization(1, 9) > 0.9", cell=f"buffer={name}") for name in names))
+    several = f"matrix: {{client: [tcp-ledbat], buffer: [{', '.join(names)}]}}"
+    text = SCENARIO.replace("9s", "20min").replace("40p", '"${buffer}"')
+    (tmp_path / "race.yaml").write_text(text.replace("matrix: {client: [tcp-ledbat]}", several))
+    command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not [*tmp_path.rglob(".*.partial/heartbeat")]:
+            time.sleep(0.1)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        (forks,) = (int(child) for child in children if "testbed.forks" in Path(f"/proc/{child}/cmdline").read_text())
+        os.killpg(forks, signal.SIGKILL)
+        _, said = process.communicate()
+    assert process.returncode == 2
+    assert "ended too early, with status -9" in said
+    assert "Traceback" not in said
+
+
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 def test_ended_it_leaves_no_run_at_work(tmp_path: Path, end: signal.Signals) -> None:
     file = put(tmp_path, budget("fills the link", "utilization(1, 9) > 0.9"))
