@@ -248,11 +248,25 @@ def _page(
         "shortened": _shortened(experiment),
         "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
         "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
+        "further": _further(experiment, reference),
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),
         "again": overview.command([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }
+
+
+def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
+    """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
+    there = reference.also_measured.get(experiment.id, {}) if reference and first.is_quick([experiment]) else {}
+    numbers = []
+    for entry in experiment.data["also_measured"]:
+        is_known = entry["measured"] and entry["measured"]["mean"] is not None
+        measured: dict[str, Any] | None = there.get(entry["metric"])
+        full = measured and {"unit": entry["unit"], "measured": measured | {"ci95": None}}
+        if is_known or full:
+            numbers.append({**entry, "measured": entry["measured"] if is_known else None, "full": full})
+    return numbers
 
 
 def _shortened(experiment: Result) -> str:

@@ -29,6 +29,8 @@ class Beside:
     made: dict[str, str] = field(default_factory=dict)
     # by experiment: what its figure shows, and in how many seeds if not in all
     figures: dict[str, tuple[dict[str, Any], int | None]] = field(default_factory=dict)
+    # by experiment and name: mean, minimum and maximum of its further numbers
+    also_measured: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
 
     @property
     def date(self) -> str:
@@ -87,7 +89,8 @@ def reference_set(folder: Path) -> Beside:
         for file, each in zip(files, kept, strict=True)
         if "figure" in each
     }
-    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, figures)
+    also_measured = {file.stem: each.get("also_measured", {}) for file, each in zip(files, kept, strict=True)}
+    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, figures, also_measured)
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:

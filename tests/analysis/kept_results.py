@@ -71,6 +71,7 @@ def write(folder: Path, only: str = "*", size: str = "full") -> None:
 
 
 def _leave_one_seed(kept: dict[str, Any]) -> None:
+    kept["also_measured"] = {}  # the set has means
     for claim in kept["claims"].values():
         claim |= {name: claim[name] and {"1": claim[name]["1"]} for name in ("by_seed", "held")}
 
@@ -96,7 +97,7 @@ def _result(
     judged: list[dict[str, Any]],
     size: str,
 ) -> dict[str, Any]:
-    seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})})
+    seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})}) or [1]
     lengths = shortened.Lengths(Runs(REFERENCE), [])
     result = measure._result(study, experiment, others, [], judged, lengths)
     run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}

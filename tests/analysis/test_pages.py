@@ -172,6 +172,23 @@ def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
     assert '<span class="verdict there reproduced">1,130 ± 30</span>' in page
 
 
+def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_full_run(quick: Path, report: Path) -> None:
+    name = "utilization of two TCP flows, [20, 60] s, buffer of 5 packets"
+    rows = [
+        re.findall(r"<t[dh].*?>(.*?)</t[dh]>", row)
+        for folder in (quick, report)
+        for row in (folder / "icccn-causes.html").read_text().split("<tr>")
+        if row.startswith(('<th scope="col">number', f"<td>{name}"))
+    ]
+    assert [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in rows] == [
+        ["number", "one seed", "full run, mean", "range over the seeds"],
+        [name, "\N{EN DASH}", "84.2 %", "84.2"],
+        ["number", "mean", "range over the seeds"],
+        [name, "84.2 %", "84.2"],
+    ]
+    assert "The full run stands beside each number." in (quick / "icccn-causes.html").read_text()
+
+
 def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
     view = next(study for study in studies(collect(report.parent / "here"), None) if study.name == "icccn")
     tile = next(tile for tile in view.tiles if tile.experiment.id == "icccn-fig2a-ledbat-vs-tcp")
