@@ -128,7 +128,7 @@ def not_judged(claim: Mapping[str, Any]) -> str:
         return ""
     reason, why = claim["not_testable"]["reason"], claim["why"]
     if why.startswith("there is no run of"):
-        return "not run at this size, which omits a cell that it needs"
+        return "Not run at this size, which omits a cell that it needs."
     return sentence(why if reason in (why, NOT_RUN_HERE) else f"{reason}: {why}")
 
 

@@ -50,7 +50,7 @@ def test_the_number_beside_a_statement_has_a_name_a_unit_and_a_bound(measure: st
 @pytest.mark.parametrize(
     ("why", "said"),
     [
-        ("there is no run of x, cell y, seed 1", "not run at this size, which omits a cell that it needs"),
+        ("there is no run of x, cell y, seed 1", "Not run at this size, which omits a cell that it needs."),
         ("the runs last 60 s (full: 300 s)", "The runs last 60 s (full: 300 s)."),
     ],
 )
