@@ -171,19 +171,19 @@ def _reference(options: argparse.Namespace) -> None:
 
 
 def _rejudge(options: argparse.Namespace) -> None:
-    from analysis.rejudge import rejudge
+    from analysis.reference.rejudge import rejudge
 
     rejudge(options.studies, options.reference)
 
 
 def _diff(options: argparse.Namespace) -> None:
-    from analysis.likeness import compare
+    from analysis.reference.likeness import compare
 
     compare(options.results, options.reference)
 
 
 def _like(options: argparse.Namespace) -> None:
-    from analysis.like_reference import ask
+    from analysis.reference.seeds import ask
 
     ask(options.studies, options.reference, options.out)
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis import bottleneck, run_folder
+from analysis import bottleneck
 from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from analysis.run import Run
+from analysis.run import folder as run_folder
 from analysis.series import NeverHappenedError, NotMeasuredError
 from scenarios.sums import DamagedError
 from tests.analysis.synthetic import NS, ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from analysis.claims import registry
 from analysis.claims.syntax import is_about_means
-from analysis.rejudge import rejudge
+from analysis.reference.rejudge import rejudge
 from analysis.verdicts import chances, coverage, intervals, rules
 from analysis.verdicts.expected import Expected, half_last_digit
 from analysis.verdicts.of_claim import expected

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from analysis.run import Run
-from analysis.run_call import opinion, rating
+from analysis.run.call import opinion, rating
 from tests.trial import carried_out
 
 SCENARIO = """\

@@ -27,7 +27,7 @@ EDITS = [
     ),
     (["images/implementations/tcp-reno/implementation.yaml"], EVERYTHING - {"runs toy-two"}),
     (["analysis/capture/columns.py"], EVERYTHING),
-    (["analysis/run.py"], MEASURED | REPORT),
+    (["analysis/run/bottleneck.py"], MEASURED | REPORT),
     (["workflows/studies/toy/one.claims.yaml"], {"measurements_due toy-one"} | REPORT),
     (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], {"report all"}),
     (["testbed/compare/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),

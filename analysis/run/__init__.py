@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from analysis.run_bottleneck import BottleneckWords
-from analysis.run_call import CallWords
-from analysis.run_objects import ObjectWords
-from analysis.run_outcomes import OutcomeWords
-from analysis.run_sender import SenderWords
-from analysis.run_video import VideoWords
+from analysis.run.bottleneck import BottleneckWords
+from analysis.run.call import CallWords
+from analysis.run.objects import ObjectWords
+from analysis.run.outcomes import OutcomeWords
+from analysis.run.sender import SenderWords
+from analysis.run.video import VideoWords
 from analysis.series import Instants, NotMeasuredError
 from analysis.settings import PACKET_BYTES
 from analysis.words import word

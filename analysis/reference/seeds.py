@@ -11,7 +11,7 @@ from analysis.claims import registry
 from analysis.documents import read_json, read_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
-from analysis.rejudge import verdict_of
+from analysis.reference.rejudge import verdict_of
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.seeds import Batch, Cell, cells_of
 from scenarios import CLAIMS, STUDY, scenario_files

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.errors import BadInputError
-from analysis.run_folder import WHERE, RunFolder, keep
+from analysis.run.folder import WHERE, RunFolder, keep
 from analysis.series import Instants, NotMeasuredError
 from analysis.settings import NS
 from analysis.words import word

@@ -10,7 +10,7 @@ import polars as pl
 from analysis import bottleneck
 from analysis.bottleneck import Passed
 from analysis.errors import BadInputError
-from analysis.run_folder import RunFolder, keep
+from analysis.run.folder import RunFolder, keep
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, PACKET_BYTES, PAYLOAD_BYTES, Flow
 from analysis.words import word

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analysis.run_folder import RunFolder, keep
+from analysis.run.folder import RunFolder, keep
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.settings import NS
 from analysis.words import word

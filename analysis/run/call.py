@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analysis.run_folder import RunFolder
+from analysis.run.folder import RunFolder
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.words import word
 

@@ -5,7 +5,7 @@ from analysis.observer.control import Control, Estimate, infer
 from analysis.observer.conversation import Samples
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, limits
-from analysis.run_folder import RunFolder, keep
+from analysis.run.folder import RunFolder, keep
 from analysis.series import Instants, NotMeasuredError, Series
 from analysis.words import word
 
