@@ -63,12 +63,17 @@ def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) 
     if not differences:
         return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
     if is_quick:
-        said = f"{'contradicts' if verdicts == 1 else 'contradict'} the full run's verdicts, as one seed may"
-        others = f"{'agrees' if numbers == 1 else 'agree'} by other numbers in this seed"
+        said = f"{_some(verdicts, 'contradicts', 'contradict')} the full run's verdict{'s' if verdicts > 1 else ''}"
+        said += ", as one seed may" if verdicts else ""
+        others = f"{_some(numbers, 'has', 'have')} other numbers in the same seed"
     else:
-        said = f"{'has' if verdicts == 1 else 'have'} another verdict"
-        others = f"{'has' if numbers == 1 else 'have'} other numbers under the same verdict"
-    return f"Of {plural(claims, 'claim')}, {verdicts} {said}, and {numbers} {others}."
+        said = f"{_some(verdicts, 'has', 'have')} another verdict"
+        others = f"{_some(numbers, 'has', 'have')} other numbers under the same verdict"
+    return f"Of {plural(claims, 'claim')}, {said}, and {others}."
+
+
+def _some(amount: int, one: str, many: str) -> str:
+    return f"{amount or 'none'} {one if amount < 2 else many}"
 
 
 def feed(differences: Sequence[Change], title: str, subtitle: str) -> str:
