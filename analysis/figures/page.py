@@ -2,6 +2,7 @@
 
 import html
 import json
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -103,10 +104,14 @@ def write_viewer(folder: Path) -> None:
     head = f"// for vl-convert {version('vl-convert-python')}\n"
     if not sums.damaged(folder) and path.read_text(encoding="utf-8").startswith(head):
         return
-    # a script of its own instead of a module: browsers load no modules from a disk
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     with sums.replacing(folder) as draft:
-        (draft / VIEWER).write_text(f"{head}(() => {{\n{bundle}\n}})();\n", encoding="utf-8")
+        # a script of its own instead of a module: browsers load no modules from a disk
+        (draft / VIEWER).write_text(f"{head}(() => {{\n{_bundle()}\n}})();\n", encoding="utf-8")
+
+
+@cache
+def _bundle() -> str:
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _script(data: Any) -> str:

@@ -174,10 +174,11 @@ def rows(plot: Plot) -> Rows:
         if line.each:
             continue
         last: tuple[float, ...] | None = None
-        for t, *values in zip(line.band.edges[:-1], line.band.low, line.band.middle, line.band.high, strict=True):
-            here = tuple(_short(float(value)) for value in values)
+        edges = line.band.edges[:-1].tolist()
+        for t, *values in zip(edges, *_values(line.band), strict=True):
+            here = tuple(map(_short, values))
             if here != last and here[1] == here[1]:
-                made.append(_row(line, float(t), here))
+                made.append(_row(line, t, here))
                 last = here
         if last:
             made.append(_row(line, float(line.band.edges[-1]), last))
@@ -192,13 +193,15 @@ def strokes(line: Line) -> Rows:
 def hover(plot: Plot) -> Rows:
     """Rows of what tooltips say: from t until u, for each line n its median and its range, in words and units."""
     made: Rows = []
-    edges: Sequence[float] = list(plot.lines[0].band.edges) if plot.lines else []
+    edges: Sequence[float] = plot.lines[0].band.edges.tolist() if plot.lines else []
+    values = [_values(line.band) for line in plot.lines]
     for first in range(0, len(edges) - 1, HOVER):
         after = min(first + HOVER, len(edges) - 1)
-        row: dict[str, Any] = {"t": _short(float(edges[first])), "u": _short(float(edges[after]))}
+        row: dict[str, Any] = {"t": _short(edges[first]), "u": _short(edges[after])}
         row["at"] = f"{style.number(row['t'])} s"
-        for number, line in enumerate(plot.lines):
-            row[f"n{number}"] = _words(line.band, first, after, plot.unit)
+        for number, of_line in enumerate(values):
+            low, middle, high = (part[first:after] for part in of_line)
+            row[f"n{number}"] = _words(low, middle, high, plot.unit)
         made.append(row)
     return made
 
@@ -211,14 +214,18 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _words(band: Band, first: int, after: int, unit: str) -> str:
-    there = [index for index in range(first, after) if band.middle[index] == band.middle[index]]
+def _values(band: Band) -> tuple[list[float], list[float], list[float]]:
+    """Give the low, middle and high values as lists, which take a fraction of an array's time to go through."""
+    return band.low.tolist(), band.middle.tolist(), band.high.tolist()
+
+
+def _words(low: list[float], middle: list[float], high: list[float], unit: str) -> str:
+    there = [index for index, value in enumerate(middle) if value == value]
     if not there:
         return "not yet"
-    low, high = min(band.low[there]), max(band.high[there])
-    middle = style.number(float(sorted(band.middle[there])[len(there) // 2]))
-    least, most = style.number(float(low)), style.number(float(high))
-    return with_unit(middle, unit) + (f" (from {least} to {most})" if least != most else "")
+    median = style.number(sorted(middle[index] for index in there)[len(there) // 2])
+    least, most = style.number(min(low[index] for index in there)), style.number(max(high[index] for index in there))
+    return with_unit(median, unit) + (f" (from {least} to {most})" if least != most else "")
 
 
 def _levels(plot: Plot, value: Specification) -> list[Specification]:

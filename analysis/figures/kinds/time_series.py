@@ -137,8 +137,9 @@ class TimeSeries:
             drawn = []
             for index, fine in enumerate(plots):
                 points, name = fine.coarser(joined), f"d{number}-{index}"
-                datasets[name] = plot.rows(points)
-                if interactive:
+                if roomy or not interactive:  # interactive layouts share those of the wide one
+                    datasets[name] = plot.rows(points)
+                if roomy and interactive:
                     datasets[f"{name}-hover"] = plot.hover(points)
                 # touching a phone's screen scrolls
                 zoom = f"zoom{number}" if interactive and roomy and index == 0 else None
