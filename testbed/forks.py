@@ -55,8 +55,9 @@ def _carry_out(caller: socket.socket, others: Sequence[socket.socket]) -> None:
     with caller:
         words, streams, _, _ = socket.recv_fds(caller, _MOST_BYTES, len(_STREAMS))
     for stream, place in zip(streams, _STREAMS, strict=True):
-        os.dup2(stream, place)
-        os.close(stream)
+        if stream != place:  # the first may have the number of the socket that has just been closed
+            os.dup2(stream, place)
+            os.close(stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["testbed", *os.fsdecode(words).split("\0")]
     sys.exit(cli.main())

@@ -23,13 +23,15 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {forked.PLACE: str(place), "PATH": programs}
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-IS", str(ROOT / "testbed/forked.py"), *words]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        return subprocess.run(command, input=said, capture_output=True, text=True, env=environment, check=False)
 
     listed = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")
     assert '"cell": "single"' in listed.stdout
     assert (listed.returncode, listed.stderr) == (0, "")
+    read = call("plan", "/dev/stdin", said=(ROOT / "workflows/studies/icccn/fig2b.yaml").read_text())
+    assert '"cell": "single"' in read.stdout
     refused = call("run", "none.yaml", "--size", "quick", "--cell", "it's here\nand there")
     assert "none.yaml" in refused.stderr
     assert (refused.returncode, refused.stdout) == (2, "")
