@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from analysis.runs import Runs
-from engine.errors import printable
+from engine.errors import EngineError, printable
 from scenarios.cells import PlannedCell
 from scenarios.pipeline import PIPELINE
 from testbed import forked
@@ -26,6 +26,7 @@ _START_S: Final = 0.3
 _KERNEL_SPEED: Final = 60
 """Virtual seconds that a kernel flow at 10 Mbit/s takes in a second; workflows/speeds.yaml has what was measured."""
 _FAILED: Final = 1  # of `testbed run`
+_AGAIN: Final = "repeat the command, finished runs are kept"
 
 
 @dataclass
@@ -63,40 +64,43 @@ def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
     return sorted(jobs, key=lambda job: -job.expected_s)
 
 
-def carry_out(jobs: Sequence[Job], into: Path) -> int:
+def carry_out(jobs: Sequence[Job], into: Path) -> None:
     """Carry out jobs, as many at once as there are processors, and print a line after each run.
 
-    Returns 0, or the worst status of a fork that ended otherwise than with all its runs done or failed. If interrupted,
-    ends all forks with their guests.
+    Runs may fail: what is judged names those. If interrupted, ends all forks with their guests.
+
+    Raises:
+        EngineError: a fork, or what forks, ended before its runs were done or failed.
     """
     if not jobs:
-        return 0
+        return
     runs = sum(len(job.cells) * len(job.seeds) for job in jobs)
     with _forks(set().union(*(job.programs for job in jobs))) as (process, place):
         work = _Work(into, runs, process, place)
         with ThreadPoolExecutor(_processors()) as pool:
             try:
-                worst = max(pool.map(work.done, jobs))
+                list(pool.map(work.carry_out, jobs))
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 work.end()
                 raise
-        if (status := process.poll()) is not None:
-            why = f"the process that carries out runs ended too early, with status {status} (-9: killed)"
-            print(f"{why}; repeat the command, finished runs are kept", file=sys.stderr)
-        return worst
+        ended = process.poll()
+    if ended is not None:
+        raise EngineError(f"the process that carries out runs {_how(ended)}; {_AGAIN}")
+    if work.lost:
+        raise EngineError(f"{work.lost[0]}; {_AGAIN}")
 
 
 @contextmanager
-def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Yield the process that forks, and the socket that it listens to. It leads a group of processes, all its forks."""
     # runs end with this process, even if it is killed
     environment = {**os.environ, PIPELINE: str(os.getpid()), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "testbed.forks", *sorted(programs)]
-    with tempfile.TemporaryDirectory(prefix="testbed-forks-") as folder:
-        place = Path(folder, "forks")
+    with tempfile.TemporaryDirectory(prefix="testbed-forks-") as name, _opened(name) as folder:
+        place = f"/proc/self/fd/{folder}/forks"  # a socket's path has 107 bytes at most
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(str(place))
+            listening.bind(place)
             listening.listen(_processors())
             process = subprocess.Popen(command, stdin=listening.fileno(), env=environment, start_new_session=True)
         with process:
@@ -106,6 +110,15 @@ def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], P
                 process.terminate()
 
 
+@contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_PATH)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 @dataclass
 class _Work:
     """What is at work, and how many runs of how many are done."""
@@ -113,27 +126,30 @@ class _Work:
     into: Path
     runs: int
     process: subprocess.Popen[bytes]
-    place: Path
+    place: str
     ended: int = 0
+    lost: list[str] = field(default_factory=list)
     stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def done(self, job: Job) -> int:
-        """Carry out a job, and return its status, which is 0 although runs failed: what is judged names those."""
+    def carry_out(self, job: Job) -> None:
+        """Carry out a job, and show why runs failed."""
         with (
-            tempfile.TemporaryFile("w+") as errors,
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks,
         ):
             try:
                 said = self._begin(job, forks, errors)
-            except ConnectionError:  # what forks has ended, and carry_out says so
-                return _FAILED
+            except ConnectionError:  # what forks has ended
+                return
             if said is None:
-                return 0
+                return
             with said:
                 for line in said:
                     self._tell(line.strip())
-            return 0 if self.stopped else self._status(job, forked.status(forks), errors)
+            status = forked.status(forks)
+            if not self.stopped:
+                self._conclude(job, status, errors)
 
     def end(self) -> None:
         """End all forks, and begin no more."""
@@ -147,7 +163,7 @@ class _Work:
         with self.lock:
             if self.stopped:
                 return None
-            forks.connect(str(self.place))
+            forks.connect(self.place)
             reading, writing = os.pipe()
             with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - standard input
                 forked.hand_over(forks, job.command(self.into), [nothing.fileno(), writing, errors.fileno()])
@@ -159,8 +175,8 @@ class _Work:
             self.ended += 1
             print(f"run {self.ended}/{self.runs}: {line}", file=sys.stderr, flush=True)
 
-    def _status(self, job: Job, status: int, errors: IO[str]) -> int:
-        """Show why runs failed, or all that a process said if it ended otherwise."""
+    def _conclude(self, job: Job, status: int, errors: IO[str]) -> None:
+        """Show why runs failed, or all that a fork said if it ended otherwise."""
         errors.seek(0)
         failed = [
             f"{job.experiment}/{failure.cell}/seed-{failure.seed}: failed: {failure.why}"
@@ -172,7 +188,15 @@ class _Work:
             print(printable(line), file=sys.stderr, flush=True)
         with self.lock:
             self.ended += len(failed)
-        return 0 if well else abs(status)
+            if not well:
+                self.lost.append(f"the process with runs of {job.experiment}, {job.cells[0]}, {_how(status)}")
+
+
+def _how(status: int) -> str:
+    """Say how a process ended, by its status as Python has it or as a shell has it."""
+    with suppress(ValueError):  # no signal
+        return f"was ended by {signal.Signals(-status if status < 0 else status - 128).name}"
+    return f"ended with status {status}"
 
 
 def _cost(cell: PlannedCell) -> float:

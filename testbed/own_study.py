@@ -66,7 +66,10 @@ def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
     """Carry out the runs of a folder's study that are missing, damaged, failed, or older than the code.
 
     What a folder of `beside`, with a study of the same name, has of them is copied from there. If interrupted, ends
-    them. Returns 0, although runs may have failed, or the status of what could not be done.
+    them. Returns 0, although runs may have failed, or the status of a build that failed.
+
+    Raises:
+        EngineError: a process ended before its runs were done or failed.
     """
     folder = folder.absolute()
     with _alone(folder):
@@ -77,7 +80,8 @@ def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
         for other in beside:
             _take_over(other.absolute(), folder, cells)
         due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
-        return jobs.carry_out(jobs.of(due), folder / "runs")
+        jobs.carry_out(jobs.of(due), folder / "runs")
+    return 0
 
 
 @contextmanager

@@ -51,9 +51,10 @@ def main(options: argparse.Namespace) -> int:
     for file in [] if options.scenario else panel():
         if file not in files:
             print(f"left out: {file.stem}, since not all of these have packets with timestamps", file=sys.stderr)
-    status = own_study.carry_out(folder)
+    if status := own_study.carry_out(folder):
+        return status
     with ended_after(LIMIT_S, "testbed compare: the comparison"):
-        return _judge(folder, sorted(texts)) or status
+        return _judge(folder, sorted(texts))
 
 
 def _judge(folder: Path, scenarios: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
+from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare.panel import filled, points_for
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Evaluate a control; return 0 when every criterion that runs decide was judged, 1 when some runs failed.
+    """Evaluate a control; return 0, or 1 when runs failed.
 
     Everything is kept in the folder --into/<the control>; a second call continues there. --into/index.html has all
     controls evaluated there.
@@ -60,16 +61,17 @@ def main(options: argparse.Namespace) -> int:
     own_study.write(folder, STUDY, texts)
     # they have the baseline's runs, of the same networks and seeds
     beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)
-    status = own_study.carry_out(folder, beside) if texts else 0
+    if texts and (status := own_study.carry_out(folder, beside)):
+        return status
     with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
         judged = judge.judge(chosen, folder, client, baseline)
         drawings = figures.draw(folder, list(texts), client, baseline)
         page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
         matrix.write(options.into)
     print(pages.summary(judged, client, baseline, options.seeds, page))
-    if status:
-        print("Some runs failed; the next call tries them again.", file=sys.stderr)
-    return status
+    if failed := judge.count_failed(folder):
+        print(f"{plural(failed, 'run')} failed; the next call tries again.", file=sys.stderr)
+    return int(failed > 0)
 
 
 def _chosen(names: list[str]) -> list[Criterion]:

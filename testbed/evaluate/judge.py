@@ -129,6 +129,13 @@ def _sides(runs: Runs, experiment: str, client: str, baseline: str) -> dict[str,
     return sides
 
 
+def count_failed(folder: Path) -> int:
+    """Return how many runs below a folder failed."""
+    scenarios = (folder / "studies" / STUDY).glob("*.yaml")
+    experiments = [read_yaml(file).get("experiment", str) for file in scenarios]
+    return sum(len(Runs(folder / "runs").failed(experiment)) for experiment in experiments)
+
+
 def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
     """Judge a row at one point."""
     own = [sides.own[seed] for seed in sides.own.keys() & sides.beside.keys()]

@@ -164,6 +164,16 @@ def test_the_worst_cell_decides_and_faults_of_must_come_first() -> None:
     assert pages.faults([text, must]) == ["is slow (rate=1mbit) [9.9, MUST]", "is slow [9.9]"]
 
 
+def test_runs_that_failed_are_counted(tmp_path: Path) -> None:
+    scenario = tmp_path / "studies" / judge.STUDY / "some-row.yaml"
+    scenario.parent.mkdir(parents=True)
+    scenario.write_text("experiment: evaluate-some-row\n")
+    cells = tmp_path / "runs" / judge.STUDY / "evaluate-some-row"
+    for run in ("a/seed-1", "a/failed-seed-2", "b/failed-seed-1"):
+        (cells / run).mkdir(parents=True)
+    assert judge.count_failed(tmp_path) == 2
+
+
 def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> None:
     told = replace(FLOOR, id="told", tells="its rate", harms="web pages", otherwise="is slow to others")
     cells = [cell("rate=1mbit", judge.NOT_MET), replace(cell("single", judge.NOT_MET), row="told", measured=1.25)]
