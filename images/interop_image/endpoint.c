@@ -94,9 +94,10 @@ static void leave_as_image(void)
 
 	if (waitpid(image, &status, 0) != image)
 		fail("waitpid");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_SUPPORTED)
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (status == NOT_SUPPORTED)
 		leave(NOT_SUPPORTED);
-	fprintf(stderr, "the image ended too early, with the status %d; image.log is what it printed\n", status);
+	fprintf(stderr, "the image ended too early, with status %d; image.log is what it printed\n", status);
 	leave(1);
 }
 
@@ -165,7 +166,7 @@ static int opened_to_image(bool server)
 	};
 
 	if ((server ? connect : bind)(fd, (const struct sockaddr *)&own, sizeof(own)))
-		fail("port 443");
+		fail("port 443, which only one flow of a host can have");
 	return fd;
 }
 
