@@ -19,7 +19,8 @@ Where losses end each stretch before its shape shows, and growth falls with the 
 
 The confidence is the part of the evidence for the kind, counted by Laplace's rule (one more for, one more against), so
 that little evidence never makes it certain. Much evidence does not, either, since a rule may be wrong however often it
-applies. So no judgement is surer than what judgements by such evidence in unseen networks support.
+applies. So no judgement is surer than what judgements by such evidence in unseen networks support. Where these were too
+few to tell, a judgement is no surer than the least of those bounds, and says so.
 """
 
 from collections.abc import Iterator
@@ -84,7 +85,8 @@ UNANSWERED: Final = {"delay": 0.1, "loss": 0.25}  # of the losses; QUIC's sender
 # Confidence at most, the lower end of a one-sided 95 % interval of judgements right in drawn sets 5 to 7
 SUPPORTED_LOSS: Final = 0.92  # 81 of 83 loss-based by their losses
 SUPPORTED_GROWTH: Final = 0.91  # 53 of 54 delay-based whose window never sank without a loss
-SUPPORTED: Final = 0.88  # BBR's stops, 24 of 24; windows that sank, 116 of 123, give 0.89, and the rest were too few
+SUPPORTED: Final = 0.88  # BBR's stops, 24 of 24; windows that sank, 116 of 123, give 0.89
+UNSUPPORTED: Final = SUPPORTED  # all other evidence; its 6 of 8 support 0.40, which is too few to tell
 SPLIT: Final = 0.6  # a confidence; below it, as much speaks against a kind as for it
 LEAST_TARGET_MS: Final = 20  # a shorter target is none that LEDBAT is used with
 STEADY_PKTS: Final = 1.5  # a window that varies by less, or
@@ -133,16 +135,23 @@ def judge(flight: Flight) -> Judgement:
     if judgement.confidence < SPLIT:
         raise NotMeasuredError(f"{'; '.join(judgement.because)}: as much speaks against {judgement.kind} as for it")
     most = _supported(judgement.kind, seen)
+    if most is None:
+        confidence = min(judgement.confidence, UNSUPPORTED)
+        reason = f"unseen networks had too few judgements by such evidence to support {confidence:.2f}"
+        return replace(judgement, confidence=confidence, because=[*judgement.because, reason])
     if judgement.confidence <= most:
         return judgement
     because = [*judgement.because, f"in unseen networks, judgements by such evidence support no more than {most:.2f}"]
     return replace(judgement, confidence=most, because=because)
 
 
-def _supported(kind: Kind, seen: "Signals") -> float:
+def _supported(kind: Kind, seen: "Signals") -> float | None:
+    """Give what unseen networks support for such evidence; None where they had too little of it to tell."""
     if kind is Kind.LOSS_BASED and seen.cuts:
         return SUPPORTED_LOSS
-    return SUPPORTED_GROWTH if kind is Kind.DELAY_BASED and not seen.declines else SUPPORTED
+    if kind is Kind.DELAY_BASED:
+        return SUPPORTED if seen.declines else SUPPORTED_GROWTH
+    return SUPPORTED if kind is Kind.RATE_BASED and seen.bbr_stops and not seen.probes else None
 
 
 def _held_back(seen: "Signals") -> Judgement | None:
@@ -176,7 +185,7 @@ def _by_rounds(seen: "Signals") -> Judgement:
             f"only {len(seen.windows)} round-trip times; at least {FEWEST_ROUNDS} are needed to tell a controller"
         )
     probed, blocks = seen.probing
-    if blocks >= FEWEST_BLOCKS and probed >= blocks / 2:
+    if seen.probes:
         because = [f"it probes for capacity in {probed} of {blocks} stretches of {BLOCK_ROUNDS} rounds"]
         return Judgement(Kind.RATE_BASED, _laplace(probed, blocks), because, "BBR")
     if seen.bbr_stops:
@@ -438,6 +447,12 @@ class Signals:
                 blocks += 1
                 with_pulse += has_pulse(part)
         return with_pulse, blocks
+
+    @property
+    def probes(self) -> bool:
+        """Whether most stretches probe for capacity, as BBR's do."""
+        probed, blocks = self.probing
+        return blocks >= FEWEST_BLOCKS and probed >= blocks / 2
 
     @cached_property
     def declines(self) -> list[int]:
