@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -15,12 +15,15 @@ from analysis.reference import kept_of
 from analysis.report.results import Result, collect
 from scenarios.counts import plural
 
+NUMBERS: Final = ("also_measured", "figure")  # fields of a reference set that sum up all seeds
+
 
 @dataclass
 class Likeness:
     """What comparing gave; values are numbers and truths of one claim and seed."""
 
     same_values: int = 0
+    same_numbers: int = 0  # of NUMBERS
     same_verdicts: int = 0
     runs: int = 0
     runs_of_reference: int = 0
@@ -28,6 +31,7 @@ class Likeness:
     more_here: dict[str, int] = field(default_factory=dict)
     decided_by_seeds: list[str] = field(default_factory=list)  # other verdicts, from the same values and others
     not_measured: list[str] = field(default_factory=list)
+    not_compared: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in NUMBERS})
     sizes: set[str] = field(default_factory=set)  # of these runs, where the reference has others
     not_judged: int = 0  # claims that those runs cannot answer
     images: set[str] = field(default_factory=set)  # what booted was made of other files
@@ -74,6 +78,13 @@ def _compare(likeness: Likeness, measured: Result, there: Mapping[str, Any]) -> 
     likeness.not_judged += len(both & not_judged)
     for claim in sorted(both - not_judged):
         _compare_claim(likeness, measured.id, claim, there["claims"][claim], here["claims"][claim])
+    same_runs = there["size"] == here["size"] and there["runs"] == here["runs"]
+    for name in NUMBERS:
+        of_fewer_seeds = name == "figure" and "figure_seeds" in there
+        if same_runs and name in there and not of_fewer_seeds:
+            _compare_numbers(likeness, f"{measured.id}, {name}", there[name], here[name])
+        elif here[name] or there.get(name):
+            likeness.not_compared[name].append(measured.id)
     made = there["made_from"].keys() | here["made_from"].keys()
     images = {image for image in made if there["made_from"].get(image) != here["made_from"].get(image)}
     likeness.images |= images
@@ -113,17 +124,30 @@ def _compare_claim(
         likeness.differing.append(f"{claim}{rewritten}: {verdicts}")
 
 
+def _compare_numbers(likeness: Likeness, called: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    both = there.keys() & here.keys()
+    wrong = {name for name in both if there[name] != here[name]}
+    likeness.same_numbers += len(both) - len(wrong)
+    for names, says in (
+        (wrong, "with other values"),
+        (there.keys() - both, "only in the reference"),
+        (here.keys() - both, "only here"),
+    ):
+        if names:
+            likeness.differing.append(f"{called}: {plural(len(names), 'number')} {says} (the first is {min(names)})")
+
+
 def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield (
-        f"The same: {plural(likeness.same_values, 'value')} of claims and seeds, to nine digits, and the verdicts of "
-        f"{plural(likeness.same_verdicts, 'claim')}, from {plural(likeness.runs, 'run')} here and "
-        f"{likeness.runs_of_reference:,} there."
+        f"The same: {plural(likeness.same_values, 'value')} of claims and seeds, to nine digits, the verdicts of "
+        f"{plural(likeness.same_verdicts, 'claim')}, and {plural(likeness.same_numbers, 'number')} beside claims, from "
+        f"{plural(likeness.runs, 'run')} here and {likeness.runs_of_reference:,} there."
     )
     if likeness.images - likeness.images_of_differing:
         yield "Made from other builds, without effect on these: " + _list(
             sorted(likeness.images - likeness.images_of_differing)
         )
-    if likeness.sizes:
+    if likeness.not_judged:
         claims = plural(likeness.not_judged, "claim")
         yield f"Runs of size {_list(sorted(likeness.sizes))} do not answer {claims}; only the others are compared."
     if likeness.more_there or likeness.not_measured:
@@ -131,6 +155,10 @@ def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     if likeness.more_here:
         more = f"{sum(likeness.more_here.values()):,} values in {_list(sorted(likeness.more_here))}"
         yield f"Here are more seeds: {more}."
+    for name, experiments in likeness.not_compared.items():
+        if experiments:
+            why = "where sizes or seeds differ or the reference lacks it"
+            yield f"Not compared in {name}, {why}: {_list(experiments)}."
     if not likeness.differing:
         yield "Nothing differs in fact."
         return

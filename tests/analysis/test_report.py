@@ -357,12 +357,42 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
     assert main(diff) == 0
     said = capsys.readouterr().out
-    assert re.match(r"The same: \d+ values of claims and seeds, to nine digits, and the verdicts of \d+ claims", said)
+    same = r"The same: \d+ values of claims and seeds, to nine digits, the verdicts of \d+ claims, and 1 number"
+    assert re.match(same, said)
     assert said.endswith("Nothing differs in fact.\n")
     written = (reference / "made-by-hand.json").read_text()
     kept = json.loads(written)
     # a line for each claim: the history shows which ones changed
     assert {name: written.count(f'\n "{name}": ') for name in kept["claims"]} == dict.fromkeys(kept["claims"], 1)
+
+    # also what no claim judges: the means and ranges behind a title, and those of a figure
+    drops = {name: value + 5 for name, value in kept["also_measured"]["drops"].items()}
+    others = {"also_measured": {"drops": drops}, "figure": {"x | y | 1": [1, 2, 3]}}
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | others))
+    assert main(diff) == 0
+    said = capsys.readouterr().out
+    assert "  made-by-hand, also_measured: 1 number with other values (the first is drops)\n" in said
+    assert "  made-by-hand, figure: 1 number only in the reference (the first is x | y | 1)\n" in said
+
+    # with other seeds they are other numbers, and a figure may be that of fewer seeds
+    for more in ({"runs": 4}, {"size": ["quick"]}):
+        (reference / "made-by-hand.json").write_text(json.dumps(kept | others | more))
+        assert main(diff) == 0
+        said = capsys.readouterr().out
+        for name in ("also_measured", "figure"):
+            assert (
+                f"Not compared in {name}, where sizes or seeds differ or the reference lacks it: made-by-hand.\n"
+                in said
+            )
+        assert said.endswith("Nothing differs in fact.\n")
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | others | {"figure_seeds": 1}))
+    assert main(diff) == 0
+    said = capsys.readouterr().out
+    assert "Not compared in figure, " in said
+    assert "Not compared in also_measured" not in said
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | {"size": ["quick"], "claims": {}}))
+    assert main(diff) == 0
+    assert "do not answer" not in capsys.readouterr().out
 
     # runs of another size, shorter ones, are compared in what they answer
     unanswered = kept["claims"]["made-by-hand/e03"] | {"verdict": "reproduced", "by_seed": {"1": 1.0}}
