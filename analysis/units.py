@@ -15,9 +15,12 @@ _SINGULAR: Final = {"packets": "packet", "bytes": "byte", "samples": "sample", "
 
 
 def three_digits(value: float) -> str:
-    """Give a number with three significant digits, a large one without a power of ten: 4,170."""
+    """Give a number with three significant digits, and without a power of ten: 4,170 or 0.0000152."""
     text = f"{value:.3g}"
-    return f"{float(text):,.0f}" if "e+" in text else text
+    if "e+" in text:
+        return f"{float(text):,.0f}"
+    mantissa, _, exponent = text.partition("e-")
+    return f"{value:.{int(exponent) + len(mantissa.lstrip('-').replace('.', '')) - 1}f}" if exponent else text
 
 
 def unit_of(unit: str | None) -> str:

@@ -1,6 +1,6 @@
 """The pages of a comparison: an index with all numbers, and for each scenario a page with its pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +75,7 @@ def write_pages(results: Path) -> Path:
     }
     write_shared(results)
     environment = pages(OWN, TEMPLATES)
+    environment.filters["point_name"] = point_name
     environment.globals["evidence_of"] = partial(_evidence, results)
     for scenario in scenarios:
         own = {"scenario": scenario, "title": title(_metrics([scenario]), scenario["clients"], seeds)}
@@ -84,7 +85,20 @@ def write_pages(results: Path) -> Path:
 
 
 def _metrics(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [metric for scenario in scenarios for point in scenario["points"] for metric in point["metrics"]]
+    """List the numbers of all points; `where` names the point, and the scenario if there are several."""
+    return [
+        metric | {"where": "; ".join(filter(None, (scenario["title"] if scenarios[1:] else "", point_name(point))))}
+        for scenario in scenarios
+        for point in scenario["points"]
+        for metric in point["metrics"]
+    ]
+
+
+def point_name(point: Mapping[str, Any]) -> str:
+    """Name a point by its values, as in `rate 10mbit, buffer 50p`; a case by its name alone."""
+    return ", ".join(
+        f"{'' if name == 'case' else name.replace('_', ' ') + ' '}{value}" for name, value in point["values"].items()
+    )
 
 
 def _evidence(results: Path, scenario: dict[str, Any], run: dict[str, Any]) -> Evidence:

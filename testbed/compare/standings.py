@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from typing import Any, Final
 
 from analysis.report.formats import with_unit
@@ -71,7 +72,10 @@ def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
 
 
 def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int) -> str:
-    """Say in how many numbers, whose standing is told, the others differ from the first one, and in which one most."""
+    """Say in how many numbers, whose standing is told, the others differ from the first one, and in which one most.
+
+    The `where` of a metric names its scenario and point; it may be empty.
+    """
     first, *others = clients
     metrics = list(metrics)
     counts = {client: Counter(filter(None, _standings(metrics, client))) for client in others}
@@ -94,15 +98,17 @@ def _standings(metrics: Iterable[dict[str, Any]], client: str) -> Iterator[str |
 
 def _most(metrics: Sequence[dict[str, Any]], first: str, others: Sequence[str]) -> str:
     """Name the number that differs by the largest factor from that of the first one; nothing where none differs."""
-    factors = {}
+    factors = []
     for client in others:
         for metric, standing in zip(metrics, _standings(metrics, client), strict=True):
             if standing not in (None, "open", "alike"):
                 means = [_mean(metric["clients"][name]) for name in (client, first)]
                 whose = "" if len(others) == 1 else f" of {client}"
+                where = f" ({metric['where']})" if metric["where"] else ""
                 texts = (with_unit(mean, metric["unit"]) for mean in means)
-                factors[f"{metric['name']}{whose}: {' and not '.join(texts)}"] = _factor(*means)
-    return f", most in {max(factors, key=lambda told: factors[told])}" if factors else ""
+                told = f"{metric['name']}{whose}: {' and not '.join(texts)}{where}"
+                factors.append((_factor(*means), told))
+    return f", most in {max(factors, key=itemgetter(0))[1]}" if factors else ""
 
 
 def _mean(entry: dict[str, Any]) -> float:
@@ -110,8 +116,9 @@ def _mean(entry: dict[str, Any]) -> float:
 
 
 def _factor(one: float, other: float) -> float:
+    """Give the larger over the smaller one; nothing is a multiple of 0, so that a pair with a 0 has the least rank."""
     low, high = sorted((abs(one), abs(other)))
-    return high / low if low else math.inf
+    return high / low if 0 < low < math.inf else 0.0
 
 
 def _beside(others: Sequence[str], first: str) -> str:

@@ -12,6 +12,7 @@ from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
+from analysis.units import three_digits
 from scenarios.counts import plural
 from testbed.compare.differences import largest_believed
 from testbed.compare.metrics import METRICS, PHASES
@@ -125,7 +126,7 @@ def _compared(
 
 
 def _mean(value: float | None) -> str:
-    return "never" if value is None else f"{value:.3g}"
+    return "never" if value is None else three_digits(value)
 
 
 def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:

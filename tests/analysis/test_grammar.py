@@ -18,6 +18,7 @@ from analysis.figures import plot, roles, style, svg, told
 from analysis.figures.bands import band
 from analysis.series import Series
 from analysis.settings import Flow
+from analysis.units import three_digits
 from scenarios import implementations
 
 Floats = NDArray[np.float64]
@@ -220,6 +221,14 @@ def test_who_brings_another_control_is_not_called_ledbat() -> None:
 )
 def test_numbers_have_three_digits_at_most(value: float, text: str) -> None:
     assert style.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (4170, "4,170"), (1e6, "1,000,000"), (1.52e-5, "0.0000152"), (-2e-5, "-0.00002"), (0.00275, "0.00275")],
+)
+def test_three_digits_need_no_power_of_ten(value: float, text: str) -> None:
+    assert three_digits(value) == text
 
 
 def test_the_unit_of_an_axis() -> None:

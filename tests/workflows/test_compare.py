@@ -68,16 +68,21 @@ def test_the_page_shows_the_panel() -> None:
         ([["alike"], ["open"]], "b beside a: no difference shown in 2 numbers"),
         (
             [["better"], ["worse"], ["more"], ["alike"]],
-            "b beside a: better in 1, worse in 1, otherwise in 1 of 4 numbers, most in delay 2: never and not 2 ms",
+            "b beside a: better in 1, worse in 1, otherwise in 1 of 4 numbers, "
+            "most in delay 2: never and not 2 ms (here)",
         ),
         (
             [["better", "alike"], ["alike", "less"]],
-            "b beside a: better in 1 of 2 numbers, most in delay 0: 5 ms and not 2 ms; "
-            "c beside a: otherwise in 1 of 2 numbers, most in delay 1: 0 ms and not 2 ms",
+            "b beside a: better in 1 of 2 numbers, most in delay 0: 5 ms and not 2 ms (here); "
+            "c beside a: otherwise in 1 of 2 numbers, most in delay 1: 0 ms and not 2 ms (here)",
         ),
         (
             [["better", "alike", "worse"]],
-            "3 implementations beside a: 2 of 3 numbers differ, most in delay 0 of d: 0.100 ms and not 2 ms",
+            "3 implementations beside a: 2 of 3 numbers differ, most in delay 0 of d: 0.100 ms and not 2 ms (here)",
+        ),
+        (
+            [["less"], ["better"]],
+            "b beside a: better in 1, otherwise in 1 of 2 numbers, most in delay 1: 5 ms and not 2 ms (here)",
         ),
     ],
 )
@@ -88,6 +93,7 @@ def test_a_title_says_how_the_others_stand(standings: list[list[str]], said: str
         {
             "name": f"delay {index}",
             "unit": "ms",
+            "where": "here",
             "clients": {"a": {"mean": 2.0}}
             | {name: {"standing": one, "mean": means[one]} for name, one in zip(others, of, strict=True)},
         }
