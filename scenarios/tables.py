@@ -71,12 +71,13 @@ def _fields(node: yaml.MappingNode, path: FieldPath) -> list[tuple[yaml.Node, ya
 
 def _by_name(field: str, entries: yaml.Node) -> yaml.Node:
     """Make of a list of cases or cells the mapping that it stands for."""
-    listed = entries.value if field in _NAMED and isinstance(entries, yaml.SequenceNode) else []
-    if not listed or not all(isinstance(entry, yaml.MappingNode) for entry in listed):
+    if field not in _NAMED or not isinstance(entries, yaml.SequenceNode):
         return entries
+    if not entries.value:
+        raise _TableError(entries, (field,), "found an empty list", f"entries with a {_NAMED[field]}, or no {field}")
     named: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-    for index, entry in enumerate(listed):
-        words = _words(entry)
+    for index, entry in enumerate(entries.value):
+        words = _mapping(entry, (field, index))
         name = words.pop(_NAMED[field], None)
         if not isinstance(name, yaml.ScalarNode) or name.value in named:
             found = f"found {name.value!r}" if isinstance(name, yaml.ScalarNode) else "no text" if name else "missing"

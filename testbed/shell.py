@@ -21,6 +21,6 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         EngineError: standard input is no terminal. The guest's console drops what comes before it has booted.
     """
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise EngineError("standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script")
     return shell(cells(options.scenario, "full", [options.cell] if options.cell else [])[0])

@@ -189,6 +189,15 @@ def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_full_run(quic
     assert "The full run stands beside each number." in (quick / "icccn-causes.html").read_text()
 
 
+def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -> None:
+    kept_results.write(tmp_path / "here", "icccn", size="quick")
+    assert main(["report", "--results", str(tmp_path / "here"), "--out", str(tmp_path / "out")]) == 0
+    for name in ("icccn-causes", "icccn-fig2a-ledbat-vs-tcp"):
+        page = (tmp_path / "out" / f"{name}.html").read_text()
+        assert "Quick look, one seed" in page
+        assert "The full run stands beside" not in page
+
+
 def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
     view = next(study for study in studies(collect(report.parent / "here"), None) if study.name == "icccn")
     tile = next(tile for tile in view.tiles if tile.experiment.id == "icccn-fig2a-ledbat-vs-tcp")

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.trust.canary import Canary
 
 PATIENCE_S = 60
@@ -68,8 +70,9 @@ def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> N
     canary.assert_intact()
 
 
-def test_input_that_would_be_lost_is_refused(scenario: Path) -> None:
-    command = [Path(sys.executable).parent / "testbed", "shell", scenario]
-    done = subprocess.run(command, input="pingall\n", capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("given", ["<<< pingall", "<&-"])
+def test_input_that_would_be_lost_is_refused(scenario: Path, given: str) -> None:
+    command = ["bash", "-c", f'"$0" shell "$1" {given}', Path(sys.executable).parent / "testbed", scenario]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script" in done.stderr

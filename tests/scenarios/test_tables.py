@@ -77,6 +77,8 @@ def test_cells_may_be_a_list_of_names_and_cells(tmp_path: Path) -> None:
             "cells: [{name: a, cell: b}, {name: a, cell: c}]",
             "cells[1].name: found 'a'; allowed: a name that no other of the cells has",
         ),
+        ("cells: []", "cells: found an empty list; allowed: entries with a name, or no cells"),
+        ("cells: [a, b]", "cells[0]: no fields; allowed: name: value"),
         ("cells: [{name: a}]", "cells[0]: found a name alone; allowed: name, cell"),
         ("cells: [{name: a, cell: b, unit: s}]", "cells[0]: found cell, unit; allowed: name, cell"),
     ],
