@@ -285,7 +285,7 @@ def test_an_image_of_the_local_docker(tmp_path: Path, described: Callable[[str],
         index, _ = _build(tmp_path)
     finally:
         subprocess.run(["docker", "image", "rm", tag], capture_output=True, check=False)
-    root = Path(index["root"])
+    root = tmp_path / "store" / index["root"]
     assert (root / "bin/tool").read_bytes() == b"old"
     assert not (root.parent / "image.tar").exists()
     assert index["environment"]["PATH"] == "/client"  # type: ignore[index]

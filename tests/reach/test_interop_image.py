@@ -13,7 +13,7 @@ from engine.images import PROJECT
 from tests.reach import machine
 from tests.trial import trial
 
-OURS = PROJECT / "images" / "interop_image"
+OURS = PROJECT / "images" / "interop-image"
 MODULE = "github.com/quic-go/quic-go"
 LOCKED = PROJECT / "images" / "implementations" / "quic-go"
 # What the runner's base image has, and what fails outside of the runner's network.
