@@ -31,7 +31,8 @@ static bool has_all, path_ended;
 static void leave_with_image(int signal)
 {
 	(void)signal;
-	kill(-image, SIGKILL);
+	if (image)	/* kill(0) would be this program's own end */
+		kill(-image, SIGKILL);
 	leave(0);
 }
 

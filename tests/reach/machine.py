@@ -5,7 +5,9 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import pytest
 
 from engine import images
 from engine.backends.qemu import EMULATOR
@@ -18,6 +20,12 @@ from scenarios.resolve import Cell
 
 # without this instruction: QEMU 7.2 damages the flags after it now and then, and the kernel crashes
 _PROCESSOR = "max,cx16=off"
+
+ON_STOCK_KERNEL: Final = [
+    pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
+    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
+]
+"""Marks of a test that runs on Debian's own kernel, as that of the qemu backend."""
 
 
 def missing() -> str | None:

@@ -9,11 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from engine import images
-from engine.backends.qemu import EMULATOR
-from images import index, module
+from images import module
 from tests.reach import machine
 
 PACKAGES = ("bpftool", "clang", "libbpf-dev")
@@ -34,10 +31,7 @@ python3 -S /bpf/two_controls.py
 bpftool --json map dump name shadow.bss
 """
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
-]
+pytestmark = machine.ON_STOCK_KERNEL
 
 
 def _compiled(root: Path, into: Path) -> None:

@@ -4,11 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
-from engine import images
-from engine.backends.qemu import EMULATOR
-from images import index
 from tests.reach import machine
 
 COMMANDS = """\
@@ -19,10 +14,7 @@ python3 -S /first_window.py
 """
 SEGMENT_BYTES = 1448
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
-]
+pytestmark = machine.ON_STOCK_KERNEL
 
 
 def test_initrwnd_bounds_the_first_window(tmp_path: Path) -> None:

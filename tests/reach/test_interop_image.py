@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ COPY server client run_endpoint.sh ./
 RUN echo unknown >commit.txt && chmod +x run_endpoint.sh
 ENTRYPOINT ["./run_endpoint.sh"]
 """
+CAUGHT = 1 << signal.SIGTERM - 1 | 1 << signal.SIGCHLD - 1  # by the endpoint, from its begin on
 SCENARIO = """\
 experiment: image
 title: An image alone, and a packet in a hundred gets lost
@@ -99,6 +101,19 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entry.write_text(entry.read_text().replace("cd /", "cd /quic-go"))
     subprocess.run([sys.executable, "-m", "images", "--implementation", made], cwd=PROJECT, check=True)
     return made
+
+
+def test_a_receiver_whose_sender_never_came_ends_well(tmp_path: Path) -> None:
+    """It has no image yet that it could end."""
+    endpoint = tmp_path / "endpoint"
+    subprocess.run([OURS / "build"], cwd=OURS, env=os.environ | {"OUT": str(tmp_path)}, check=True)
+    variables = {"ROLE": "receiver", "PORT": "0", "PEER": "127.0.0.1", "PARAMS": "{}", "LOGDIR": str(tmp_path)}
+    with subprocess.Popen([endpoint], env=variables, start_new_session=True) as receiver:
+        while f"SigCgt:\t{CAUGHT:016x}" not in Path(f"/proc/{receiver.pid}/status").read_text():
+            os.sched_yield()
+        receiver.terminate()
+    assert receiver.returncode == 0
+    assert (tmp_path / "received_bytes").read_text() == "0\n"
 
 
 def _testbed(*words: str | Path) -> str:

@@ -4,11 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
-from engine import images
-from engine.backends.qemu import EMULATOR
-from images import index
 from tests.reach import machine
 
 COMMANDS = """\
@@ -22,10 +17,7 @@ RATE_BPS = 3_000_000
 BASE_US = 20_000
 TARGET_US = 60_000
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
-]
+pytestmark = machine.ON_STOCK_KERNEL
 
 
 def test_each_subflow_has_the_control(tmp_path: Path) -> None:

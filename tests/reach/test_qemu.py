@@ -1,26 +1,21 @@
 """The qemu backend: the same agent on Debian's own kernel. Skipped where its parts are not there."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from analysis.run import Run
-from engine import backends, crosscheck, images
-from engine.backends.qemu import EMULATOR
+from engine import backends, crosscheck
 from engine.errors import EngineError
 from engine.run import execute, run_folder
-from images import index
 from scenarios import implementations
 from scenarios.resolve import expand
+from tests.reach import machine
 from tests.trial import carried_out, trial
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which(EMULATOR) is None, reason=f"{EMULATOR} is not installed"),
-    pytest.mark.skipif(not images.index_of(index.STOCK).exists(), reason="`python -m images.stock` has not been run"),
-]
+pytestmark = machine.ON_STOCK_KERNEL
 
 SHORT = """\
 experiment: short
