@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -108,6 +109,18 @@ def test_a_script_that_starts_programs_without_end_is_ended(tmp_path: Path, monk
     with pytest.raises(EngineError, match=r"hardly any progress for 1 s while the script ran: python3") as told:
         script.run(order, tmp_path / "results", echo=False)
     assert "this one had 512 MiB (`--memory MIB` sets more)" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("ran", "named"),
+    [
+        (["ksoftirqd/0 (process 10)", "python3 (process 119)", "ksoftirqd/0 (process 10)"], "python3 (process 119)"),
+        (["sh (process 4)", "python3 (process 9)", "python3 (process 9)"], "python3 (process 9)"),
+        (["ksoftirqd/0 (process 10)"], "ksoftirqd/0 (process 10)"),
+    ],
+)
+def test_threads_of_the_kernel_are_named_only_if_no_program_ran(ran: list[str], named: str) -> None:
+    assert progress.culprit(Counter(ran)) == named
 
 
 def test_asking_who_runs_disturbs_nothing(
