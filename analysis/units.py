@@ -15,7 +15,10 @@ _SINGULAR: Final = {"packets": "packet", "bytes": "byte", "samples": "sample", "
 
 
 def three_digits(value: float) -> str:
-    """Give a number with three significant digits, and without a power of ten: 4,170 or 0.0000152."""
+    """Give a number for a terminal: three significant digits, without a power of ten, as 4,170 or 0.0000152.
+
+    Pages have `report.formats.number`, and drawings `figures.style.number`.
+    """
     text = f"{value:.3g}"
     if "e+" in text:
         return f"{float(text):,.0f}"

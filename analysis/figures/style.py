@@ -75,7 +75,7 @@ def specification(body: Specification) -> Specification:
 
 
 def number(value: float) -> str:
-    """Write a number with at most three significant digits, and no exponent where that is readable."""
+    """Write a number for a drawing, where room is short: at most three significant digits, without zeros at the end."""
     if -math.inf < value < 0:
         return MINUS + number(-value)
     if value == 0 or not math.isfinite(value):

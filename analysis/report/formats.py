@@ -19,7 +19,10 @@ _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸�
 
 
 def number(value: float | None, digits: int = DIGITS) -> str:
-    """Give a number with some significant digits, with commas; tiny and huge ones as powers of ten."""
+    """Give a number for a page: some significant digits, commas; tiny and huge ones as powers of ten.
+
+    Terminals, which lack its minus sign and exponents, have `units.three_digits`.
+    """
     if value is None:
         return DASH
     if value == 0:
