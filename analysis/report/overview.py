@@ -338,7 +338,7 @@ def command(experiments: Sequence[str], sizes: set[str]) -> str:
 
 STATE_WORDS: Final[dict[str, str]] = {
     Outcome.REPRODUCED: "the 95 % interval lies within the tolerance of the paper's value",
-    Outcome.NEAR: "within the larger tolerance",
+    Outcome.NEAR: "within the larger tolerance, and not shown to be within the smaller one",
     Outcome.UNDECIDED: "the interval crosses a bound; more seeds may decide",
     Outcome.NOT_REPRODUCED: "outside both tolerances",
     Outcome.NOT_TESTABLE: "the text lacks the value, or no run here can show it",

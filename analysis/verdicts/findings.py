@@ -81,7 +81,7 @@ def together(family: Sequence[Mapping[str, Any]]) -> Outcome:
         return Outcome.REPRODUCED
     if outside >= larger:
         return Outcome.NOT_REPRODUCED
-    return Outcome.NEAR if outside >= 1 and inside <= larger else Outcome.UNDECIDED
+    return Outcome.NEAR if inside <= larger else Outcome.UNDECIDED
 
 
 def _place(claim: Mapping[str, Any]) -> tuple[float, float, float]:

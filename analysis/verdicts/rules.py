@@ -28,7 +28,11 @@ EPSILON: Final = 1e-5
 
 
 class Outcome(StrEnum):
-    """The verdicts, from best to worst. Undecided: more than one of the others is possible."""
+    """The verdicts, from best to worst.
+
+    Near: within the larger distance, and not shown to be within the smaller one. Undecided: more seeds may decide, or
+    nothing is shown.
+    """
 
     REPRODUCED = "reproduced"
     NEAR = "near"
@@ -38,6 +42,10 @@ class Outcome(StrEnum):
 
 
 ORDER: Final = tuple(Outcome)
+
+# what an interval within the larger distance that crosses the smaller one leaves possible
+NEAR_AT_LEAST: Final = (Outcome.REPRODUCED, Outcome.NEAR)
+NOT_TOLD: Final = "that is within the larger distance; whether within the smaller one, more seeds would not tell"
 
 # why a single number has no interval
 ONE_SEED: Final = "one seed has no interval"
@@ -53,7 +61,7 @@ class Verdict:
     `chance` is that of seeds at least as far outside of the larger zone if the truth were on its edge; None without an
     interval.
     `seeds_wanted` is how many seeds the claim's cells should have for a better verdict; 0: more are not expected to
-    help.
+    help. `between`: the best and the worst verdict that the interval leaves possible, where it leaves several.
     """
 
     outcome: Outcome
@@ -64,6 +72,7 @@ class Verdict:
     seeds_wanted: int = 0
     zones: Zones | None = None
     chance: float | None = None
+    between: tuple[Outcome, Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -250,25 +259,33 @@ def _verdict(
     """Make the verdict. A single value decides by itself; `alone` says why it has no interval."""
     if seeds == 1:
         return Verdict(possible.outcome, f"{why}; {alone}", rule, reason)
-    if possible.outcome == Outcome.UNDECIDED:
-        why += f"; undecided between {possible.best} and {possible.worst}"
-    return Verdict(possible.outcome, why, rule, reason, interval)
+    between = (possible.best, possible.worst) if possible.outcome == Outcome.UNDECIDED else None
+    return Verdict(possible.outcome, why, rule, reason, interval, between=between)
 
 
 def _looking_ahead(verdict: Verdict, seeds: int, bound: int, judge: Callable[[int], Verdict]) -> Verdict:
     """Add how many seeds are wanted: at the first look at which seeds like those measured would decide.
 
     `judge` gives the verdict of so many seeds like those measured. One seed says nothing about others: it asks for
-    FIRST.
+    FIRST. Where no look would tell reproduced from near, both of which are within the larger distance, near is shown.
     """
     if seeds == 1:
         return replace(verdict, seeds_wanted=FIRST)
-    if verdict.outcome != Outcome.UNDECIDED or seeds >= bound:
+    if not verdict.between:
         return verdict
-    for look in LOOKS:
-        if seeds < look <= bound and judge(look).outcome != Outcome.UNDECIDED:
-            return replace(verdict, seeds_wanted=look)
-    return replace(verdict, why=f"{verdict.why}; {bound} seeds like these would leave it so")
+    looks = {look: judge(look) for look in LOOKS if seeds < look <= bound}
+    if verdict.between == NEAR_AT_LEAST:
+        wanted = next((look for look, then in looks.items() if then.outcome == Outcome.REPRODUCED), 0)
+        if not wanted:
+            return replace(verdict, outcome=Outcome.NEAR, why=f"{verdict.why}; {NOT_TOLD}")
+    else:
+        decided = [look for look, then in looks.items() if not then.between]
+        near = [look for look, then in looks.items() if then.between == NEAR_AT_LEAST]
+        wanted = next(iter(decided + near), 0)
+    why = f"{verdict.why}; undecided between {' and '.join(verdict.between)}"
+    if looks and not wanted:
+        why += f"; {bound} seeds like these would leave it so"
+    return replace(verdict, why=why, seeds_wanted=wanted)
 
 
 def _repeated(numbers: list[float], count: int) -> list[float]:

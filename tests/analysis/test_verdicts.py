@@ -104,19 +104,27 @@ def test_rounding_of_floats_decides_nothing(full: float) -> None:
         (0.02, REPRODUCED, 0),
         (0.05, UNDECIDED, 10),
         (0.09, UNDECIDED, BOUND),
-        (0.2, UNDECIDED, 0),  # twenty seeds like these would leave it undecided, too
+        (0.2, UNDECIDED, BOUND),  # twenty seeds like these would show that it is near at least
+        (0.5, UNDECIDED, 0),  # and these would show nothing
     ],
 )
 def test_the_interval_decides_not_the_mean(half: float, outcome: Outcome, wanted: int) -> None:
     verdict = judge(says("0.65"), *(0.65 + half * step for step in (-1, -0.5, 0, 0.5, 1)))
     assert (verdict.outcome, verdict.seeds_wanted) == (outcome, wanted)
-    assert verdict.why.endswith("; 20 seeds like these would leave it so") == (half == 0.2)
+    assert verdict.why.endswith("; 20 seeds like these would leave it so") == (half == 0.5)
 
 
 def test_an_undecided_verdict_says_between_which() -> None:
     assert "undecided between reproduced and near" in judge(says("0.65"), 0.67, 0.68, 0.69).why
     assert "undecided between near and not reproduced" in judge(says("0.65"), 0.72, 0.73, 0.74).why
     assert "undecided between reproduced and not reproduced" in judge(says("0.65"), 0.5, 0.95).why
+
+
+def test_near_is_shown_where_no_seeds_would_tell_it_from_reproduced() -> None:
+    verdict = judge(says("0.65"), *[0.63, 0.74] * 10)  # 0.658 to 0.712: on both sides of 0.685, and below 0.735
+    assert (verdict.outcome, verdict.seeds_wanted) == (NEAR, 0)
+    assert verdict.why.endswith(f"away from 0.65; {rules.NOT_TOLD}")
+    assert judge(says("0.65"), *[0.66, 0.77] * 10).outcome == UNDECIDED  # 0.688 to 0.742: near or not reproduced
 
 
 def test_one_seed_decides_by_its_value_says_so_and_asks_for_more() -> None:
@@ -202,7 +210,7 @@ def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -
     claim = says("142", "s", statistic="fraction-in-mode")
     assert judge(claim, *[141.0] * 20).outcome == REPRODUCED
     mixed = judge(claim, 141, 141, 141, 141, 216)
-    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, 0)  # 40 of 50 would allow for 0.67, too
+    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, BOUND)  # 16 of 20 show that it is near
     assert mixed.why.startswith("the number is from 134.4 to 149.6 s in 4 of 5 seeds")
     assert judge(claim, *[216.0] * 8, 141).outcome == NOT
     # seeds that all have a number nearby are near, as their mean would be
@@ -215,7 +223,7 @@ def test_what_never_happens() -> None:
     assert (never.outcome, never.why) == (NOT, "it did not happen in 5 of 5 seeds")
     assert judge(says("6.0", "s"), *[math.inf] * 3).outcome == UNDECIDED  # three seeds do not show that it never does
     seldom = judge(says("6.0", "s"), *[6.0] * 18, *[math.inf] * 2)
-    assert (seldom.outcome, "it did not happen in 2 of 20 seeds" in seldom.why) == (UNDECIDED, True)
+    assert (seldom.outcome, "it did not happen in 2 of 20 seeds" in seldom.why) == (NEAR, True)
     assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).outcome == REPRODUCED
 
 
@@ -228,7 +236,8 @@ def test_what_never_happens() -> None:
         (10, 10, UNDECIDED, BOUND),
         (5, 5, UNDECIDED, BOUND),
         (3, 5, UNDECIDED, 0),  # 30 of 50 would leave near or not reproduced
-        (9, 10, UNDECIDED, 0),  # so would 45 of 50 leave reproduced or near
+        (9, 10, NEAR, 0),  # 45 of 50 would leave reproduced or near, and near is shown
+        (10, 20, UNDECIDED, 0),
         (19, 20, UNDECIDED, BOUND_OF_FRACTIONS),
         (2, 10, UNDECIDED, BOUND),
         (0, 3, UNDECIDED, FIRST),
