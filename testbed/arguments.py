@@ -56,7 +56,7 @@ def only(name: str | None, elsewhere: Sequence[str], says: str = "") -> str:
     """
     if name is None and len(elsewhere) != 1:
         raise EngineError(f"{says}found no name; allowed: one, or one --implementation FOLDER")
-    return name or elsewhere[0]
+    return elsewhere[0] if name is None else name
 
 
 def known(names: Sequence[str]) -> dict[str, Implementation]:

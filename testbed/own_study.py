@@ -72,21 +72,21 @@ def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
         EngineError: a process ended before its runs were done or failed.
     """
     folder = folder.absolute()
-    with _alone(folder):
-        cells = plan(sorted(folder.glob("studies/*/*.yaml")), "full")
-        if status := _build({name for cell in cells for name in cell["programs"]}):
-            return status
-        _remove_unplanned(folder / "runs", cells)
-        for other in beside:
-            _take_over(other.absolute(), folder, cells)
-        due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
-        jobs.carry_out(jobs.of(due), folder / "runs")
+    cells = plan(sorted(folder.glob("studies/*/*.yaml")), "full")
+    if status := _build({name for cell in cells for name in cell["programs"]}):
+        return status
+    _remove_unplanned(folder / "runs", cells)
+    for other in beside:
+        _take_over(other.absolute(), folder, cells)
+    due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
+    jobs.carry_out(jobs.of(due), folder / "runs")
     return 0
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold a folder as long as this process works in it; wait for another one that does."""
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a folder from before its study is written until its runs are judged; wait for another command that does."""
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

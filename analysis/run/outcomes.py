@@ -14,8 +14,10 @@ from analysis.series import Instants, NotMeasuredError
 from analysis.settings import NS
 from analysis.words import word
 
-ENDINGS: Final = ("died", "gave up", "refused", "hung", "incomplete")
+INCOMPLETE: Final = "incomplete"
+ENDINGS: Final = ("died", "gave up", "refused", "hung", INCOMPLETE)
 CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
+ENDS: Final = (*ENDINGS, CORRUPTED)
 _OF_CORRUPTION: Final = "wrong byte"
 _TCP, _UTP = "tcp", "utp"
 _SYN_OF_TCP: Final = 2
@@ -33,11 +35,16 @@ class Outcome:
     says: str
 
     def __str__(self) -> str:
-        return f"{self.ending} at {self.at_s:.3f} s: {self.says}"
+        verb = "was incomplete" if self.ending == INCOMPLETE else self.ending
+        return f"{verb} at {self.at_s:.3f} s: {self.says}"
 
     def is_of(self, how: str) -> bool:
         """Whether it ended so; an empty text stands for any end."""
         return how in ("", self.ending) or (how == CORRUPTED and _OF_CORRUPTION in self.says)
+
+    def is_before(self, at_s: float) -> bool:
+        """Whether the endpoint did not do its part until an instant; who is incomplete never did."""
+        return self.at_s < at_s or self.ending == INCOMPLETE
 
 
 class OutcomeWords(RunFolder):
@@ -60,9 +67,8 @@ class OutcomeWords(RunFolder):
         With `how` only an end of that kind counts: "died", "gave up", "refused", "hung", "incomplete", or "corrupted"
         where a receiver found a wrong byte.
         """
-        if how and how not in (*ENDINGS, CORRUPTED):
-            allowed = ", ".join((*ENDINGS, CORRUPTED))
-            raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {allowed}")
+        if how and how not in ENDS:
+            raise BadInputError(f"ended({flow!r}, {how!r}): found {how!r}; allowed: {', '.join(ENDS)}")
         return min((outcome.at_s for outcome in self.outcomes(flow) if outcome.is_of(how)), default=math.inf)
 
     @word

@@ -47,14 +47,15 @@ def main(options: argparse.Namespace) -> int:
     texts = {file.name: filled(file, names, seeds) for file in files}
     if len(texts) < len(files):
         raise EngineError(f"--scenario: found two files of one name; allowed: {choices(sorted({*map(str, files)}))}")
-    own_study.write(folder, STUDY, texts)
     for file in [] if options.scenario else panel():
         if file not in files:
             print(f"left out: {file.stem}, since not all of these have packets with timestamps", file=sys.stderr)
-    if status := own_study.carry_out(folder):
-        return status
-    with ended_after(LIMIT_S, "testbed compare: the comparison"):
-        return _judge(folder, sorted(texts))
+    with own_study.alone(folder):
+        own_study.write(folder, STUDY, texts)
+        if status := own_study.carry_out(folder):
+            return status
+        with ended_after(LIMIT_S, "testbed compare: the comparison"):
+            return _judge(folder, sorted(texts))
 
 
 def _judge(folder: Path, scenarios: Sequence[str]) -> int:

@@ -36,12 +36,15 @@ def main(options: argparse.Namespace) -> int:
         if known[name]["transport"] == "udp":
             raise EngineError(f"{name} answers to nothing; allowed: implementations over TCP or uTP")
     folders = [own_study.folder_of(options.into, name) for name in names]
+    statuses = []
     for name, folder in zip(names, folders, strict=True):
-        own_study.write(folder, STUDY, {CASES.name: filled(CASES, [name], 1)})
-        if own_study.carry_out(folder):
-            return 2
-    with ended_after(LIMIT_S, "testbed conformance: the judgement"):
-        return max(_judge(folder) for folder in folders)
+        with own_study.alone(folder):
+            own_study.write(folder, STUDY, {CASES.name: filled(CASES, [name], 1)})
+            if own_study.carry_out(folder):
+                return 2
+            with ended_after(LIMIT_S, "testbed conformance: the judgement"):
+                statuses.append(_judge(folder))
+    return max(statuses)
 
 
 def _judge(folder: Path) -> int:

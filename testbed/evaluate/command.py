@@ -58,18 +58,20 @@ def main(options: argparse.Namespace) -> int:
     texts = {
         name: filled(file, names, options.seeds, points_for(file, names), may_fail=True) for name, file in files.items()
     }
-    own_study.write(folder, STUDY, texts)
     # they have the baseline's runs, of the same networks and seeds
     beside = sorted(file.parent for file in options.into.glob(f"*/{matrix.DATA}") if file.parent != folder)
-    if texts and (status := own_study.carry_out(folder, beside)):
-        return status
-    with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
-        judged = judge.judge(chosen, folder, client, baseline)
-        drawings = figures.draw(folder, list(texts), client, baseline)
-        page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
-        matrix.write(options.into)
+    with own_study.alone(folder):
+        own_study.write(folder, STUDY, texts)
+        if texts and (status := own_study.carry_out(folder, beside)):
+            return status
+        with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
+            judged = judge.judge(chosen, folder, client, baseline)
+            drawings = figures.draw(folder, list(texts), client, baseline)
+            page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
+            matrix.write(options.into)
+        failed = judge.count_failed(folder)
     print(pages.summary(judged, client, baseline, options.seeds, page))
-    if failed := judge.count_failed(folder):
+    if failed:
         print(f"{plural(failed, 'run')} failed; the next call tries again.", file=sys.stderr)
     return int(failed > 0)
 

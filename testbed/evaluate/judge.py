@@ -35,7 +35,8 @@ class Cell:
 
     `measured`, `beside` (the baseline) and `bound` are means over the seeds; None where a seed has no finite number.
     `margin` is the 95 % interval of the mean distance to the bound, seed by seed, positive where it is kept; None
-    with one seed, and where a number is not finite. `ended` says how the control died or gave up, if it did.
+    with one seed, and where a number is not finite. `ended` says how the control died or gave up, if it did: then the
+    cell is not met, or not measured.
     """
 
     row: str
@@ -147,17 +148,22 @@ def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
         numbers = [_numbers(row, sides.own[seed], sides.beside[seed]) for seed in sorted(sides.own)]
     except NotMeasuredError as error:
         return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run)
+    why, ended = why_of(row, numbers), _ended(own)
+    beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
     verdict, interval = decided(row, numbers)
+    # who sends nothing harms nobody, and sets no bound
+    if beside_ended or (ended and verdict == MET):
+        why += f"; the baseline {beside_ended}" if beside_ended else ""
+        return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
     measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))
-    return Cell(
-        row.id, name, verdict, why_of(row, numbers), len(own), measured, beside, bound, interval, run, _ended(own)
-    )
+    return Cell(row.id, name, verdict, why, len(own), measured, beside, bound, interval, run, ended)
 
 
 def _ended(runs: Sequence[Run]) -> str:
-    """Say how a control ended in the first of its runs in which it ended as it should not."""
+    """Say how a control ended in the first of its runs in which it ended before the run did, or moved nothing."""
     flows = ((run, flow) for run in runs for flow in run.settings.flows if flow.may_fail)
-    return next((str(outcome) for run, flow in flows for outcome in run.outcomes(flow.name)), "")
+    ends = ((run, outcome) for run, flow in flows for outcome in run.outcomes(flow.name))
+    return next((str(outcome) for run, outcome in ends if outcome.is_before(run.ends_s)), "")
 
 
 def decided(row: Row, numbers: Sequence[tuple[float, float, float]]) -> tuple[str, Interval | None]:

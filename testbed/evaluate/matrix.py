@@ -11,7 +11,7 @@ from analysis.report import TEMPLATES, pages, render, write_shared
 from scenarios import implementations
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
-from testbed.evaluate.judge import MET, NOT_MET, SIGNS, told
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, SIGNS, told
 from testbed.evaluate.pages import OWN, place
 
 DATA: Final = "evaluation.json"
@@ -19,6 +19,7 @@ TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP"
 """Of tables in Markdown, by the transport of their controls. All have the same cells."""
 MOST_COLUMNS: Final = 6
 """As many as fit into a page."""
+_TOLD: Final = {NOT_MET: "it", NOT_MEASURED: "not known whether it"}
 
 
 def write(into: Path) -> Path:
@@ -127,12 +128,18 @@ def _standing(criterion: dict[str, Any]) -> str:
 def _failures(document: dict[str, Any]) -> list[str]:
     name, baseline, seeds = document["client"], document["baseline"], document["seeds"]
     lines = ["", f"### {name}", "", f"`testbed evaluate {name} --baseline {baseline} --seeds {seeds}`:", ""]
-    lines += ["| section | where it fails | where | measured |", "|---|---|---|---|"]
+    lines += ["| section | what fails or is not known | where | measured |", "|---|---|---|---|"]
     for criterion in document["criteria"]:
         otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
-        lines += [
-            f"| {criterion['section']} | it {otherwise[cell['row']]} | {place(cell['point'])} | {cell['why']} |"
-            for cell in criterion["cells"]
-            if cell["verdict"] == NOT_MET
-        ]
+        for cell in criterion["cells"]:
+            if cell["verdict"] in _TOLD:
+                says = [cell["why"], *([f"it {cell['ended']}"] if cell["ended"] else [])]
+                fails = f"{_TOLD[cell['verdict']]} {otherwise[cell['row']]}"
+                lines.append(
+                    f"| {criterion['section']} | {fails} | {place(cell['point'])} | {_in_cell('; '.join(says))} |"
+                )
     return lines
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

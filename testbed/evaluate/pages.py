@@ -130,8 +130,10 @@ def _harmless(judged: Sequence[Judged]) -> str:
 
 
 def faults(judged: Sequence[Judged]) -> list[str]:
-    """Say what the control does in each other row that it does not meet, and where; MUST comes first."""
-    return _of_rows(judged, lambda row: None if row.harms else row.otherwise)
+    """Say how the control ended early, then in which other rows it fails, and where; MUST comes first."""
+    ends = [cell.ended for of_criterion in judged for cell in of_criterion.cells if cell.ended]
+    ended = [f"{ends[0]} ({plural(len(ends), 'cell')} with such an end)"] if ends else []
+    return ended + _of_rows(judged, lambda row: None if row.harms else row.otherwise)
 
 
 def unknown(judged: Sequence[Judged], seeds: int) -> list[str]:

@@ -91,7 +91,7 @@ def _measured(wanted: Budgets, client: str, into: Path) -> float:
     Raises:
         EngineError: it measured none, or several.
     """
-    judgement = gate.carry_out(wanted, client, gate.prepare(wanted, client, into, Path()))
+    judgement = gate.carry_out(wanted, client, *gate.prepare(wanted, client, into, Path()))
     if judgement is None or judgement.status == gate.UNKNOWN:
         raise EngineError(f"{client} cannot be judged, for the reason above")
     if len(judgement.outcomes) > 1:

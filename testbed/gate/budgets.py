@@ -3,17 +3,19 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims import expressions
 from analysis.errors import BadInputError
+from analysis.run.outcomes import ENDS
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
 from testbed.compare.differences import LEVEL, smallest_p
 from testbed.compare.metrics import METRICS, PHASES
+from testbed.compare.panel import CLIENT
 
 OPERATORS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
@@ -51,9 +53,10 @@ class Budget:
         return {node.id for text in (self.measured, self.bound) for node in names_of(text)}
 
     @property
-    def is_about_ends(self) -> bool:
-        """Whether it bounds how the client ends, so that its end alone does not break it."""
-        return "ended" in self.words
+    def ends(self) -> set[str]:
+        """The ends of the client that it bounds, so that they alone do not break it; an empty text stands for any."""
+        calls = [arguments for text in (self.measured, self.bound) for arguments in _calls_of_ended(text)]
+        return {how for flow, how, *_ in ([*arguments, ""] for arguments in calls if arguments) if flow == CLIENT}
 
     @property
     def most(self) -> bool:
@@ -97,6 +100,13 @@ class Budgets:
 def names_of(expression: str) -> list[ast.Name]:
     """List the names in an expression."""
     return [node for node in ast.walk(ast.parse(expression.strip(), mode="eval")) if isinstance(node, ast.Name)]
+
+
+def _calls_of_ended(expression: str) -> Iterator[list[Any]]:
+    """Yield the arguments of each call of `ended`, as far as they are written down."""
+    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ended":
+            yield [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
 
 
 def load(path: Path) -> Budgets:
@@ -172,6 +182,9 @@ def _check_words(expression: str, defined: Collection[str] = ()) -> None:
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
             _check_number(node.func.id, node.args)
+    for how in (how for _, how, *_ in filter(lambda arguments: len(arguments) > 1, _calls_of_ended(expression))):
+        if how not in ("", *ENDS):
+            raise ValueError(f"found {how!r}, no end ({', '.join(ENDS)})")
 
 
 def _check_number(phase: str, arguments: list[ast.expr]) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -41,11 +42,12 @@ def main(options: argparse.Namespace) -> int:
     history = options.history
     file = options.budgets or default_for(arguments.only(options.client, options.elsewhere))
     wanted = budgets.load(file)
-    client = options.client or wanted.client or arguments.only(None, options.elsewhere, f"{file} names no client, and ")
-    folder = prepare(wanted, client, options.into, file.parent)
+    named = wanted.client if options.client is None else options.client
+    client = arguments.only(named, options.elsewhere, f"{file} names no client, and ")
+    folder, texts = prepare(wanted, client, options.into, file.parent)
     if history:
         _check_writable(history)
-    judgement = carry_out(wanted, client, folder)
+    judgement = carry_out(wanted, client, folder, texts)
     if judgement is None:
         return UNKNOWN
     if history:
@@ -62,8 +64,8 @@ def default_for(client: str) -> Path:
     return DEFAULT_UDP if arguments.senders([client])[client]["transport"] == "udp" else DEFAULT
 
 
-def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> Path:
-    """Write the scenarios that budgets ask for into the folder `into`/`client`, and return it.
+def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Path, dict[str, str]]:
+    """Return the folder `into`/`client` and the scenarios that budgets ask for, to be written there, by their names.
 
     The budgets name scenarios of the panel, or files by their paths from the folder `beside`.
 
@@ -80,21 +82,21 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> Path:
         if budget.cell is not None:
             check_point(files[budget.scenario], budget.cell, f"{budget.at}cell")
     folder = own_study.folder_of(into, client)
-    texts = {
+    return folder, {
         file.name: filled(file, [client, *others[scenario]], wanted.seeds, wanted.points(scenario), may_fail=True)
         for scenario, file in files.items()
     }
-    own_study.write(folder, STUDY, texts)
-    return folder
 
 
-def carry_out(wanted: Budgets, client: str, folder: Path) -> Judgement | None:
-    """Run a client in the scenarios of a prepared folder, and judge it there; None if the pipeline failed."""
-    if own_study.carry_out(folder):
-        return None
-    with ended_after(LIMIT_S, "testbed gate: the judgement"):
-        judgement = judge.judge(wanted, folder, client)
-        reports.write(judgement, folder)
+def carry_out(wanted: Budgets, client: str, folder: Path, texts: Mapping[str, str]) -> Judgement | None:
+    """Run a client in what `prepare` returned, and judge it; None if the pipeline failed."""
+    with own_study.alone(folder):
+        own_study.write(folder, STUDY, texts)
+        if own_study.carry_out(folder):
+            return None
+        with ended_after(LIMIT_S, "testbed gate: the judgement"):
+            judgement = judge.judge(wanted, folder, client)
+            reports.write(judgement, folder)
     return judgement
 
 

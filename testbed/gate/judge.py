@@ -1,7 +1,7 @@
 """Judges the runs of a client by budgets."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -137,7 +137,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
 
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)
-    if not budget.is_about_ends and (ended := _ended(of_cell)):
+    if ended := _ended(of_cell, budget.ends):
         run, says = ended
         return outcome(BROKEN, None, None, f"the client {says}", run)
     worst: tuple[float, float, Run] | None = None
@@ -159,15 +159,18 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
 
 
-def _ended(runs: Sequence[Run]) -> tuple[Run, str] | None:
-    """Return the first run in which an endpoint of the client was not done, and how it ended; None if there is none."""
-    ends = ((run, outcome) for run in runs for outcome in run.outcomes(CLIENT))
-    return next(((run, str(outcome)) for run, outcome in ends), None)
+def _ended(runs: Sequence[Run], bounded: Collection[str] = ()) -> tuple[Run, str] | None:
+    """Return the first run in which an endpoint of the client was not done, and how it ended; None if there is none.
+
+    Where an end of the kinds `bounded` comes first, the run counts as without one: the other endpoint ends for it.
+    """
+    firsts = ((run, outcome) for run in runs for outcome in run.outcomes(CLIENT)[:1])
+    return next(((run, str(end)) for run, end in firsts if not any(map(end.is_of, bounded))), None)
 
 
 def _told(budget: Budget, run: Run) -> str:
     """Say, of a budget about ends or connections, what happened in the run."""
-    sentences = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.is_about_ends else []
+    sentences = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.ends else []
     if "reconnections" in budget.words:
         sentences += [f"reconnected at {at_s:.3f} s" for at_s in run.reconnections(CLIENT).times[:MOST_TOLD]]
     return "".join(f"; {sentence}" for sentence in sentences)

@@ -39,8 +39,8 @@ def main(options: argparse.Namespace) -> int:
     chosen = {version: listed[version] for version in names[begin : end + 1]}
     file = options.budgets or gate.default_for(chosen[names[end]])
     wanted, into = budgets.load(file), own_study.folder_of(options.into, name)
-    folders = {client: gate.prepare(wanted, client, into, file.parent) for client in chosen.values()}
-    judgements = {version: gate.carry_out(wanted, client, folders[client]) for version, client in chosen.items()}
+    prepared = {client: gate.prepare(wanted, client, into, file.parent) for client in chosen.values()}
+    judgements = {version: gate.carry_out(wanted, client, *prepared[client]) for version, client in chosen.items()}
     print(pictures.write(into, name, judgements))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
     return gate.UNKNOWN if gate.UNKNOWN in statuses else 0

@@ -47,11 +47,12 @@ def main(options: argparse.Namespace) -> int:
     folder = own_study.folder_of(options.into, "-".join(names))
     order = order_of(names, cases, scripts, known)
     texts = filled(cases, order) + scripted(cases, scripts, order)
-    own_study.write(folder, STUDY, {f"{meeting['experiment']}.yaml": text for meeting, text in texts})
-    if own_study.carry_out(folder):
-        return 2
-    with ended_after(LIMIT_S, "testbed interop: the matrix"):
-        counts = judge.write(folder, order)
+    with own_study.alone(folder):
+        own_study.write(folder, STUDY, {f"{meeting['experiment']}.yaml": text for meeting, text in texts})
+        if own_study.carry_out(folder):
+            return 2
+        with ended_after(LIMIT_S, "testbed interop: the matrix"):
+            counts = judge.write(folder, order)
     print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
     return int(counts[judge.FAILED] > 0)
 

@@ -223,3 +223,14 @@ def plain() -> Made:
     packets += [Packet(1, t / 1000 + 0.0005, t / 1000 + 0.0035) for t in range(0, 9990, 8)]
     packets += [Packet(0, 5.0001 + n / 10000, None) for n in range(3)] + [Packet(1, 5.0007, None)]
     return Made(sorted(packets, key=lambda packet: packet.arrives))
+
+
+def end(run: Path, at_s: float, ending: str = "gave up") -> None:
+    """Let the sender of the first flow of a run folder, which may fail, end so."""
+    outcome = {"endpoint": "sender", "ending": ending, "at_ns": int(at_s * NS), "says": "sender exited with 1: no luck"}
+    settings, summary = (json.loads((run / name).read_text()) for name in ("run.json", "summary.json"))
+    settings["flows"][0]["may_fail"] = True
+    summary["flows"] = {settings["flows"][0]["name"]: {"outcomes": [outcome]}}
+    (run / "run.json").write_text(json.dumps(settings))
+    (run / "summary.json").write_text(json.dumps(summary))
+    sums.write(run, sums.below(run))

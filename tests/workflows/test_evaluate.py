@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis.capture.columns import write_columns
 from analysis.errors import BadInputError
 from images.cache import file_digest
 from scenarios.load import read
@@ -24,6 +25,7 @@ from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
 from tests.analysis.browser import invalid
+from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 
 pytestmark = pytest.mark.usefixtures("alone_in_checkout")
@@ -142,6 +144,39 @@ def test_verdicts(row: Row, pairs: list[tuple[float, float]], verdict: str) -> N
 )
 def test_only_a_number_has_a_unit(numbers: list[tuple[float, float, float]], told: str) -> None:
     assert judge.why_of(CEILING, numbers).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("bound", "own", "baseline", "verdict"),
+    [
+        ("9", None, None, judge.MET),
+        ("9", 4.2, None, judge.NOT_MEASURED),
+        ("9", 99, None, judge.MET),  # after the run's end
+        ("-1", 4.2, None, judge.NOT_MET),
+        ("9", None, 4.2, judge.MET),
+        ("2 * baseline", None, 4.2, judge.NOT_MEASURED),
+    ],
+)
+def test_who_ended_early_meets_nothing(
+    tmp_path: Path, bound: str, own: float | None, baseline: float | None, verdict: str
+) -> None:
+    for name, ended_s in (("mine", own), ("tcp-cubic", baseline)):
+        made = plain()
+        made.flows, made.cell, made.experiment = ("client", "tcp"), f"client={name}", "x-runs"
+        made.changes = {"cell_values": {"client": name}}
+        folder = write(tmp_path / "runs", made)
+        write_columns(folder)
+        if ended_s is not None:
+            end(folder, ended_s)
+    study = tmp_path / "studies" / judge.STUDY
+    study.mkdir(parents=True)
+    (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
+    row = replace(CEILING, measure="queue_ms.mean()", bound=bound)
+    criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
+    of_criterion = Judged(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))
+    assert of_criterion.verdict == verdict
+    ends = own is not None and own < 9
+    assert ("gave up at 4.200 s: sender exited with 1: no luck (1 cell" in str(pages.faults([of_criterion]))) == ends
 
 
 def judged(level: str, cells: list[Cell]) -> Judged:
