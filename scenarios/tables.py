@@ -1,9 +1,9 @@
 """Lists whose entries are written as a table: what a column's entries share stands once, and so does what a row's do.
 
 An entry of a list that has `columns` and `rows` stands for one entry per field of the table. A column is an entry with
-`{name}` in its texts, where `name` is a word of the row or of the field; a text that is nothing but a word is replaced
-by it, or left out if that is null. A row is its words, and has an entry for each column. Or it has `words` and, in
-`fields`, for each column what only that entry has, or null for no entry. The entries come row by row.
+`{name}` in its texts, where `name` is a value of the row or of the field; a text that is nothing but a name is replaced
+by the value, or left out if that is null. A row is its values, and has an entry for each column. Or it has them in
+`shared` and, in `fields`, for each column what only that entry has, or null for no entry. The entries come row by row.
 
 The cases of a scenario may be such a list, too. Each entry then has its name as `case`. So may the cells of claims; an
 entry has a `name` and a `cell`.
@@ -21,12 +21,12 @@ import yaml
 from scenarios.errors import FieldPath, Problem, ScenarioError, choices, field_name
 from scenarios.load import Document, document, read_nodes
 
-_WORD: Final = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
+_NAME: Final = re.compile(r"(?<!\$)\{([a-z][a-z0-9_]*)\}")
 _NAMED: Final = {"cases": "case", "cells": "name"}  # the field that holds an entry's name
 _NULL: Final = "tag:yaml.org,2002:null"
 _MOST_VALUES: Final = 100_000  # of one table, before it is spread
 
-Words = dict[str, yaml.Node]
+Values = dict[str, yaml.Node]
 
 
 def read(file: Path) -> Document:
@@ -77,58 +77,58 @@ def _by_name(field: str, entries: yaml.Node) -> yaml.Node:
         raise _TableError(entries, (field,), "found an empty list", f"entries with a {_NAMED[field]}, or no {field}")
     named: dict[str, tuple[yaml.Node, yaml.Node]] = {}
     for index, entry in enumerate(entries.value):
-        words = _mapping(entry, (field, index))
-        name = words.pop(_NAMED[field], None)
+        values = _mapping(entry, (field, index))
+        name = values.pop(_NAMED[field], None)
         if not isinstance(name, yaml.ScalarNode) or name.value in named:
             found = f"found {name.value!r}" if isinstance(name, yaml.ScalarNode) else "no text" if name else "missing"
             allowed = f"a name that no other of the {field} has"
             raise _TableError(entry, (field, index, _NAMED[field]), found, allowed)
         key = yaml.ScalarNode(name.tag, name.value, entry.start_mark, entry.end_mark)
         if field == "cells":
-            if words.keys() != {"cell"}:
-                raise _TableError(entry, (field, index), f"found {', '.join(words) or 'a name alone'}", "name, cell")
-            named[name.value] = key, words["cell"]
+            if values.keys() != {"cell"}:
+                raise _TableError(entry, (field, index), f"found {', '.join(values) or 'a name alone'}", "name, cell")
+            named[name.value] = key, values["cell"]
         else:
-            fields = [pair for pair in entry.value if pair[0].value in words]
+            fields = [pair for pair in entry.value if pair[0].value in values]
             named[name.value] = key, yaml.MappingNode(entry.tag, fields, entry.start_mark, entry.end_mark)
     return yaml.MappingNode("tag:yaml.org,2002:map", list(named.values()), entries.start_mark, entries.end_mark)
 
 
 def _entries(item: yaml.Node, path: FieldPath) -> Iterator[yaml.Node]:
-    words = _words(item) if isinstance(item, yaml.MappingNode) else {}
-    if not {"columns", "rows"} <= words.keys():
+    values = _values(item) if isinstance(item, yaml.MappingNode) else {}
+    if not {"columns", "rows"} <= values.keys():
         yield _spread(item, path)
         return
-    for name in words.keys() - {"columns", "rows"}:
-        raise _TableError(words[name], (*path, name), "stands in a table", "columns, rows")
-    listed = _list(words["columns"], (*path, "columns"))
+    for name in values.keys() - {"columns", "rows"}:
+        raise _TableError(values[name], (*path, name), "stands in a table", "columns, rows")
+    listed = _list(values["columns"], (*path, "columns"))
     columns = [_mapping(column, (*path, "columns", index)) for index, column in enumerate(listed)]
-    rows = _list(words["rows"], (*path, "rows"))
+    rows = _list(values["rows"], (*path, "rows"))
     if (count := len(rows) * sum(map(_count, listed))) > _MOST_VALUES:
-        raise _TableError(words["rows"], (*path, "rows"), f"found {count} values", f"{_MOST_VALUES} at most")
+        raise _TableError(values["rows"], (*path, "rows"), f"found {count} values", f"{_MOST_VALUES} at most")
     for index, row in enumerate(rows):
         yield from _of_row(row, columns, (*path, "rows", index))
 
 
-def _of_row(row: yaml.Node, columns: list[Words], path: FieldPath) -> Iterator[yaml.Node]:
-    words = _mapping(row, path)
+def _of_row(row: yaml.Node, columns: list[Values], path: FieldPath) -> Iterator[yaml.Node]:
+    values = _mapping(row, path)
     fields: list[yaml.Node] = [row] * len(columns)
-    if "fields" in words:
-        for name in words.keys() - {"words", "fields"}:
-            raise _TableError(words[name], (*path, name), "stands beside fields", "words, fields")
-        fields = _list(words["fields"], (*path, "fields"))
-        words = _mapping(words.get("words", row), (*path, "words"))
+    if "fields" in values:
+        for name in values.keys() - {"shared", "fields"}:
+            raise _TableError(values[name], (*path, name), "stands beside fields", "shared, fields")
+        fields = _list(values["fields"], (*path, "fields"))
+        values = _mapping(values.get("shared", row), (*path, "shared"))
         if len(fields) != len(columns):
             raise _TableError(row, (*path, "fields"), f"found {len(fields)}", f"one for each of {len(columns)} columns")
     for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
         if field.tag != _NULL:
             own = {} if field is row else _mapping(field, (*path, "fields", index))
-            yield _entry(column, words, own, field, (*path[:-2], "columns", index))
+            yield _entry(column, values, own, field, (*path[:-2], "columns", index))
 
 
-def _entry(column: Words, words: Words, own: Words, field: yaml.Node, path: FieldPath) -> yaml.Node:
+def _entry(column: Values, values: Values, own: Values, field: yaml.Node, path: FieldPath) -> yaml.Node:
     """Merge the column at `path` and a field, which takes precedence; every key has the field's line."""
-    shared = {name: _filled(value, words | own, (*path, name)) for name, value in column.items() if name not in own}
+    shared = {name: _filled(value, values | own, (*path, name)) for name, value in column.items() if name not in own}
     pairs: list[tuple[yaml.Node, yaml.Node]] = [
         (yaml.ScalarNode("tag:yaml.org,2002:str", name, field.start_mark, field.end_mark), value)
         for name, value in (shared | own).items()
@@ -137,21 +137,21 @@ def _entry(column: Words, words: Words, own: Words, field: yaml.Node, path: Fiel
     return yaml.MappingNode("tag:yaml.org,2002:map", pairs, field.start_mark, field.end_mark)
 
 
-def _filled(value: yaml.Node, words: Words, path: FieldPath) -> yaml.Node:
-    """Put words into texts; a text that is one word only is replaced by it, so that a number stays one."""
+def _filled(value: yaml.Node, values: Values, path: FieldPath) -> yaml.Node:
+    """Put values into texts; a text that is one name only is replaced by its value, so that a number stays one."""
     if isinstance(value, yaml.SequenceNode):
-        items = [_filled(item, words, (*path, index)) for index, item in enumerate(value.value)]
+        items = [_filled(item, values, (*path, index)) for index, item in enumerate(value.value)]
         return yaml.SequenceNode(value.tag, items, value.start_mark, value.end_mark)
     if isinstance(value, yaml.MappingNode):
-        fields = [(key, _filled(inner, words, (*path, key.value))) for key, inner in value.value]
+        fields = [(key, _filled(inner, values, (*path, key.value))) for key, inner in value.value]
         left = [(key, inner) for key, inner in fields if inner.tag != _NULL]
         return yaml.MappingNode(value.tag, left, value.start_mark, value.end_mark)
-    if (alone := _WORD.fullmatch(value.value)) and alone[1] in words:
-        return words[alone[1]]
-    for match in _WORD.finditer(value.value):
-        if not isinstance(words.get(match[1]), yaml.ScalarNode):
-            raise _TableError(value, path, f"found {match[0]!r}", choices(list(words), match[1]))
-    text = _WORD.sub(lambda match: str(words[match[1]].value), value.value)
+    if (alone := _NAME.fullmatch(value.value)) and alone[1] in values:
+        return values[alone[1]]
+    for match in _NAME.finditer(value.value):
+        if not isinstance(values.get(match[1]), yaml.ScalarNode):
+            raise _TableError(value, path, f"found {match[0]!r}", choices(list(values), match[1]))
+    text = _NAME.sub(lambda match: str(values[match[1]].value), value.value)
     return yaml.ScalarNode(value.tag, text, value.start_mark, value.end_mark)
 
 
@@ -162,14 +162,14 @@ def _count(node: yaml.Node) -> int:
     return sum(map(_count, inner)) + 1
 
 
-def _words(node: yaml.MappingNode) -> Words:
+def _values(node: yaml.MappingNode) -> Values:
     return {key.value: value for key, value in node.value}
 
 
-def _mapping(node: yaml.Node, path: FieldPath) -> Words:
+def _mapping(node: yaml.Node, path: FieldPath) -> Values:
     if not isinstance(node, yaml.MappingNode):
         raise _TableError(node, path, "no fields", "name: value")
-    return _words(node)
+    return _values(node)
 
 
 def _list(node: yaml.Node, path: FieldPath) -> list[yaml.Node]:

@@ -16,8 +16,8 @@ claims:
       - {title: "At {rate} it is {paper}.", runs: "{runs}"}
       - {title: "Row {row}."}
     rows:
-      - {words: {rate: 2mbit, row: 1, runs: 10}, fields: [{id: e01, paper: "0.70"}, {id: e02, title: Other.}]}
-      - words: {rate: 10mbit, row: 2, runs: null}
+      - {shared: {rate: 2mbit, row: 1, runs: 10}, fields: [{id: e01, paper: "0.70"}, {id: e02, title: Other.}]}
+      - shared: {rate: 10mbit, row: 2, runs: null}
         fields: [{id: e03, paper: "-"}, null]
 """
 
@@ -46,7 +46,7 @@ def test_a_row_without_fields_has_an_entry_for_each_column(tmp_path: Path) -> No
     assert data["list"] == [{"a": 1}, {"b": "11"}, {"a": "y"}, {"b": "yy"}]
 
 
-def test_words_fill_nested_texts_and_may_stand_for_more_than_a_text(tmp_path: Path) -> None:
+def test_values_fill_nested_texts_and_may_stand_for_more_than_a_text(tmp_path: Path) -> None:
     column = '{a: {b: "{x}", c: ["{y}", "${x}"]}, d: "{z}", e: {f: "{y}"}}'
     data, _ = spread(tmp_path, f"list:\n- {{columns: [{column}], rows: [{{x: 1, y: null, z: {{g: 2}}}}]}}\n")
     assert data["list"] == [{"a": {"b": 1, "c": [None, "${x}"]}, "d": {"g": 2}, "e": {}}]
@@ -101,7 +101,7 @@ def test_a_table_that_stands_for_too_much_is_refused_before_it_is_spread(tmp_pat
         ("{columns: [{a: b}], rows: [{fields: [{}, {}]}]}", "list[0].rows[0].fields: found 2; allowed: one for each"),
         (
             "{columns: [{a: b}], rows: [{x: 1, fields: [{}]}]}",
-            "rows[0].x: stands beside fields; allowed: words",
+            "rows[0].x: stands beside fields; allowed: shared",
         ),
         ("{columns: [{a: b}], rows: {x: 1}}", "list[0].rows: no list; allowed: a list"),
         ("{columns: [a], rows: []}", "list[0].columns[0]: no fields; allowed: name: value"),
