@@ -28,6 +28,7 @@ SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
 _QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
 _EQUALS: Final = re.compile(r"(?<![<>!=])={1,2}(?!=)")
+SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
 NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
 
 
@@ -171,7 +172,18 @@ def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
         raise ValueError(f"found {text!r}, which compares twice")
     if type(whole.ops[0]) not in OPERATORS:
         raise ValueError(f"found {text!r}, which tests equality or membership")
+    if not names_of(text):
+        raise ValueError(f"found {text!r}, which measures nothing")
+    for share, bound in ((whole.left, whole.comparators[0]), (whole.comparators[0], whole.left)):
+        value = bound.value if isinstance(bound, ast.Constant) else None
+        if is_share(share) and isinstance(value, int | float) and value > 1:
+            raise ValueError(f"found {text!r}, which compares a share, 0 to 1, with {value} (100 * is percent)")
     return ast.unparse(whole.left), OPERATORS[type(whole.ops[0])], ast.unparse(whole.comparators[0])
+
+
+def is_share(node: ast.expr) -> bool:
+    """Whether an expression is the call of one word that gives a part of a whole, 0 to 1."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SHARES
 
 
 def _check_words(expression: str, defined: Collection[str] = ()) -> None:

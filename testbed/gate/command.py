@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from testbed import arguments, own_study
 from testbed.compare.panel import check_point, filled, find
 from testbed.gate import budgets, judge, reports
-from testbed.gate.budgets import Budgets
+from testbed.gate.budgets import Budgets, Comparison
 from testbed.gate.judge import STUDY, Judgement
 
 DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
@@ -79,6 +79,8 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Pat
         raise EngineError(f"{at}scenario: found a name twice; allowed: {', '.join(files)}")
     arguments.senders([client, *itertools.chain.from_iterable(others.values())])
     for budget in wanted.budgets:
+        if isinstance(budget, Comparison) and budget.other == client:
+            raise EngineError(f"{budget.at}no_worse_than: found {client!r}, the client itself; allowed: another one")
         if budget.cell is not None:
             check_point(files[budget.scenario], budget.cell, f"{budget.at}cell")
     folder = own_study.folder_of(into, client)

@@ -7,12 +7,12 @@ from typing import Final
 from analysis.report.formats import DIGITS, number
 from analysis.units import with_unit
 from testbed.compare.metrics import METRICS
+from testbed.gate.budgets import is_share
 
 _SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
 _NAMES: Final = {"throughput": "bit/s", "cwnd": "packets", "in_flight": "packets"}
 _SAME: Final = ("at", "mean", "std", "min", "max", "percentile", "window")  # words of a series that keep its unit
 _SECONDS: Final = ("ended", "start", "duration", "first", "time_of_max", "first_time_above", "first_time_below")
-_SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
 _SCALED: Final = {("bit/s", 1e-3): "kbit/s", ("bit/s", 1e-6): "Mbit/s", ("bit/s", 1e-9): "Gbit/s", ("s", 1e3): "ms"}
 _MOST_DIGITS: Final = 6
 
@@ -42,8 +42,7 @@ def unit(expression: str) -> str:
             return ""
     if factor == 1:
         return _of_word(node)
-    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-    return "%" if factor == 100 and name in _SHARES else _SCALED.get((_of_word(node), factor), "")
+    return "%" if factor == 100 and is_share(node) else _SCALED.get((_of_word(node), factor), "")
 
 
 def _of_word(node: ast.expr) -> str:

@@ -104,6 +104,8 @@ def test_the_transport_chooses_the_default_budgets() -> None:
             budget("a", 'ended("client", "wrong") < 5'),
             "budgets[0].holds: found 'wrong', no end (died, gave up, refused",
         ),
+        (budget("a", "1 < 2"), "budgets[0].holds: found '1 < 2', which measures nothing"),
+        (budget("a", 'share("client") < 20'), "which compares a share, 0 to 1, with 20 (100 * is percent)"),
         ({"name": "a", "holds": "1 < 2"}, "budgets[0].scenario: missing"),
         (budget("a", "1 < 2", no_worse_than="tcp-reno"), "budgets[0]: found holds and no_worse_than; allowed: one of"),
         (
@@ -136,6 +138,13 @@ def test_a_wrong_order_is_one_message(words: list[str], message: str, tmp_path: 
     file = put(tmp_path, budget("a", "queue_ms.mean() < 1"))
     assert main(["gate", str(file), *words, "--into", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_client_is_not_compared_with_itself(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "budgets.yaml"
+    file.write_text("seeds: 4\nbudgets: [{name: a, scenario: alone, no_worse_than: tcp-reno}]")
+    assert main(["gate", str(file), "--client", "tcp-reno", "--into", str(tmp_path / "out")]) == 2
+    assert f"{file}:2: budgets[0].no_worse_than: found 'tcp-reno', the client itself;" in capsys.readouterr().err
 
 
 def test_a_second_gate_waits_before_it_changes_what_the_first_one_runs(tmp_path: Path) -> None:
