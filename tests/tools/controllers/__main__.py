@@ -26,9 +26,10 @@ def main() -> int:
     folder = options.judge or own_study.folder_of(options.into, f"drawn-{options.drawn}" if drawn else "")
     if not options.judge:
         chosen = {file.name: file.read_text() for file in sorted(CASES.glob("*.yaml"))}
-        own_study.write(folder, STUDY, {"drawn.yaml": draw.drawn(options.drawn)} if drawn else chosen)
-        if own_study.carry_out(folder):
-            return 1
+        with own_study.alone(folder):
+            own_study.write(folder, STUDY, {"drawn.yaml": draw.drawn(options.drawn)} if drawn else chosen)
+            if own_study.carry_out(folder):
+                return 1
     print(f"{write(folder)}\nPage: {folder / 'index.html'}")
     return 0
 
