@@ -16,7 +16,10 @@ from scenarios.sums import DamagedError
 
 @ends_with_its_reader
 def main(arguments: Sequence[str] | None = None, called: str = "python -m analysis") -> int:
-    """Run one command, `called` so in messages; 0 done, 2 bad input, 3 it hung, 141 nobody reads the output."""
+    """Run one command, `called` so in messages.
+
+    Returns 0 done, 2 bad input, 3 it hung, 130 interrupted (Ctrl-C), 141 nobody reads the output.
+    """
     options = _parser(called).parse_args(arguments)
     end_with_pipeline()
     live = options.command == "observe"  # it may follow an interface
@@ -34,6 +37,9 @@ def main(arguments: Sequence[str] | None = None, called: str = "python -m analys
     except OSError as error:
         print(f"analysis: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 def _polars_error() -> type[Exception]:
@@ -75,6 +81,9 @@ def _columns(options: argparse.Namespace) -> None:
 
 
 def _observe(options: argparse.Namespace) -> None:
+    for folder in options.paths:
+        if folder.is_dir() and not (folder / "run.json").exists():
+            raise BadInputError(f"{folder}: found a folder without run.json; allowed: a capture, or a run folder")
     captures = [path for path in options.paths if not path.is_dir()]
     for run in options.paths:
         if run not in captures:

@@ -152,6 +152,8 @@ def _bytes_of(path: Path) -> Iterator[mmap.mmap]:
     """A file's bytes, unpacked if they are packed; a packed file that breaks off gives what comes before."""
     with path.open("rb") as file, tempfile.TemporaryFile() as unpacked:
         packed = file.read(2) == GZIP_MAGIC
+        if not file.seekable():
+            raise BadInputError(f"{path}: found a pipe; allowed: a file, or -i and an interface")
         if packed:
             _unpack(path, unpacked)
         holds = unpacked if packed else file

@@ -4,6 +4,8 @@ import csv
 import gzip
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +306,7 @@ def test_skew_and_base_from_delays_both_ways() -> None:
         ([], "found nothing to observe"),
         (["missing.pcap"], "missing.pcap: No such file"),
         (["-i", "lo", "a.pcap"], "allowed: one of the two"),
+        (["."], ".: found a folder without run.json; allowed: a capture, or a run folder"),
     ],
 )
 def test_orders_that_cannot_be(
@@ -313,3 +316,22 @@ def test_orders_that_cannot_be(
     assert main(["observe", *words]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_interrupted_it_says_so_in_a_word(tmp_path: Path) -> None:
+    """Ctrl-C comes when it opens the capture."""
+    opened = (
+        "lambda event, words: event == 'open' and str(words[0]) == sys.argv[2] and signal.raise_signal(signal.SIGINT)"
+    )
+    begin = "import signal, sys; from testbed.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{begin}; sys.addaudithook({opened}); sys.exit(main())"
+    (tmp_path / "a.pcap").write_bytes(classic([]))
+    command = [sys.executable, "-c", code, "observe", tmp_path / "a.pcap"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert (done.stderr, done.returncode) == (b"interrupted\n", 130)
+
+
+def test_a_pipe_is_refused_in_words() -> None:
+    command = [sys.executable, "-m", "testbed", "observe", "/dev/stdin"]
+    done = subprocess.run(command, input=classic([]), stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b"analysis: /dev/stdin: found a pipe; allowed: a file, or -i and an interface\n"
