@@ -46,6 +46,13 @@ def problems(document: Document, filled: dict[str, Any], known: Mapping[str, Imp
     ]
 
 
+def problems_of_events(document: Document, settings: dict[str, Any]) -> list[Problem]:
+    """Return the problems of a document of events alone, for a run whose settings are in base units."""
+    end_ns = settings["duration_ns"]
+    filled = {**document.data, "duration": f"{end_ns / 1e9:g}s"}
+    return list(_event_problems(document, filled, by_name.describe(settings), end_ns))
+
+
 def _rate_problems(document: Document, filled: dict[str, Any]) -> Iterator[Problem]:
     """Find rates that the limiter cannot keep, and buffers too small for the probe to keep a fast link busy."""
     places = _links(filled)

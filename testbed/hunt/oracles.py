@@ -155,8 +155,8 @@ def load(path: Path) -> Oracle:
         raise BadInputError(str(error)) from None
 
 
-def of_property(text: str) -> Oracle:
-    """Make an oracle of a property in words of budgets.
+def of_property(text: str, option: str = "--property") -> Oracle:
+    """Make an oracle of a property in words of budgets, which an option of a command line gives.
 
     Raises:
         BadInputError: it is none; the message says what was found.
@@ -172,7 +172,7 @@ def of_property(text: str) -> Oracle:
     try:
         return _oracle(OWN, says, MIDDLE)
     except ValueError as error:
-        raise BadInputError(f"--property: {error}; allowed: {WORDS}") from None
+        raise BadInputError(f"{option}: {error}; allowed: {WORDS}") from None
 
 
 def _oracle(name: str, data: dict[str, Any], instant: str) -> Oracle:

@@ -20,7 +20,7 @@ _OF_FLOW: Final = ("from_address", "to_address", "port", "direction")
 class Past:
     """A finished run: its cell, with every event that was drawn, its seed, and what it recorded of itself.
 
-    `taps` are those at which it could be captured, `targets` what an event can be on.
+    `taps` are those at which it could be captured.
     """
 
     folder: Path
@@ -28,7 +28,6 @@ class Past:
     seed: int
     digests: dict[str, str]
     taps: list[str]
-    targets: list[str]
 
 
 def read(folder: Path) -> Past:
@@ -39,6 +38,8 @@ def read(folder: Path) -> Past:
     """
     if not folder.is_dir():
         raise EngineError(f"{folder}: no such folder; allowed: a run's folder (seed-N)")
+    if not (folder / "run.json").exists():
+        raise EngineError(f"{folder}: found no run.json; allowed: a run's folder (seed-N)")
     try:
         run = json.loads(sums.checked(folder, "run.json").read_text())
         summary = json.loads(sums.checked(folder, "summary.json").read_text())
@@ -49,9 +50,7 @@ def read(folder: Path) -> Past:
     if summary.get("status") != "ok" or run.get("backend") != "virtual":
         state = f"status {summary.get('status')!r}, backend {run.get('backend')!r}"
         raise EngineError(f"{folder}: found {state}; allowed: a finished run in virtual time")
-    network = run["network"]
-    targets = [*network["queues"], "route" if network["routes"] else "path"]
-    past = Past(folder, _cell(folder, run), run["seed"], summary["digests"], list(network["taps"]), targets)
+    past = Past(folder, _cell(folder, run), run["seed"], summary["digests"], list(run["network"]["taps"]))
     today = json.loads(json.dumps(resolve(past.cell, past.seed)))
     changed = [name for name in today if name not in _PLACED[:1] and today[name] != run.get(name)]
     if changed:

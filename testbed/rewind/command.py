@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import schema, tables
+from scenarios.checks import problems_of_events
 from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
@@ -57,7 +59,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Order:
-    """What was asked for: other events from an instant on, how many futures, and what is judged in them."""
+    """What was asked for: other events from an instant on, how many futures, and what is judged in them.
+
+    `option` of the command line gave the property.
+    """
 
     past: Past
     folder: Path
@@ -66,6 +71,7 @@ class Order:
     called: str
     captures: tuple[str, ...]
     judged: Oracle | None
+    option: str
 
     def futures(self, at_ns: int) -> list[Outcome]:
         """Carry out the futures from an instant on."""
@@ -76,9 +82,12 @@ class Order:
 
     def again(self) -> Outcome:
         """Carry out the run itself again; refuse one with other bytes."""
-        [outcome] = dict(
-            as_they_end(futures.carry_out, {0: self._future(self.past.cell.settings["duration_ns"], 0)})
-        ).values()
+        try:
+            [(_, outcome)] = as_they_end(
+                futures.carry_out, {0: self._future(self.past.cell.settings["duration_ns"], 0)}
+            )
+        except BadInputError as error:
+            raise BadInputError(f"{self.option}: {error}") from None
         futures.check_past(outcome, self.past)
         return outcome
 
@@ -110,9 +119,10 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         BadInputError, EngineError, ScenarioError: something is wrong with the order, or a run failed.
     """
-    order = _order(options)
-    end_ns = order.past.cell.settings["duration_ns"]
+    past = again.read(options.run)
+    end_ns = past.cell.settings["duration_ns"]
     at_ns = None if options.at is None else _instant(options.at, end_ns)
+    order = _order(options, past, at_ns or 0)
     own = order.again()
     print(f"{order.past.folder}: carried out again, with the same bytes", flush=True)
     if at_ns is None:
@@ -205,17 +215,16 @@ def _command(options: argparse.Namespace) -> str:
     return shlex.join([*words, "--into", str(options.into)])
 
 
-def _order(options: argparse.Namespace) -> Order:
+def _order(options: argparse.Namespace, past: Past, from_ns: int) -> Order:
     if options.when is not None and options.property is not None:
         raise EngineError("--property: found with --when, which names the property; allowed: with --at")
     if options.futures < 0:
         raise EngineError(f"--futures: found {options.futures}; allowed: a whole number, at least 0")
-    past = again.read(options.run)
-    wanted = options.when or options.property
+    option, wanted = ("--when", options.when) if options.when is not None else ("--property", options.property)
     for tap in options.capture:
         if tap not in past.taps:
             raise EngineError(f"--capture: found {tap!r}; allowed: {choices(past.taps, tap)}")
-    events, called = _events(options.events, past)
+    events, called = _events(options.events, past, from_ns)
     name = f"{past.cell.experiment}-{past.cell.name}-seed-{past.seed}"
     return Order(
         past,
@@ -224,7 +233,8 @@ def _order(options: argparse.Namespace) -> Order:
         events,
         called,
         tuple(options.capture),
-        None if wanted is None else oracles.of_property(wanted),
+        None if wanted is None else oracles.of_property(wanted, option),
+        option,
     )
 
 
@@ -238,8 +248,8 @@ def _instant(text: str, end_ns: int) -> int:
     return at_ns
 
 
-def _events(file: str | None, past: Past) -> tuple[Events | None, str]:
-    """Return the events that a file has, in base units, and a name for them.
+def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, str]:
+    """Return the events that a file has, in base units and none before an instant, and a name for them.
 
     Raises:
         ScenarioError: the file is wrong; the message names line and field.
@@ -255,10 +265,11 @@ def _events(file: str | None, past: Past) -> tuple[Events | None, str]:
     if wrong := schema.problems(document, rules):
         raise ScenarioError(wrong)
     events: Events = schema.in_base_units(document.data, rules)["events"]
-    wrong = [
-        document.problem(("events", index, "on"), f"found {event['on']!r}", choices(past.targets, event["on"]))
-        for index, event in enumerate(events)
-        if event["on"] not in past.targets
+    wrong = problems_of_events(document, past.cell.settings)
+    wrong += [
+        document.problem(("events", index, "at"), f"found {given['at']!r}, before --at", f"{from_ns / NS:g}s or later")
+        for index, (given, event) in enumerate(zip(document.data["events"], events, strict=True))
+        if event["at_ns"] < from_ns
     ]
     if wrong:
         raise ScenarioError(wrong)

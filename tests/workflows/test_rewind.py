@@ -74,6 +74,13 @@ def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pyt
     assert "keeps" in capsys.readouterr().out
 
 
+def test_a_property_of_no_flow(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--property", 'throughput("nobody", 1, 2) > 0', "--into", str(tmp_path)]
+    assert main(["rewind", str(run), "--at", "1s", *words]) == 2
+    assert "--property: " in (said := capsys.readouterr().err)
+    assert "there is no flow 'nobody'; its flows are client" in said
+
+
 def test_futures_without_a_property(run: Path, tmp_path: Path) -> None:
     assert main(["rewind", str(run), "--at", "1s", "--futures", "1", "--into", str(tmp_path)]) == 0
     [page] = tmp_path.glob("*/index.html")
@@ -164,16 +171,20 @@ def test_a_run_that_means_something_else_is_refused(run: Path, tmp_path: Path) -
         (["--at", "1s", "--capture", "sendr"], "--capture: found 'sendr'; allowed: "),
         (["--at", "1s", "--futures", "-1"], "--futures: found -1; allowed: a whole number, at least 0"),
         (["--when", PROPERTY, "--property", PROPERTY], "--property: found with --when"),
-        (["--when", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
-        (["--at", "1s", "--events", "EVENTS"], "events.yaml:1: events[0].on: found 'bottlenek'; allowed: "),
+        (["--when", "queue_ms"], "--when: found 'queue_ms', which compares nothing; allowed: "),
+        (["--at", "1s", "--events", "at: 2s, on: bottlenek"], "yaml:1: events[0].on: found 'bottlenek'; allowed: "),
+        (["--at", "1s", "--events", "at: 4s, on: path"], "events[0].at: found '4s', not before the end; allowed: "),
+        (["--at", "1s", "--events", "at: 500ms, on: path"], "events[0].at: found '500ms', before --at; allowed: 1s or"),
+        (["--at", "1s", "--events", "at: 2s, on: path"], "events[0]: changes nothing; allowed: "),
+        (["--at", "1s", "--events", "at: 2s, on: path, rate: 1mbit"], "events[0].rate: no field of path; allowed: "),
     ],
 )
 def test_what_is_wrong_with_an_order(
     words: list[str], message: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = tmp_path / "events.yaml"
-    events.write_text("events: [{at: 2s, on: bottlenek, rate: 1mbit}]\n")
-    given = [str(events) if word == "EVENTS" else word for word in words]
+    events.write_text(f"events: [{{{words[-1]}}}]\n")
+    given = [str(events) if word.startswith("at: ") else word for word in words]
     assert main(["rewind", str(run), *given, "--into", str(tmp_path / "results")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
@@ -181,7 +192,7 @@ def test_what_is_wrong_with_an_order(
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rewind", str(tmp_path), "--at", "1s"]) == 2
-    assert "allowed: a run's folder (seed-N)" in capsys.readouterr().err
+    assert f"{tmp_path}: found no run.json; allowed: a run's folder (seed-N)" in capsys.readouterr().err
     assert main(["rewind", str(tmp_path / "none"), "--at", "1s"]) == 2
     assert f"{tmp_path / 'none'}: no such folder; allowed: a run's folder (seed-N)" in capsys.readouterr().err
 
