@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.usage import cpu_s, processes, state
+from engine.usage import cpu_s, processes, read, state
 
 STANDSTILL_S = 60.0
 """Wall seconds over which virtual time must pass; those of a stopped guest (SIGSTOP) do not count."""
@@ -48,6 +48,7 @@ _IDLE = b"kernel_cpustat"  # include/linux/kernel_stat.h
 _FORKS = b"total_forks"  # kernel/fork.c
 _IDLE_PROCESS = "swapper"
 _KERNEL_THREADS = ("ksoftirqd/", "kswapd", "kworker/", "rcu_")  # those that work for programs
+_KERNEL = "linux"  # the name of its process on the host
 _SYMTAB = 2  # elf(5)
 _SYMBOL = struct.Struct("<IBBHQQ")
 
@@ -85,6 +86,7 @@ class Progress:
         self._top, self._folder, self._console, self._before = top, folder, console, before
         self._clock_at, self._idle_at, self._forks_at = find_addresses(kernel) if kernel else (None, None, None)
         self._asks = kernel is not None
+        self._kernel: int | None = None
         self._looked_s = time.monotonic()
         self._moved_ns, self._moved_cpu_s = 0, 0.0
         self._begin(None, Instant())
@@ -180,7 +182,9 @@ class Progress:
         return [name.decode(errors="replace").strip() for name in names]
 
     def _kernel_process(self) -> int | None:
-        return next((process for process in processes(self._top) if _name(process) == "linux"), None)
+        if self._kernel is None or _name(self._kernel) != _KERNEL:
+            self._kernel = next((process for process in processes(self._top) if _name(process) == _KERNEL), None)
+        return self._kernel
 
     def _instant(self, kernel: int | None) -> Instant:
         if kernel is None or self._clock_at is None:
@@ -254,7 +258,4 @@ def _places(what: bytes, data: bytes, start: int, end: int) -> Iterator[int]:
 
 
 def _name(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
-    except OSError:
-        return ""
+    return read(f"/proc/{process}/comm").decode(errors="replace").strip()

@@ -75,7 +75,7 @@ def processes(top: int) -> list[int]:
     family = [top]
     for process in family:
         for thread in _listed(f"/proc/{process}/task"):
-            family += map(int, _read(f"/proc/{process}/task/{thread}/children").split())
+            family += map(int, read(f"/proc/{process}/task/{thread}/children").split())
     return family
 
 
@@ -90,9 +90,8 @@ def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
         for thread in map(int, _listed(f"/proc/{process}/task")):
             if listed and _share_descriptors(thread, listed):
                 continue
-            folder = f"/proc/{process}/task/{thread}/fd"
             try:
-                descriptors = os.listdir(folder)  # noqa: PTH208  a path object for each takes longer than the rest
+                folder = os.open(f"/proc/{process}/task/{thread}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except PermissionError:
                 if len(inside) > 2 and process != inside[0] and _has_memory(process):
                     raise
@@ -100,10 +99,12 @@ def _open_files(inside: list[int]) -> Iterator[os.stat_result]:
             except OSError:
                 continue
             listed = thread
-            for descriptor in descriptors:
-                with contextlib.suppress(OSError):
-                    # of the file itself: there is no name to resolve
-                    yield os.stat(f"{folder}/{descriptor}")  # noqa: PTH116
+            try:
+                for descriptor in _listed(folder):
+                    with contextlib.suppress(OSError):
+                        yield os.stat(descriptor, dir_fd=folder)
+            finally:
+                os.close(folder)
 
 
 def _share_descriptors(thread: int, other: int) -> bool:
@@ -119,7 +120,7 @@ def _kernel_bytes(file: os.stat_result) -> int:
 
 
 def _own_memory_bytes(process: int) -> int:
-    return sum(map(int, _KIB.findall(_read(f"/proc/{process}/status")))) << 10
+    return sum(map(int, _KIB.findall(read(f"/proc/{process}/status")))) << 10
 
 
 def _memory_device(inside: list[int]) -> int | None:
@@ -143,31 +144,31 @@ def _node_bytes(inside: list[int]) -> int:
 
 
 def _has_memory(process: int) -> bool:
-    return _read(f"/proc/{process}/statm").split()[:1] not in ([], [b"0"])
+    return read(f"/proc/{process}/statm").split()[:1] not in ([], [b"0"])
 
 
 def state(process: int) -> str:
     """Return the letter of a process's state as in /proc (T: stopped); nothing if it has ended."""
-    return _read(f"/proc/{process}/stat").rpartition(b")")[2][1:2].decode()
+    return read(f"/proc/{process}/stat").rpartition(b")")[2][1:2].decode()
 
 
 def cpu_s(top: int) -> float:
     """Return the CPU time of process `top` and all below it, those that have ended included, in s."""
     ticks = 0
     for process in processes(top):
-        fields = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
+        fields = read(f"/proc/{process}/stat").rpartition(b")")[2].split()
         ticks += sum(map(int, fields[11:15]))  # of its own and of its children that have ended; see proc(5)
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _listed(folder: str) -> list[str]:
+def _listed(folder: str | int) -> list[str]:
     try:
-        return os.listdir(folder)  # noqa: PTH208
+        return os.listdir(folder)  # noqa: PTH208  a path object takes longer than the rest
     except OSError:  # it has ended
         return []
 
 
-def _read(file: str) -> bytes:
+def read(file: str) -> bytes:
     """Read a file of /proc; return nothing if its process has ended."""
     try:
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from engine import cgroup
 from engine.errors import EngineError
 from engine.progress import Progress, Stage
 from engine.sandbox import Limits
-from engine.usage import Usage, processes
+from engine.usage import Usage, cpu_s, processes
 
 _LOOK_S = 0.25  # a guest can overshoot its limits between two looks; each look costs milliseconds
+_WORTH_A_LOOK = 0.5  # of this time the guest computed: others may have had its CPU
+_LONGEST_S = 1.0  # without a look
 _ANSWER_S = 2.0
 
 
@@ -55,11 +58,12 @@ class _Watched:
 
     def __init__(self, process: subprocess.Popen[bytes], usage: Usage, group: cgroup.Group) -> None:
         self.process, self._usage, self._group = process, usage, group
+        self._looked_s, self._worked_s = time.monotonic(), 0.0
 
     def wait(self, standstill: Callable[[], str | None]) -> int:
         ended = False
         while not ended:
-            ended = self._has_ended(_LOOK_S)
+            ended = self._has_ended()
             too_much = self._group.too_much(self.process.pid) or (None if ended else self._usage.too_much())
             if too_much:
                 raise EngineError(f"the testbed ended the guest: {too_much}")
@@ -68,11 +72,19 @@ class _Watched:
                 raise EngineError(f"the guest made {wrong}")
         return self.process.wait()
 
-    def _has_ended(self, within_s: float) -> bool:
-        """Wait for the end. `Popen.wait` with a timeout polls every 50 ms; a descriptor reports it at once."""
+    def _has_ended(self) -> bool:
+        """Wait for the end, or for the next look.
+
+        `Popen.wait` with a timeout polls every 50 ms; a descriptor reports the end at once.
+        """
         descriptor = os.pidfd_open(self.process.pid)
         try:
-            return bool(select.select([descriptor], [], [], within_s)[0])
+            while not select.select([descriptor], [], [], _LOOK_S)[0]:
+                now_s, worked_s = time.monotonic(), cpu_s(self.process.pid)
+                if worked_s - self._worked_s >= _WORTH_A_LOOK * _LOOK_S or now_s - self._looked_s >= _LONGEST_S:
+                    self._looked_s, self._worked_s = now_s, worked_s
+                    return False
+            return True
         finally:
             os.close(descriptor)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-_AT_ONCE = 16  # the file system commits what is asked for together in one go
+_AT_ONCE = 4  # the file system commits what is asked for together in one go; more threads cost more than they save
 
 
 def give_name(partial: Path, name: Path, loose: Collection[str] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
-from engine import backends, cgroup, images, interrupt, progress, provenance
+from engine import backends, cgroup, images, interrupt, progress, provenance, sandbox
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
 from engine.run import execute, run_folder
@@ -49,6 +49,7 @@ def load(programs: Sequence[str]) -> None:
         boots = images.load()
         images.guest_code(boots.rootfs, boots.provenance["rootfs"]["digest"])
         progress.find_addresses(boots.kernel)
+        sandbox.bubblewrap()
         for name in programs:
             images.program(name)
 

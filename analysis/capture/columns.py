@@ -11,6 +11,7 @@ cwnd.parquet     all traces/cwnd-<flow>.csv with a `flow` column
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -184,6 +185,9 @@ def _tap_and_interface(path: Path) -> tuple[str, str]:
 def _trace(folder: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     """Read a trace of a run; empty fields are null."""
     path = sums.checked(folder, name)
+    kinds = {column: _kind(column) for column in columns}
+    with suppress(pl.exceptions.PolarsError, OSError):  # what is wrong comes below
+        return pl.read_csv(path, columns=columns, schema_overrides=kinds, infer_schema=False).select(columns)
     try:
         table = pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -81,7 +81,9 @@ def test_module_tests_are_run_for_claims_that_need_them(small: Any) -> None:
     claims.write_text(claims.read_text().replace("measure: jain()", "kunit: true"))
     # a quick look builds no debug kernel
     small("quick")
-    assert not any("kunit" in call for call in small.calls("testbed"))
+    calls = small.calls("testbed")
+    assert not any("kunit" in call for call in calls)
+    assert [call for call in calls if call.startswith("testbed plan")] == ["testbed plan None quick"]
     small("toy-one")
     assert [
         call.split()[:2]

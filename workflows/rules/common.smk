@@ -1,5 +1,6 @@
 # What several rules need: names of files, and what a job's wildcards stand for.
 import functools
+import gc
 import json
 import os
 import re
@@ -18,6 +19,7 @@ BESIDE = shlex.quote(str(Path(sys.executable).parent)).replace("{", "{{").replac
 shell.prefix(f'set -euo pipefail; PATH={BESIDE}:$PATH; failed() {{{{ cat "$1" >&2; return 1; }}}}; ')
 
 STARTED = time.time()
+gc.set_threshold(100_000)  # most of what Snakemake makes stays: looking for garbage took a quarter of its time
 STUDIES = Path(config["folders"]["studies"])
 # Files that determine how scenarios and claims are read.
 SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scenario", "implementation")]

@@ -90,7 +90,8 @@ def made_by(file):
 if workflow.is_main_process:
     there = [size for size, root in ROOTS.items() if Path(root, "runs").exists() or Path(seeds_file(size)).exists()]
     files = {size: damaged(size) for size in there}  # before a plan reads which seeds were asked for
-    plan(config["size"])  # a wrong scenario is refused here, in its own words, and not while jobs are looked for
+    # a wrong scenario is refused here, in its own words, and not while jobs are looked for
+    plan("quick" if "quick" in sys.argv else config["size"])
     for size in there:
         files[size] |= dict.fromkeys(removed(size), "missing")
         for file, what in files[size].items():
