@@ -22,7 +22,7 @@ KEPT: Final = FOLDER / RESULTS
 def main() -> int:
     """Return 0, or 1 after one sentence about what failed."""
     parser = argparse.ArgumentParser(prog="python -m testbed.simulator", description=__doc__)
-    parser.add_argument("--table", action="store_true", help="print the table of docs/results/simulators.md")
+    parser.add_argument("--table", action="store_true", help="print the tables of docs/results/simulators.md")
     if parser.parse_args().table:
         print(table(read_json(KEPT).get("cells", dict)))
         return 0

@@ -1,6 +1,7 @@
-"""The table of docs/results/simulators.md: what a paper prints, what ns-2 gives and what the kernel gave."""
+"""The tables of docs/results/simulators.md: what a paper prints, what ns-2 gives and what the kernel gave."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -15,14 +16,22 @@ STUDIES: Final = Path(__file__).parents[2] / "workflows/studies"
 
 
 def table(results: Mapping[str, Mapping[str, Sequence[float]]], file: Path = CELLS) -> str:
-    """Write a row for each number of a case, with a column for each reading in ns-2, in Markdown."""
-    by_case: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells(file):
-        by_case.setdefault((cell.experiment, cell.case), []).append(cell)
+    """Write a table for each experiment, in Markdown: a row for each number of a case, a column for each reading."""
+    by_experiment: dict[str, dict[str, list[Cell]]] = {}
+    for cell in (cell for cell in cells(file) if any(number in cell.claims for number in NUMBERS)):
+        by_experiment.setdefault(cell.experiment, {}).setdefault(cell.case, []).append(cell)
+    tables = [_table(results, experiment, by_case) for experiment, by_case in by_experiment.items()]
+    return "\n\n".join(tables)
+
+
+def _table(
+    results: Mapping[str, Mapping[str, Sequence[float]]], experiment: str, by_case: Mapping[str, Sequence[Cell]]
+) -> str:
     readings = list(dict.fromkeys(cell.reading.name for of_case in by_case.values() for cell in of_case))
-    lines = [_row(["case", "number", "paper", "kernel", *(f"ns-2, {name}" for name in readings)])]
+    lines = [f"**{_claims(experiment).title}** (`{experiment}`)", ""]
+    lines.append(_row(["case", "number", "paper", "kernel", *(f"ns-2, {name}" for name in readings)]))
     lines.append(_row(["---", "---", *["---:"] * (2 + len(readings))]))
-    for (experiment, case), of_case in by_case.items():
+    for case, of_case in by_case.items():
         in_ns2 = {cell.reading.name: results.get(cell.id, {}) for cell in of_case}
         for number in NUMBERS:
             if number in of_case[0].claims:
@@ -36,13 +45,17 @@ def _row(fields: Sequence[str]) -> str:
     return "| " + " | ".join(fields) + " |"
 
 
+@cache
+def _claims(experiment: str) -> registry.Experiment:
+    [file] = [
+        file for file in STUDIES.glob("*/*.claims.yaml") if file.read_text().startswith(f"experiment: {experiment}\n")
+    ]
+    return registry.load(file)
+
+
 def _paper(claim: str) -> str:
-    experiment = claim.partition("/")[0]
-    for file in STUDIES.glob("*/*.claims.yaml"):
-        if file.read_text().startswith(f"experiment: {experiment}\n"):
-            printed = registry.load(file).claim(claim)
-            return "" if printed is None or printed.printed is None else printed.printed
-    return ""
+    printed = _claims(claim.partition("/")[0]).claim(claim)
+    return "" if printed is None or printed.printed is None else printed.printed
 
 
 def _kernel(claim: str, number: str) -> str:

@@ -26,7 +26,11 @@ def test_the_results_are_of_these_cells_and_this_script() -> None:
 
 
 def test_the_page_shows_what_was_recorded() -> None:
-    assert table(json.loads(KEPT.read_text())["cells"]) in PAGE.read_text()
+    tables = table(json.loads(KEPT.read_text())["cells"])
+    assert tables in PAGE.read_text()
+    for of_experiment in tables.split("\n**"):
+        names = [tuple(line.split(" | ")[:2]) for line in of_experiment.splitlines() if line.startswith("| ")]
+        assert len(names) == len({*names})
 
 
 def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
