@@ -403,6 +403,16 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert "\nRuns of size full do not answer 1 claim; only the others are compared.\n" in said
     assert said.endswith("Nothing differs in fact.\n")
 
+    # so are numbers that no verdict needs, where the runs are shorter
+    folder = shutil.copytree(results, tmp_path / "short") / "experiments/made-by-hand"
+    data = json.loads((folder / "verdicts.json").read_text())
+    data["settings"][0]["full_s"] = 20.0
+    data["claims"][4]["measured"] = data["claims"][0]["measured"]
+    with sums.replacing(folder) as draft:
+        (draft / "verdicts.json").write_text(json.dumps(data))
+    assert main(["diff", "--results", str(tmp_path / "short"), "--reference", str(reference)]) == 0
+    assert "answer 2 claims; only the others are compared.\n" in capsys.readouterr().out
+
     # another build and more seeds are no difference
     kept["made_from"] = {"rootfs": {"digest": "other"}}
     kept["claims"]["made-by-hand/e02"] |= {"verdict": "reproduced"}
