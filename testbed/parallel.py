@@ -13,18 +13,29 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def as_they_end(work: Callable[[Job], Result], jobs: Mapping[Key, Job]) -> Iterator[tuple[Key, Result]]:
-    """Yield what came of each job, as they end. A job that is left when its reader stops is not begun."""
+def pool() -> ProcessPoolExecutor:
+    """Return processes for several calls of `as_they_end`; each loads the libraries once."""
+    # a fork would copy the libraries without their threads
+    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), end_with, (os.getpid(),))
+
+
+def as_they_end(
+    work: Callable[[Job], Result], jobs: Mapping[Key, Job], kept: ProcessPoolExecutor | None = None
+) -> Iterator[tuple[Key, Result]]:
+    """Yield what came of each job, as they end, in `kept` processes or in processes of their own.
+
+    A job that is left when its reader stops is not begun, and `kept` processes do no more work then.
+    """
     if not jobs:
         return
-    # a fork would copy the libraries without their threads
-    processes = min(len(os.sched_getaffinity(0)), len(jobs))
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), end_with, (os.getpid(),))
+    processes = kept or pool()
+    waiting: set[Future[Result]] = set()
     try:
-        keys: dict[Future[Result], Key] = {pool.submit(work, job): key for key, job in jobs.items()}
+        keys: dict[Future[Result], Key] = {processes.submit(work, job): key for key, job in jobs.items()}
         waiting = set(keys)
         while waiting:
             ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from ((keys[future], future.result()) for future in ended)
     finally:
-        pool.shutdown(cancel_futures=True)
+        if waiting or not kept:
+            processes.shutdown(cancel_futures=True)

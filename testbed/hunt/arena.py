@@ -1,6 +1,7 @@
 """An arena: a scenario whose values are ranges and choices, and what it becomes at one of its points."""
 
 import copy
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,7 +11,7 @@ from typing import Any, Final
 from scenarios import checks, implementations, schema, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 from scenarios.load import Document
-from scenarios.units import QUANTITIES, Quantity, UnitError
+from scenarios.units import QUANTITIES, Quantity, UnitError, parse
 from testbed.compare.panel import CLIENT
 from testbed.hunt.scenario import EXPERIMENT, Data
 
@@ -23,6 +24,20 @@ PRESENT: Final = 2
 """So much of what is `maybe` there is there on average: much at once hides what each would show."""
 STEPS: Final = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 """A range has these numbers of each power of ten, and its ends."""
+TOUR: Final = "tour"
+"""The name, in a point, of the order in which the events of a tour follow one another."""
+QUIET: Final = {
+    "loss": "0%",
+    "duplicate": "0%",
+    "corrupt": "0%",
+    "jitter": "0s",
+    "aggregation": "0s",
+    "mtu": "1500B",
+    "black_hole": "1500B",
+    "policed": "10gbit",
+}
+"""What ends an effect of an event. Rates, buffers and delays are then as they were at first; others end at once."""
+_SETTLED_S: Final = 2  # after an event of a tour, and after its end
 _FROM_ZERO: Final = 100  # a range from zero on begins at this part of its end
 _NO_PLACE: Final = ("matrix", "cases", "quick", "seeds", "paired", "drawn_events", "rate_traces", "start_jitter")
 _WORDS: Final = ("experiment", "title")
@@ -43,7 +58,10 @@ class Knob:
 
 
 Point = Mapping[str, int]
-"""The place of each knob's value among its values, by the knob's name; a knob of what is not there may lack."""
+"""The place of each knob's value among its values, by the knob's name; a knob of what is not there may lack.
+
+A point of a tour also has `TOUR`.
+"""
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,7 @@ class Arena:
         return {str(name) for name in [*chosen, *fixed] if name in implementations.known()}
 
     def scenario(self, point: Point, client: str) -> Data:
-        """Return the scenario at a point."""
+        """Return the scenario at a point. In a tour, events follow one another, and each ends before the next."""
         data = _with(
             self.document.data, {knob.path: knob.values[point[knob.name]] for knob in self.knobs if knob.name in point}
         )
@@ -75,7 +93,32 @@ class Arena:
         for flow in data["flows"]:
             if flow["name"] == CLIENT:
                 flow["may_fail"] = True
-        return data
+        return _toured(data, random.Random(point[TOUR])) if TOUR in point else data  # noqa: S311 (repeats)
+
+
+def _toured(data: Data, draw: random.Random) -> Data:
+    """Let the events follow one another in the first half of a run; in the second, nothing happens any more."""
+    events = list(data.get("events", []))
+    draw.shuffle(events)
+    now_s, tour = _SETTLED_S, []
+    for event in events:
+        effects = {name: value for name, value in event.items() if name not in ("at", "on")}
+        tour.append({"at": f"{now_s}s", "on": event["on"], **effects})
+        now_s += _SETTLED_S + sum(-(-parse(way, "time") // 10**9) for way in effects.get("suspension", {}).values())
+        before = {"delay": data["delay"], **data["bottleneck"]}
+        ended = {name: _ended(name, value, before) for name, value in effects.items() if name in {**QUIET, **before}}
+        if ended:
+            tour.append({"at": f"{now_s}s", "on": event["on"], **ended})
+            now_s += _SETTLED_S
+    length_ns = max(parse(data["duration"], "time"), 2 * now_s * 10**9)
+    return data | ({"events": tour} if tour else {}) | {"duration": written(length_ns, QUANTITIES["time"])}
+
+
+def _ended(name: str, value: Any, before: Mapping[str, Any]) -> Any:
+    """Return what an effect is after its end: as it was before, or that of a quiet path, in the same directions."""
+    if not isinstance(value, dict):
+        return before[name]
+    return {way: before[name][way] if name in before else QUIET[name] for way in value}
 
 
 def read(file: Path, client: str) -> Arena:

@@ -21,6 +21,8 @@ SUSPECTS: Final = 3
 """Scenarios of a batch that are looked at again for a property, the worst first."""
 SEED: Final = 1
 """With which scenarios are tried; more seeds ask only about those that break something."""
+OTHERS: Final = 4
+"""Beside an earlier version, each scenario of so many is compared with another run, too."""
 IDLE: Final = 8
 """Batches in a row that needed no new run, after which the arena has nothing new to try."""
 
@@ -126,19 +128,12 @@ class Hunt:
         return any(finding.explains(oracle, scenario) for finding in self.findings)
 
     def _measured(self, batch: list[Trial]) -> list[Trial]:
-        """Run the scenarios of a batch for which there are runs left; return their trials, in the same order.
-
-        Beside each scenario runs one in turn of those that properties compare it with.
-        """
+        """Run the scenarios of a batch for which there are runs left; return their trials, in the same order."""
         begun: list[tuple[Trial, list[Oracle]]] = []
         needed: dict[tuple[str, int], tuple[Data, int]] = {}
         left = self.runs_left()
         for place, trial in enumerate(batch, len(self.trials)):
-            fitting = [oracle for oracle in self.oracles if oracle.speaks_of(trial.scenario)]
-            others = [oracle.beside for oracle in fitting if oracle.beside]
-            distinct = [each for index, each in enumerate(others) if each not in others[:index]]
-            in_turn = [None, *distinct[place % len(distinct) :][:1]] if distinct else [None]
-            asked = [oracle for oracle in fitting if oracle.beside in in_turn]
+            asked = self._asked(place, trial.scenario)
             own = [run for oracle in asked for run in self.question(oracle).needed(trial.scenario, (SEED,))]
             more = needed | {(name(scenario), seed): (scenario, seed) for scenario, seed in own}
             if len(more.keys() - self.runs.asked_for) > left:
@@ -151,6 +146,20 @@ class Hunt:
         for trial, oracles in begun:
             trial.badness = {oracle.name: self.question(oracle).badness(trial.scenario, SEED) for oracle in oracles}
         return [trial for trial, _ in begun]
+
+    def _asked(self, place: int, scenario: Data) -> list[Oracle]:
+        """Return the properties that are looked at in the scenario of a place.
+
+        Beside each scenario runs one in turn of those that properties compare it with. If there is an earlier version,
+        its run is always there, and another one in each scenario of `OTHERS`.
+        """
+        fitting = [oracle for oracle in self.oracles if oracle.speaks_of(scenario)]
+        version = next((oracle.beside for oracle in fitting if oracle.of_version), None)
+        compared = [oracle.beside for oracle in fitting if oracle.beside and oracle.beside != version]
+        others = [each for index, each in enumerate(compared) if each not in compared[:index]]
+        turn, later = divmod(place, OTHERS if version else 1)
+        in_turn = [others[turn % len(others)]] if others and not later else []
+        return [oracle for oracle in fitting if oracle.beside in (None, version, *in_turn)]
 
     def _broken(self, batch: list[Trial]) -> Iterator[tuple[Oracle, Trial]]:
         for oracle in self.oracles:

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import shutil
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,7 @@ from scenarios.resolve import expand
 from testbed.gate.judge import number_of
 from testbed.hunt.oracles import Number
 from testbed.hunt.scenario import Data, name, text
-from testbed.parallel import as_they_end
+from testbed.parallel import as_they_end, pool
 
 FILE: Final = "numbers.jsonl"
 
@@ -59,9 +61,11 @@ class Runs:
     told: Callable[[int, int], None] = lambda _done, _all: None
     asked_for: set[Key] = field(default_factory=set)
     _known: dict[Key, Measured] = field(default_factory=dict)
+    _processes: ProcessPoolExecutor = field(default_factory=pool)
 
     def __post_init__(self) -> None:
         """Read what earlier calls measured; a last line that was cut off is left out."""
+        weakref.finalize(self, self._processes.shutdown)
         if not self._file.exists():
             return
         for line in self._file.read_text().splitlines():
@@ -102,7 +106,7 @@ class Runs:
         if not due:
             return
         with self._file.open("a") as file:
-            for done, (key, result) in enumerate(as_they_end(measured, due), 1):
+            for done, (key, result) in enumerate(as_they_end(measured, due, self._processes), 1):
                 self._known[key] = result
                 if not result.failed:  # the next call tries the others again
                     entry = {"scenario": key[0], "seed": key[1], "made_of": self.made_of, "cpu_s": result.cpu_s}

@@ -7,16 +7,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from testbed.hunt.arena import Arena, Knob, Point
+from testbed.hunt.arena import MAYBE, TOUR, Arena, Knob, Point
 
 if TYPE_CHECKING:
     import optuna
 
-SEARCHES: Final = ("tpe", "bins", "random")
-BATCH: Final = 16
-"""Points that are chosen together, whatever the number of CPUs: the same seed then gives the same points."""
-_DRAWN: Final = 2  # batches, the same in each search, before the first that is chosen by what came before
+SEARCHES: Final = ("tour", "tpe", "bins", "random")
+FIRST: Final = 4
+LATER: Final = 16
+"""Points that are chosen together, whatever the number of CPUs: the same seed then gives the same points.
 
+The first batches are small, as one of few scenarios breaks a property that nearly any breaks.
+"""
+_EARLY: Final = 16  # points
+_DRAWN: Final = 32  # points, the same in each search but `tour`, before the first that is chosen by what came before
+_PLAIN_ONE_IN: Final = 4
+"""Beside tours, so many scenarios of `tour` are drawn like those of `random`."""
+_TOURED: Final = 3 / 4
+"""The part of the arena's events that a tour has. Other things that `maybe` are there are in half of the tours."""
+_AT_AN_END: Final = 1 / 2
+"""The part of an event's numbers that a tour takes from the ends of their ranges, where most breaks."""
+_ORDERS: Final = 1000
 
 _DRAWN_ANEW: Final = 1 / 4
 """The part of `bins` that is drawn at random, so that nothing is out of its reach."""
@@ -41,14 +52,25 @@ class Tried:
 
 def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[Point]:
     """Choose the next points; the same for the same arguments."""
-    number = len(tried) // BATCH
+    number, points = len(tried), range(FIRST if len(tried) < _EARLY else LATER)
     own_seed = seed * 1_000_003 + number
     if search == "tpe" and number >= _DRAWN:
-        return _by_tpe(arena, tried, own_seed)
+        study = _study(arena, tried, own_seed)
+        return [_point(arena, partial(_suggested, study.ask())) for _ in points]
     draw = random.Random(own_seed)  # noqa: S311 (repeats)
+    if search == "tour":
+        return [_tour(arena, draw) if (place + 1) % _PLAIN_ONE_IN else _drawn(arena, draw) for place in points]
     if search == "bins" and number >= _DRAWN:
-        return [_mutant(arena, tried, draw) for _ in range(BATCH)]
-    return [_point(arena, lambda knob: draw.randrange(len(knob.values))) for _ in range(BATCH)]
+        return [_mutant(arena, tried, draw) for _ in points]
+    return [_drawn(arena, draw) for _ in points]
+
+
+def _drawn(arena: Arena, draw: random.Random) -> Point:
+    return _point(arena, partial(_at_random, draw))
+
+
+def _at_random(draw: random.Random, knob: Knob) -> int:
+    return draw.randrange(len(knob.values))
 
 
 def _point(arena: Arena, turned: Callable[[Knob], int]) -> Point:
@@ -60,22 +82,36 @@ def _point(arena: Arena, turned: Callable[[Knob], int]) -> Point:
     return point
 
 
+def _tour(arena: Arena, draw: random.Random) -> Point:
+    """Draw a point with many events, which follow one another."""
+
+    def turned(knob: Knob) -> int:
+        is_of_event = knob.path[0] == "events"
+        if knob.path[-1] == MAYBE:
+            return int(draw.random() > (_TOURED if is_of_event else 1 / 2))
+        if is_of_event and knob.ordered and draw.random() < _AT_AN_END:
+            return draw.choice((0, len(knob.values) - 1))
+        return _at_random(draw, knob)
+
+    return {**_point(arena, turned), TOUR: draw.randrange(_ORDERS)}
+
+
 def _mutant(arena: Arena, tried: Sequence[Tried], draw: random.Random) -> Point:
     """Turn some knobs of a point that broke something nearly, or behaved as few others did."""
     if draw.random() < _DRAWN_ANEW:
-        return _point(arena, lambda knob: draw.randrange(len(knob.values)))
+        return _drawn(arena, draw)
     rivals = draw.choices(tried, k=_RIVALS)
     parent = max(rivals, key=lambda rival: rival.badness + rival.rarity).point
 
     def turned(knob: Knob) -> int:
         if knob.name in parent and draw.random() > _TURNED / len(parent):
             return parent[knob.name]
-        return draw.randrange(len(knob.values))
+        return _at_random(draw, knob)
 
     return _point(arena, turned)
 
 
-def _by_tpe(arena: Arena, tried: Sequence[Tried], seed: int) -> list[Point]:
+def _study(arena: Arena, tried: Sequence[Tried], seed: int) -> "optuna.Study":
     import optuna  # loads much
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -91,7 +127,7 @@ def _by_tpe(arena: Arena, tried: Sequence[Tried], seed: int) -> list[Point]:
                 value=past.badness,
             )
         )
-    return [_point(arena, partial(_suggested, study.ask())) for _ in range(BATCH)]
+    return study
 
 
 def _places(knob: Knob) -> "optuna.distributions.BaseDistribution":

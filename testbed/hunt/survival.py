@@ -50,7 +50,7 @@ def survival(scenario: Data, question: Question, seeds: Sequence[int] = SEEDS) -
         other for other in beside if not any(question.runs.of(*run).failed for run in question.needed(other, (1,)))
     ]
     return Survival(
-        sum(question.badness(scenario, seed) > 1 for seed in seeds),
+        sum(question.badness(scenario, seed, seeds) > 1 for seed in seeds),
         len(seeds),
         sum(question.badness(other, _SEED) > 1 for other in valid),
         len(valid),

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -42,15 +43,46 @@ COPIED: Final = (
     "workflows",
 )
 PREFIX: Final = "planted-"
-MODULE: Final = "tcp-ledbat"
+MODULES: Final = ("tcp-ledbat", "tcp-ledbatpp")
 LIBUTP: Final = "utp_internal.cpp"
+QUIC: Final = "quic-go"
 FOUND: Final = "found.jsonl"
+RANDOM: Final = "random"
 _BUILD: Final = "libutp=$FETCHED/utp-native/package/deps/libutp\n"
 _CHANGED: Final = """\
 cp -r "$libutp" planted
 sed -i -f planted.sed planted/utp_internal.cpp
 ! cmp -s "$libutp/utp_internal.cpp" planted/utp_internal.cpp
 libutp=$PWD/planted
+"""
+_QUIC: Final = "vendor/github.com/quic-go/quic-go"
+_QUIC_BUILD: Final = """\
+#!/bin/sh
+set -eu
+cp -r "$FETCHED/go" vendor
+for script in $(find planted -name '*.sed'); do
+	file={quic}/${{script#planted/}}
+	sed -i -f "$script" "${{file%.sed}}"
+done
+cp planted/planted.go {quic}/internal/protocol/
+CGO_ENABLED=0 GOTOOLCHAIN=local go build -mod=vendor -trimpath -buildvcs=false -o "$OUT/endpoint" .
+"""
+_QUIC_PARAMETER: Final = (
+    "for name := range parameters {",
+    'delete(parameters, "fault")\n\tfor name := range parameters {',
+)
+_PLANTED_GO: Final = """\
+package protocol
+
+import (
+	"os"
+	"strings"
+)
+
+var parameters = os.Getenv("PARAMS")
+
+// Planted tells whether a fault counts.
+func Planted(fault string) bool { return strings.Contains(parameters, `"`+fault+`"`) }
 """
 
 
@@ -75,10 +107,12 @@ class Fault:
         own = project / "images" / "implementations" / self.client
         own.mkdir(parents=True)
         about = {"extends": self.of, "title": f"{self.of}, but {self.says}"}
-        if self.of == MODULE:
+        if self.of in MODULES:
             about |= self._module(project)
+        elif self.of == QUIC:
+            about |= self._quic(project, own)
         elif self.file == LIBUTP:
-            (own / "planted.sed").write_text(f"s\001{_escaped(self.old)}\001{_escaped(self.new)}\001\n")
+            (own / "planted.sed").write_text(_substitution(self))
             build = (project / "images/implementations/libutp/build").read_text()
             (own / "build").write_text(_replaced(build, _BUILD, _BUILD + _CHANGED))
             (own / "build").chmod(0o755)
@@ -95,6 +129,29 @@ class Fault:
         (own / "Kbuild").write_text((source / "Kbuild").read_text().replace("tcp_ledbat", name))
         (own / f"{name}.c").write_text(_replaced((source / self.file).read_text(), self.old, self.new))
         return {"module": name, "version_command": ["cat", f"/sys/module/{name}/version"]}
+
+    def _quic(self, project: Path, own: Path) -> dict[str, Any]:
+        """One program has the faults of all, so that it is built once; a parameter says which one counts."""
+        scripts: dict[Path, str] = {}
+        for fault in faults():
+            if fault.of == QUIC:
+                file = own / "planted" / f"{fault.file}.sed"
+                scripts[file] = scripts.get(file, "") + _substitution(fault)
+        for file, text in scripts.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (own / "planted" / "planted.go").write_text(_PLANTED_GO)
+        (own / "build").write_text(_QUIC_BUILD.format(quic=_QUIC))
+        (own / "build").chmod(0o755)
+        endpoint = (project / "images/implementations/anacrolix-utp/endpoint.go").read_text()
+        (own / "endpoint.go").write_text(_replaced(endpoint, *_QUIC_PARAMETER))
+        what = {
+            "type": "choice",
+            "choices": [self.name, "none"],
+            "default": self.name,
+            "description": "the fault that counts",
+        }
+        return {"parameters": {"fault": what}}
 
 
 @dataclass(frozen=True)
@@ -120,6 +177,10 @@ def _replaced(text: str, old: str, new: str) -> str:
     if text.count(old) != 1:
         raise ValueError(f"found {old!r} {text.count(old)} times; allowed: once")
     return text.replace(old, new)
+
+
+def _substitution(fault: Fault) -> str:
+    return f"s\001{_escaped(fault.old)}\001{_escaped(fault.new)}\001\n"
 
 
 def _escaped(text: str) -> str:
@@ -166,9 +227,9 @@ def planted(folder: Path) -> Path:
         for fault in faults():
             fault.plant(draft)
         draft.rename(project)
-    programs = [fault.client for fault in faults() if fault.of != MODULE]
+    programs = [fault.client for fault in faults() if fault.of not in MODULES]
     subprocess.run(
-        [sys.executable, "-m", "images", "libutp", *programs], cwd=project, env=_environment(project), check=True
+        [sys.executable, "-m", "images", "libutp", QUIC, *programs], cwd=project, env=_environment(project), check=True
     )
     return project
 
@@ -184,7 +245,7 @@ def kept(folder: Path) -> list[Found]:
 
 
 def table(found: Sequence[Found]) -> Iterator[str]:
-    """Yield a row for each fault: by each search, the scenarios until it was found with each seed."""
+    """Yield a row for each fault: by each search, the runs until it was found with each seed."""
     searches = sorted({result.search for result in found})
     yield f"| fault | of | {' | '.join(searches)} | property |"
     yield f"|---|---|{'---|' * (len(searches) + 1)}"
@@ -193,7 +254,7 @@ def table(found: Sequence[Found]) -> Iterator[str]:
         if own:
             by_search = [
                 ", ".join(
-                    str(result.scenario or f"not in {result.scenarios}")
+                    str(result.runs) if result.scenario else f"not in {result.runs}"
                     for result in sorted(own, key=lambda result: result.seed)
                     if result.search == how
                 )
@@ -201,6 +262,22 @@ def table(found: Sequence[Found]) -> Iterator[str]:
             ]
             props = sorted({result.prop for result in own} - {""})
             yield f"| {fault.says} | {fault.of} | {' | '.join(by_search)} | {', '.join(props)} |"
+
+
+def against_random(found: Sequence[Found]) -> Iterator[str]:
+    """Yield a row for each fault for which a search and the random one looked with the same seeds, found or not."""
+    yield "| fault | search | its runs, median | random's | all of random's over all of its | fewer with |"
+    yield "|---|---|---|---|---|---|"
+    runs: dict[tuple[str, str], dict[int, int]] = {}
+    for result in found:
+        runs.setdefault((result.fault, result.search), {})[result.seed] = result.runs
+    for fault, how in product(faults(), search.SEARCHES):
+        own, random = (runs.get((fault.name, each), {}) for each in (how, RANDOM))
+        if how != RANDOM and len(pairs := [(own[seed], random[seed]) for seed in own.keys() & random]) > 1:
+            medians = [f"{statistics.median(column):g}" for column in zip(*pairs, strict=True)]
+            times = sum(theirs for _, theirs in pairs) / sum(ours for ours, _ in pairs)
+            fewer = sum(ours < theirs for ours, theirs in pairs)
+            yield f"| {fault.says} | {how} | {' | '.join(medians)} | {times:.1f} | {fewer} of {len(pairs)} seeds |"
 
 
 def main() -> int:
@@ -233,7 +310,7 @@ def main() -> int:
             with (folder / FOUND).open("a") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
             print(result, file=sys.stderr, flush=True)
-    print("\n".join(table(kept(folder))))
+    print("\n".join([*table(kept(folder)), "", *against_random(kept(folder))]))
     return 0
 
 

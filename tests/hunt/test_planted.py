@@ -5,12 +5,12 @@ from pathlib import Path
 
 import yaml
 
-from tests.hunt.planted import LIBUTP, MODULE, ROOT, Found, faults, table
+from tests.hunt.planted import LIBUTP, MODULES, QUIC, ROOT, Fault, Found, against_random, faults, table
 
 
 def test_each_fault_can_be_planted(tmp_path: Path) -> None:
-    """Those in libutp's own source, which is fetched, are planted when it is built."""
-    for folder in ("images/tcp_ledbat", "images/implementations/libutp"):
+    """Those in sources that are fetched, of libutp and quic-go, are planted when they are built."""
+    for folder in ("images/tcp_ledbat", "images/implementations/libutp", "images/implementations/anacrolix-utp"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     known = faults()
     assert len({fault.client for fault in known}) == len(known)
@@ -19,14 +19,32 @@ def test_each_fault_can_be_planted(tmp_path: Path) -> None:
         own = tmp_path / "images" / "implementations" / fault.client
         assert yaml.safe_load((own / "implementation.yaml").read_text())["extends"] == fault.of
         made = {file.name for file in own.iterdir()} - {"implementation.yaml"}
-        expected = {MODULE: set(), "libutp": {"build", "planted.sed"} if fault.file == LIBUTP else {fault.file}}
-        assert made == expected[fault.of]
+        assert made == _expected(fault)
+
+
+def _expected(fault: Fault) -> set[str]:
+    if fault.of in MODULES:
+        return set()
+    if fault.of == QUIC:
+        return {"build", "endpoint.go", "planted"}
+    return {"build", "planted.sed"} if fault.file == LIBUTP else {fault.file}
 
 
 def test_the_table_of_what_was_found() -> None:
     found = [
-        Found("deaf", "random", seed, number, "harm" if number else "", 16, 40, 1.0)
-        for seed, number in ((2, 7), (1, None))
+        Found("deaf", "random", seed, number, "harm" if number else "", 16, runs, 1.0)
+        for seed, number, runs in ((2, 7, 30), (1, None, 40))
     ]
     *_, row = table(found)
-    assert row == "| it takes the queue to be empty | tcp-ledbat | not in 16, 7 | harm |"
+    assert row == "| it takes the queue to be empty | tcp-ledbat | not in 40, 30 | harm |"
+
+
+def test_a_search_against_the_random_one() -> None:
+    numbers = {"tour": (10, 30, 20, 9), "random": (40, 20, 60)}
+    found = [
+        Found("deaf", how, seed, 1, "harm", 16, runs, 1.0)
+        for how, all_runs in numbers.items()
+        for seed, runs in enumerate(all_runs)
+    ]
+    *_, row = against_random(found)
+    assert row == "| it takes the queue to be empty | tour | 20 | 40 | 2.0 | 2 of 3 seeds |"

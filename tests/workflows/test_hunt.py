@@ -77,10 +77,37 @@ def test_the_page_lists_the_fields() -> None:
 @pytest.mark.parametrize("file", sorted(arena.FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
 def test_each_point_of_an_arena_is_a_scenario(file: Path, tmp_path: Path) -> None:
     place = arena.read(file, "libutp")
-    for number, point in enumerate(search.batch(place, [], 1, "random")):
+    points = [point for how in ("random", "tour") for point in search.batch(place, [], 1, how)]
+    for number, point in enumerate(points):
         written = tmp_path / f"{number}.yaml"
         written.write_text(text(place.scenario(point, "libutp")))
         assert len(expand(written, "full")) == 1
+
+
+def test_the_events_of_a_tour_follow_one_another() -> None:
+    """Each ends before the next begins, those that last as it was before; the second half is quiet."""
+    place = arena.read(arena.DEFAULT, "libutp")
+    toured = place.scenario({**{knob.name: 0 for knob in place.knobs}, arena.TOUR: 7}, "libutp")
+    plain = place.scenario({knob.name: 0 for knob in place.knobs}, "libutp")
+    instants = [parse(event["at"], "time") for event in toured["events"]]
+    assert instants == sorted(instants)
+    assert len(set(instants)) == len(instants)
+    assert parse(toured["duration"], "time") >= 2 * instants[-1]
+    path: dict[str, Any] = {"delay forward": "1ms", "rate": "500kbit"}
+    for event in toured["events"]:
+        for what, value in event.items():
+            if what not in ("at", "on"):
+                path |= {f"{what} {way}": each for way, each in value.items()} if what != "rate" else {what: value}
+    assert path.pop("suspension forward") == "100ms"
+    assert path.pop("burst forward", "4p") == "4p"
+    ends = {"loss": "0%", "duplicate": "0%", "jitter": "0s", "mtu": "1500B", "black_hole": "1500B"}
+    assert path == {
+        "delay forward": "1ms",
+        "rate": "500kbit",
+        "loss backward": "0%",
+        **{f"{what} forward": value for what, value in ends.items()},
+    }
+    assert parts(toured) == parts(plain)
 
 
 def test_a_client_without_timestamps_has_no_clocks() -> None:
@@ -209,7 +236,7 @@ def test_what_a_run_is_compared_with() -> None:
     assert known["death"].other(own, "tcp-cubic") is None
     assert not known["harm"].speaks_of(own)
     versions = {oracle.name for oracle in oracles.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
-    assert versions == {"version-drops", "version-queue", "version-share", "version-slower"}
+    assert versions == {f"version-{what}" for what in ("bolder", "drops", "queue", "share", "slower", "slowest")}
     assert "standing-queue" not in {oracle.name for oracle in oracles.load_all(clients["tcp-cubic"])}
     assert "clock" not in {oracle.name for oracle in oracles.load_all(clients["quinn"])}
 
@@ -240,7 +267,8 @@ class Formula(Runs):
         for scenario, seed in wanted:
             key = name(scenario), seed
             self.asked_for.add(key)
-            self._known[key] = Measured({text: self._formula(scenario, text) for text in self.expressions})
+            numbers = {text: self._formula(scenario, text) for text in self.expressions}
+            self._known.setdefault(key, Measured(numbers))
 
 
 def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
@@ -284,13 +312,42 @@ def test_a_hunt_finds_shrinks_and_repeats(how: str, small: Path) -> None:
 def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
     """Of 40 points one is rare; most of those that `bins` makes next have its rate, at one of four places."""
     place = arena.read(small, "libutp")
-    points = [point for _ in range(3) for point in search.batch(place, [], 1, "random")][:40]
+    points = [point for seed in range(10) for point in search.batch(place, [], seed, "random")]
     rate = "bottleneck.rate"
     tried = [search.Tried(point | {rate: 0}, 0.0, 0.1) for point in points[1:]]
     tried.append(search.Tried(points[0] | {rate: 3}, 0.0, 1.0))
     drawn = search.batch(place, tried, 1, "bins")
     assert len({json.dumps(point, sort_keys=True) for point in drawn}) > 4
     assert {point[rate] for point in drawn} > {0, 3}
+
+
+@pytest.mark.parametrize(("other", "is_broken"), [(1.0, True), (3.0, False)])
+def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is_broken: bool, small: Path) -> None:
+    """The client carries 5 with each seed, the earlier version 1, but with seed 4 `other`."""
+    asked = [oracles.load(oracles.FOLDER / "version-bolder.yaml")]
+    runs = Formula(small.parent, asked, lambda _scenario, _text: 5.0)
+    place = arena.read(small, "libutp")
+    [point, *_] = (point for point in search.batch(place, [], 1, "random"))
+    scenario = place.scenario(point, "libutp")
+    question = Question(asked[0], "libutp", "utp-rs", runs)
+    for before, seed in question.needed(scenario, (1, 2, 3, 4)):
+        runs.ask([(before, seed)])
+        if before["matrix"]["client"] == ["utp-rs"]:
+            carried = 2 * other if seed == 4 else 1.0
+            runs._known[name(before), seed] = Measured(dict.fromkeys(runs.expressions, carried))
+    assert question.breaking([scenario]) == [is_broken]
+
+
+def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> None:
+    asked = oracles.load_all(implementations.known()["libutp"], against_version=True)
+    place = arena.read(small, "libutp")
+    hunt = Hunt(place, asked, "libutp", "utp-rs", Formula(small.parent, asked, lambda *_: 1.0), 1, "tour", lambda: 0)
+    alone = place.scenario({knob.name: len(knob.values) - 1 for knob in place.knobs}, "libutp")
+    compared = [{oracle.name for oracle in hunt._asked(number, alone) if oracle.beside} for number in range(17)]
+    versions = {f"version-{what}" for what in ("bolder", "drops", "queue", "slower", "slowest")}
+    assert all(names >= versions for names in compared)
+    assert [number for number, names in enumerate(compared) if names > versions] == [0, 4, 8, 12, 16]
+    assert set().union(*compared) == {oracle.name for oracle in asked if oracle.beside and oracle.flows != "beside"}
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
@@ -348,7 +405,7 @@ def test_a_search_starts_no_more_runs_than_its_budget(
     started: list[str] = []
 
     def ends(
-        _work: object, jobs: Mapping[tuple[str, int], measure.Order]
+        _work: object, jobs: Mapping[tuple[str, int], measure.Order], _kept: object
     ) -> Iterator[tuple[tuple[str, int], Measured]]:
         for key, order in jobs.items():
             started.append(order.scenario.name)
@@ -417,7 +474,7 @@ def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("alone_in_checkout")
 def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """CUBIC fills a buffer of 50 packets, which at 2 Mbit/s are 300 ms. The second call runs nothing."""
-    monkeypatch.setattr(search, "BATCH", 2)
+    monkeypatch.setattr(search, "FIRST", 2)
     monkeypatch.setattr(survival, "SEEDS", range(1, 4))
     monkeypatch.setattr(survival.survival, "__defaults__", (range(1, 4),))
     order = ["hunt", "tcp-cubic", "--property", "queue_ms.max() < 200", "--arena", str(small)]
