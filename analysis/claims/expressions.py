@@ -63,10 +63,7 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
         if node.id in NAMES:
             return NAMES[node.id]
         if node.id in vocabulary.definitions:
-            if node.id not in vocabulary.defined:
-                value = evaluate(vocabulary.definitions[node.id], vocabulary.before(node.id))
-                vocabulary.defined[node.id] = value
-            return vocabulary.defined[node.id]
+            return vocabulary.value(node.id, evaluate)
         try:
             return vocabulary.name(node.id)
         except KeyError:

@@ -27,6 +27,7 @@ class Question:
         self._vocabularies: dict[str | None, Vocabulary] = {}  # of one seed, by cell
         self._seed: int | None = None
         self._answers: dict[tuple[str, str | None, int], Any] = {}
+        self._reads: dict[tuple[str, str | None], dict[tuple[str, str], None]] = {}  # in order, each once
         self._means: dict[tuple[str, str | None], float] = {}
         own = runs.by_cell_and_seed(experiment)
         # failed runs are asked, too: they answer with the reason
@@ -59,6 +60,10 @@ class Question:
             if not isinstance(value, bool):
                 raise self._wrong(expression, value, "true or false")
         return values, unknown
+
+    def reads(self, expression: str, cell: str | None) -> list[tuple[str, str]]:
+        """Return experiment and cell of the runs that an expression read, up to the first that there is not."""
+        return list(self._reads.get((expression, cell), ()))
 
     def mean_over_seeds(self, expression: str, cell: str | None) -> float:
         """Return the mean of a number over all seeds, for claims about means such as those of a table.
@@ -102,8 +107,15 @@ class Question:
     def _answer(self, expression: str, cell: str | None, seed: int) -> Any:
         """Return the value of an expression, or the error that says why there is none. Each is evaluated once."""
         if (expression, cell, seed) not in self._answers:
+            own, read = cell or self.own_cell, self._reads.setdefault((expression, cell), {})
+            read |= {(self.experiment, own): None} if own else {}
             try:
-                answer = expressions.evaluate(expression, self._vocabulary(cell or self.own_cell, seed))
+                vocabulary = self._vocabulary(own, seed)
+                start = len(vocabulary.read)
+                try:
+                    answer = expressions.evaluate(expression, vocabulary)
+                finally:
+                    read |= dict.fromkeys(vocabulary.read[start:])
             except NotMeasuredError as error:
                 answer = NotMeasuredError(
                     str(error)
@@ -124,9 +136,14 @@ class Question:
         if cell not in self._vocabularies:
             own = find(self.experiment, cell) if cell else None
             vocabulary = Vocabulary(own, self.experiment, find, self.words)
-            vocabulary.functions["mean_over_seeds"] = lambda expression, other=cell: self.mean_over_seeds(
-                expression, other
-            )
+
+            def mean_over_seeds(expression: str, other: str | None = cell) -> float:
+                try:
+                    return self.mean_over_seeds(expression, other)
+                finally:
+                    vocabulary.read += self.reads(expression, other)
+
+            vocabulary.functions["mean_over_seeds"] = mean_over_seeds
             self._vocabularies[cell] = vocabulary
         return self._vocabularies[cell]
 

@@ -29,9 +29,11 @@ class Vocabulary:
         self._own = own
         self.definitions = definitions
         self.defined: dict[str, Any] = {}  # definitions that have been evaluated, with their values
+        self._read_by: dict[str, list[tuple[str, str]]] = {}  # a definition
+        self.read: list[tuple[str, str]] = []  # experiment and cell of each other run that was asked for, in order
         self.functions: dict[str, Callable[..., Any]] = {
-            "run": lambda name, cell=SINGLE: find(name, cell),
-            "cell": lambda name: find(experiment, name),
+            "run": lambda name, cell=SINGLE: self._find(find, name, cell),
+            "cell": lambda name: self._find(find, experiment, name),
         }
         if own:
             self.functions |= {name: getattr(own, name) for name in words(Run).keys() - properties(Run)}
@@ -41,6 +43,20 @@ class Vocabulary:
         if self._own is None or name not in properties(Run):
             raise KeyError(name)
         return getattr(self._own, name)
+
+    def _find(self, find: FindRun, experiment: str, cell: str) -> Run:
+        self.read.append((experiment, cell))
+        return find(experiment, cell)
+
+    def value(self, name: str, evaluate: Callable[[str, "Vocabulary"], Any]) -> Any:
+        """Return the value of a defined word, which is evaluated once."""
+        if name in self.defined:
+            self.read += self._read_by.get(name, ())
+        else:
+            start = len(self.read)
+            self.defined[name] = evaluate(self.definitions[name], self.before(name))
+            self._read_by[name] = self.read[start:]
+        return self.defined[name]
 
     def before(self, name: str) -> "Vocabulary":
         """Return the vocabulary that the definition of a word may use."""

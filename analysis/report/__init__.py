@@ -17,7 +17,7 @@ from analysis.files import whole, write_text
 from analysis.report import causes, changes, first, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
-from analysis.report.evidence import Source, command_of
+from analysis.report.evidence import Source, command_of, command_of_all
 from analysis.report.explained import explained
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of, titled
@@ -82,7 +82,7 @@ def _write(
     quotable = {}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
-        values = _page(experiment, shown, reference, others, Source(experiment, results, out, home))
+        values = _page(experiment, shown, reference, others, Source(experiment, shown, results, out, home))
         quotable[experiment.id] = values["values"]
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
@@ -252,7 +252,7 @@ def _page(
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
         "commands": _commands(experiment),
-        "again": overview.command([experiment.id], {run["size"] for run in experiment.data["runs"]}),
+        "again": command_of_all([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }
 
 

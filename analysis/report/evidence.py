@@ -3,8 +3,9 @@
 import ast
 import math
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from os.path import relpath
 from pathlib import Path
@@ -15,17 +16,19 @@ from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from analysis.files import whole
 from analysis.report.formats import printed_digits
-from analysis.report.results import Result
+from analysis.report.results import QUICK, Result
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.settings import NS
 from scenarios import sums
+from scenarios.counts import plural
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
 FULL: Final = "full"
 _TABLE: Final = "metrics.csv"
 _INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
+_MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
 
@@ -59,13 +62,13 @@ class Place:
 class Evidence:
     """What stands in the row below a claim; its commands make the run again, and keep its captures."""
 
-    run: Link | None = None
+    runs: list[Link] = field(default_factory=list)
     captures: list[Link] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
     logs: list[Link] = field(default_factory=list)
     place: Place | None = None
-    command: str = ""
-    full_command: str = ""  # where the run is of another size
+    commands: list[str] = field(default_factory=list)
+    full_commands: list[str] = field(default_factory=list)  # where runs are of another size
     instant_s: float | None = None
     packets: list[Packet] = field(default_factory=list)
 
@@ -84,11 +87,11 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(
-        run=_to(folder.name, folder, home),
+        runs=[_to(folder.name, folder, home)],
         captures=[_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
         files=[_to(file.name, file, home) for file in files],
         logs=[_to(file.name.removesuffix(".log"), file, home) for file in said],
-        command=command_of(run, scenario, "again") if scenario else "",
+        commands=[command_of(run, scenario, "again")] if scenario else [],
     )
 
 
@@ -97,42 +100,99 @@ def _to(name: str, path: Path, home: Path) -> Link:
 
 
 class Source:
-    """The evidence of one experiment: small files go into `out`, links lead from the report in `home`."""
+    """The evidence of one experiment: small files go into `out`, links lead from the report in `home`.
 
-    def __init__(self, experiment: Result, results: Path, out: Path, home: Path) -> None:
+    `experiments` are all that are shown; claims may read runs of several.
+    """
+
+    def __init__(self, experiment: Result, experiments: Iterable[Result], results: Path, out: Path, home: Path) -> None:
         self._experiment = experiment
         self._out = out
         self._home = home.resolve()
         self._runs = results / "runs"
-        self._ran: list[dict[str, Any]] = experiment.data["runs"]
+        self._ran = {}  # by experiment and cell: in its first seed
+        self._simulated = {}  # by the experiment whose runs it shows
+        for shown in [*experiments, experiment]:
+            self._simulated[shown.data["experiment"]["runs_of"]] = shown
+            for run in reversed(shown.data["runs"]):
+                self._ran[shown.data["experiment"]["runs_of"], run["cell"]] = run
         self.files = list(self._copied())
 
     def of(self, claim: Mapping[str, Any]) -> Evidence:
-        """Give the evidence of a claim: that of its cell in the first seed, or of all cells where it names none."""
-        run = self._run_of(claim)
-        only = len({run_of["cell"] for run_of in self._ran}) == 1
-        cell = run["cell"] if run and (claim.get("cell") or only) else None
-        folder = self._folder(cell, run["seed"]) if run and cell else self._folder()
-        instant_s = _instant(claim, run["seed"]) if run and cell else None
-        name = f"seed {run['seed']}" if run and cell else "all runs"
-        scenario = str(self._experiment.data["experiment"].get("scenario"))
-        return Evidence(
-            run=_to(name, folder, self._home) if folder.is_dir() else None,
-            captures=[_to(file.stem, file, self._home) for file in sorted(folder.glob("pcap/*.pcap"))] if cell else [],
-            files=self.files,
-            place=_place(claim, self._experiment),
-            command=command_of(run, scenario, "runs") if run else "",
-            full_command=command_of({**run, "size": FULL}, scenario, "runs") if run and run["size"] != FULL else "",
+        """Give the evidence of a claim: that of the cells that it reads, in the first seed."""
+        read = [(experiment, cell) for experiment, cell in claim.get("reads", [])]
+        evidence = Evidence(files=self.files, place=_place(claim, self._experiment))
+        if not read:
+            command = "testbed kunit" if claim.get("kunit") else ""
+            return replace(evidence, commands=[command] if command else [])
+        if any(run not in self._ran for run in read):
+            return replace(evidence, commands=[self._making(read, claim)])
+        sizes = {self._ran[run]["size"] for run in read}
+        if len(read) > _MOST:
+            runs, commands, full_commands = self._folders(read), self._all(sizes), self._all({FULL})
+        else:
+            runs = [link for run in read if (link := self._link(run))]
+            commands, full_commands = ([self._command(run, size) for run in read] for size in ("", FULL))
+        evidence = replace(
+            evidence, runs=runs, commands=commands, full_commands=[] if sizes == {FULL} else full_commands
+        )
+        return evidence if len(read) > 1 else self._looked_into(evidence, claim, read[0])
+
+    def _looked_into(self, evidence: Evidence, claim: Mapping[str, Any], read: tuple[str, str]) -> Evidence:
+        """Add captures, and the packets around an instant, to the evidence of one run."""
+        seed = self._ran[read]["seed"]
+        instant_s = _instant(claim, seed)
+        return replace(
+            evidence,
+            captures=[_to(file.stem, file, self._home) for file in sorted(self._of_run(read).glob("pcap/*.pcap"))],
             instant_s=instant_s,
-            packets=[] if instant_s is None or not cell else self._packets(cell, run["seed"] if run else 1, instant_s),
+            packets=[] if instant_s is None else self._packets(*read, seed, instant_s),
         )
 
-    def _run_of(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
-        return next((run for run in self._ran if run["cell"] == claim.get("cell")), self._ran[0] if self._ran else None)
+    def _making(self, read: Sequence[tuple[str, str]], claim: Mapping[str, Any]) -> str:
+        """Give the command that makes what is missing at full size: the one run that a claim asks for, or all."""
+        missing = next(run for run in read if run not in self._ran)
+        if read == [missing] and claim.get("cell") == missing[1] and missing[0] in self._simulated:
+            return command_of({"cell": missing[1], "seed": 1, "size": FULL}, self._scenario(missing[0]), "runs")
+        return self._all({FULL})[0]
 
-    def _folder(self, cell: str = "", seed: int | None = None) -> Path:
-        own: Path = self._runs / self._experiment.study / self._experiment.data["experiment"]["runs_of"]
-        return own / cell / f"seed-{seed}" if cell else own
+    def _all(self, sizes: set[str]) -> list[str]:
+        return [command_of_all([self._experiment.id], sizes)]
+
+    def _command(self, read: tuple[str, str], size: str) -> str:
+        run = self._ran[read]
+        return command_of({**run, "size": size or run["size"]}, self._scenario(read[0]), "runs")
+
+    def _scenario(self, experiment: str) -> str:
+        return str(self._simulated[experiment].data["experiment"].get("scenario"))
+
+    def _link(self, read: tuple[str, str]) -> Link | None:
+        """Link a run; its name says no more than a reader of this page needs."""
+        experiment, cell = read
+        own = self._experiment.data["experiment"]["runs_of"]
+        parts = [
+            experiment if experiment != own else "",
+            cell if cell != SINGLE else "",
+            f"seed {self._ran[read]['seed']}",
+        ]
+        folder = self._of_run(read)
+        return _to(", ".join(filter(None, parts)), folder, self._home) if folder.is_dir() else None
+
+    def _folders(self, read: Iterable[tuple[str, str]]) -> list[Link]:
+        """Link the folders of experiments of which a claim reads many cells."""
+        cells = Counter(experiment for experiment, _ in read)
+        folders = {experiment: self._folder(experiment) for experiment in cells}
+        return [
+            _to(plural(cells[experiment], "cell") + f" of {experiment}", folder, self._home)
+            for experiment, folder in folders.items()
+            if folder.is_dir()
+        ]
+
+    def _folder(self, experiment: str, *below: str) -> Path:
+        return self._runs.joinpath(self._simulated[experiment].study, experiment, *below)
+
+    def _of_run(self, read: tuple[str, str]) -> Path:
+        return self._folder(*read, f"seed-{self._ran[read]['seed']}")
 
     def _copied(self) -> Iterator[Link]:
         """Copy the small files beside the report; a browser shows the YAML ones as text."""
@@ -148,10 +208,10 @@ class Source:
                     shutil.copyfile(source, temporary)
                 yield Link(name, str(shown))
 
-    def _packets(self, cell: str, seed: int, instant_s: float) -> list[Packet]:
+    def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[Packet]:
         """Give the packets that came to the bottleneck around an instant; none where the run has no such captures."""
         try:
-            run = _known(self._runs).get(self._experiment.data["experiment"]["runs_of"], cell, seed)
+            run = _known(self._runs).get(experiment, cell, seed)
             return list(_around(run, instant_s))
         except (BadInputError, NotMeasuredError):
             return []
@@ -168,6 +228,14 @@ def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:
     if run["size"] != FULL:
         options.append(f"--size {run['size']}")
     return " ".join(["testbed run", scenario, *options, *([f"--into {into}"] if into else [])])
+
+
+def command_of_all(experiments: Sequence[str], sizes: set[str]) -> str:
+    """Give the command that makes experiments again with runs of their size; without any, all of them."""
+    is_quick = sizes == {QUICK}
+    if not experiments:
+        return "make quick" if is_quick else "make reproduce"
+    return f"snakemake --cores all {' '.join(experiments)}{' --config size=quick' if is_quick else ''}"
 
 
 def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
+from analysis.report.evidence import command_of_all
 from analysis.report.formats import counted, paper_value, said
 from analysis.report.named import bare_name, named
 from analysis.report.prose import values_of
@@ -317,7 +318,7 @@ def banner(experiments: Sequence[Result]) -> dict[str, Any]:
             for name, values in experiment.data["provenance"].items()
             for value in values
         ),
-        "command": command(few, sizes),
+        "command": command_of_all(few, sizes),
     }
 
 
@@ -326,14 +327,6 @@ def _span(amounts: list[int]) -> str:
         return "none"
     low, high = min(amounts), max(amounts)
     return plural(low, "seed") if low == high else f"{low} to {high} seeds"
-
-
-def command(experiments: Sequence[str], sizes: set[str]) -> str:
-    """Give the command that makes experiments again with runs of their size; without any, all of them."""
-    is_quick = sizes == {"quick"}
-    if not experiments:
-        return "make quick" if is_quick else "make reproduce"
-    return f"snakemake --cores all {' '.join(experiments)}{' --config size=quick' if is_quick else ''}"
 
 
 STATE_WORDS: Final[dict[str, str]] = {

@@ -26,13 +26,17 @@ class _Kept:
 
     own_cell = None
 
-    def __init__(self, kept: dict[str, Any] | None) -> None:
+    def __init__(self, kept: dict[str, Any] | None, experiment: str) -> None:
+        self._experiment = experiment
         self._kept = kept or {"by_seed": None, "held": None}
 
     def numbers(self, *_: object) -> tuple[dict[int, float], dict[str, str]]:
         return {
             seed: float("inf") if value == "never" else value for seed, value in _in_order(self._kept["by_seed"])
         }, {}
+
+    def reads(self, *_: object) -> list[tuple[str, str]]:
+        return [(self._experiment, "single")]
 
     def truths(self, *_: object) -> tuple[dict[int, bool], dict[str, str]]:
         return dict(_in_order(self._kept["held"])), {}
@@ -85,8 +89,8 @@ def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], k
     of_claim = kept["claims"].get(claim.id)
     if claim.kunit and of_claim:
         tests: Any = measure.Fields(REFERENCE, {"cases": {claim.id: "passed"}})
-        return measure._judge(claim, experiment, _Kept(of_claim), tests, [])  # type: ignore[arg-type]
-    return measure._judge(claim, experiment, _Kept(of_claim), None, [])  # type: ignore[arg-type]
+        return measure._judge(claim, experiment, _Kept(of_claim, experiment.runs_of), tests, [])  # type: ignore[arg-type]
+    return measure._judge(claim, experiment, _Kept(of_claim, experiment.runs_of), None, [])  # type: ignore[arg-type]
 
 
 def _result(

@@ -418,7 +418,7 @@ def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: A
     for name in ("numbers (CSV)", "scenario", "claims"):
         link = row.get_by_role("link", name=name, exact=True).get_attribute("href")
         assert (report / link).is_file(), name
-    assert "run: not here" in row.inner_text()  # the reference set has no runs
+    assert "no run here" in row.inner_text()  # the reference set has no runs
     page = opened(browser, report / "eunice-fig1-linear-two-flows.html")
     assert page.locator(".evidence a[href^='https://doi.org/10.1007/']").count() > 0
     told = page.locator(".evidence").first.inner_text()

@@ -231,6 +231,46 @@ def test_the_packets_around_an_instant_can_be_read(results: Path, tmp_path: Path
         page.locator(".claim").screenshot(path=tmp_path / "packets.png")
 
 
+def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path, tmp_path: Path) -> None:
+    for cell in ("case=a", "case=b"):
+        made = plain()
+        made.cell = cell
+        write(tmp_path / "runs", made)
+    claim = {"source": "sec. 1", "unit": "1", "metric": "m", "paper": "0.20"}
+    of_a = 'cell("case=a").share("ledbat", 1, 5)'
+    claims = [
+        {"id": "e01", **claim, "title": "By a cell.", "cell": "case=b", "measure": "share('ledbat', 1, 5)"},
+        {"id": "e02", **claim, "title": "In an expression.", "measure": of_a},
+        {"id": "e03", **claim, "title": "By a word.", "measure": "of_a"},
+        {"id": "e04", **claim, "title": "Of means.", "measure": f"mean_over_seeds('{of_a}') / of_a"},
+        {"id": "e05", **claim, "title": "Of both.", "measure": 'of_a - cell("case=b").share("ledbat", 1, 5)'},
+        {"id": "e06", **claim, "title": "Not run.", "cell": "case=c", "measure": "share('ledbat', 1, 5)"},
+        {"id": "e07", **claim, "title": "Partly run.", "measure": 'of_a + cell("case=d").share("ledbat", 1, 5)'},
+    ]
+    experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    experiment |= {
+        "words": {"of_a": of_a},
+        "figure": {"kind": "time-series", "panels": ["queue"], "cells": [{"cell": "case=a", "title": "a"}]},
+        "claims": claims,
+    }
+    study = {"paper": {"title": "T", "authors": [], "venue": "V"}, "findings": {"f": "F."}}
+    (tmp_path / "made").mkdir()
+    for name, written in (("study", study), ("made.claims", experiment)):
+        (tmp_path / f"made/{name}.yaml").write_text(yaml.safe_dump(written))
+    runs = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "experiments")]
+    assert main(["columns", *map(str, (tmp_path / "runs").glob("*/*/*/*"))]) == 0
+    assert main(["measure", str(tmp_path / "made/made.claims.yaml"), *runs]) == 0
+    assert main(["figure", "made-by-hand", *runs]) == 0
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report/made-by-hand.html").read_text()
+    rows = dict(re.findall(r'<article class="claim[^"]*" id="(e0\d)".*?(<div class="evidence.*?</div>)', page, re.S))
+    for name, cells in (("e01", "b"), ("e02", "a"), ("e03", "a"), ("e04", "a"), ("e05", "ab")):
+        linked = set(re.findall(r'href="[^"]*/runs/made/made-by-hand/case%3D(.)/seed-1/"', rows[name]))
+        assert linked == set(re.findall("--cell case=(.)", rows[name])) == set(cells), name
+    assert "no run here" in rows["e06"] and "--seed 1 --cell case=c" in rows["e06"] and "/seed-1/" not in rows["e06"]
+    assert "no run here" in rows["e07"] and "snakemake --cores all made-by-hand" in rows["e07"]
+
+
 def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", "--results", str(results)]) == 0
     out = capsys.readouterr().out

@@ -24,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = ["report", "--results", str(results), "--reference", str(kept_results.REFERENCE)]
     assert main([*report, "--out", str(results / "report")]) == 0
     page = results / "report/aina-fig3-delay-decrease.html"
-    page.write_text(page.read_text().replace("run: not here", '<a href="../runs/aina/seed-1/">seed 1</a>'))
+    page.write_text(page.read_text().replace("no run here", '<a href="../runs/aina/seed-1/">seed 1</a>'))
     vouch(results / "report")
     compared = results / "compare/tcp-cubic-tcp-ledbat"
     (compared / "runs").mkdir(parents=True)
