@@ -117,8 +117,11 @@ static void rledbat_take(struct rledbat *ca, const struct tcp_sock *tp)
 	rtt_us = max((rledbat_now(tp) - echo) * rledbat_stamp_us(tp), 1U);
 	rledbat_turn(ca, tp->tcp_mstamp);
 	/* a stamp from before a long silence may look like a later one */
-	if (rledbat_least(ca->base_us, MINUTES) == U32_MAX)
+	if (rledbat_least(ca->base_us, MINUTES) == U32_MAX) {
 		ca->newest_stamp = tp->rx_opt.rcv_tsval;
+		if (ca->rtt_us[0] != U32_MAX)	/* not the first sample */
+			ca->round_stamp = echo;
+	}
 	ca->base_us[0] = min(ca->base_us[0], rtt_us);
 	ca->rtt_us[ca->sample++ % NEWEST] = rtt_us;
 }
@@ -146,14 +149,17 @@ static u32 rledbat_ms(const struct tcp_sock *tp)
 	return div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
-/* The last round's length; of one in which the sender paused, a part. */
+/*
+ * The last round's length; of one in which the sender paused, a part. Never
+ * zero: slowdowns without a length would follow each other at once.
+ */
 static u32 rledbat_round_ms(const struct rledbat *ca, const struct tcp_sock *tp)
 {
 	u32 round_us = (rledbat_now(tp) - ca->round_stamp) *
 		       rledbat_stamp_us(tp);
 
-	return min(round_us, 2 * rledbat_least(ca->rtt_us, NEWEST)) /
-	       USEC_PER_MSEC;
+	round_us = min(round_us, 2 * rledbat_least(ca->rtt_us, NEWEST));
+	return max_t(u32, round_us / USEC_PER_MSEC, 1);
 }
 
 /* How far the sender's use of the window lets it grow. */
@@ -275,9 +281,15 @@ static void rledbat_received(struct sock *sk)
 	rledbat_offer(sk);
 }
 
+/*
+ * A layer that came later may call this when the socket has left this control
+ * and come back, and found that layer.
+ */
 static void rledbat_data_ready(struct sock *sk)
 {
-	if (inet_csk(sk)->icsk_ca_ops == &rledbat_ops)
+	const struct rledbat *ca = inet_csk_ca(sk);
+
+	if (inet_csk(sk)->icsk_ca_ops == &rledbat_ops && ca->hooked)
 		rledbat_received(sk);
 	default_data_ready(sk);
 }
@@ -392,5 +404,5 @@ module_exit(rledbat_unregister);
 
 MODULE_AUTHOR("The LEDBAT testbed developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.1");
+MODULE_VERSION("0.1.2");
 MODULE_DESCRIPTION("rLEDBAT: background downloads, by the receiver's window");

@@ -453,6 +453,17 @@ static void climbs_back_no_further(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)ca->phase, (int)SCHEDULED);
 }
 
+/* Slowdowns without a length would follow each other at once. */
+static void a_short_round_counts(struct kunit *test)
+{
+	struct sock *sk = old_download(test);
+	struct rledbat *ca = inet_csk_ca(sk);
+
+	segment(sk, 300);
+	ca->round_stamp = rledbat_now(tcp_sk(sk)) - 300;
+	KUNIT_EXPECT_EQ(test, rledbat_round_ms(ca, tcp_sk(sk)), 1U);
+}
+
 static void a_new_minute_keeps_the_newest(struct kunit *test)
 {
 	struct sock *sk = old_download(test);
@@ -493,6 +504,13 @@ static void a_long_silence(struct kunit *test)
 	tcp_sk(sk)->tcp_mstamp += 3600ULL * USEC_PER_SEC;
 	segments(sk, 3, 2000);
 	KUNIT_EXPECT_GE(test, packets(sk), before);
+
+	/* nor does a round trip last longer than that silence */
+	sk = old_download(test);
+	tcp_sk(sk)->tcp_mstamp += 40ULL * 60 * USEC_PER_SEC;
+	segment(sk, RTT_US);
+	KUNIT_EXPECT_EQ(test, ((struct rledbat *)inet_csk_ca(sk))->round_start,
+			tcp_sk(sk)->rcv_nxt);
 }
 
 /* Nor is a stamp of the sender an old one because of it. */
@@ -625,6 +643,14 @@ static void another_layer_came_later(struct kunit *test)
 	segment(sk, RTT_US);
 	KUNIT_EXPECT_EQ(test, woken, 1);
 	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp, (u32)BUFFER);
+	/* and it calls that function while this control is there again */
+	sk->sk_data_ready = other_wake;
+	inet_csk(sk)->icsk_ca_ops = &rledbat_ops;
+	rledbat_ops.init(sk);
+	stamp(sk, RTT_US);
+	ours(sk);
+	KUNIT_EXPECT_EQ(test, woken, 2);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->window_clamp, (u32)BUFFER);
 }
 
 static struct kunit_case rledbat_cases[] = {
@@ -646,6 +672,7 @@ static struct kunit_case rledbat_cases[] = {
 	CASE("download-another-order-is-no-loss", another_order_is_no_loss),
 	CASE("download-slows-down", slows_down),
 	CASE("download-climbs-back-no-further", climbs_back_no_further),
+	CASE("download-a-short-round-counts", a_short_round_counts),
 	CASE("download-a-new-minute-keeps-the-newest",
 	     a_new_minute_keeps_the_newest),
 	CASE("download-a-longer-path", a_longer_path),
