@@ -140,19 +140,19 @@ def count_failed(folder: Path) -> int:
 def _cell(row: Row, name: str, sides: Sides, folder: Path) -> Cell:
     """Judge a row at one point."""
     own = [sides.own[seed] for seed in sides.own.keys() & sides.beside.keys()]
-    run = str(own[0].folder.relative_to(folder)) if own else ""
+    run, ended = (str(own[0].folder.relative_to(folder)), _ended(own)) if own else ("", "")
     if sides.failures or not own:
         why = f"a run failed: {sides.failures[0]}" if sides.failures else "there is no finished run of both"
         return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run)
     try:
         numbers = [_numbers(row, sides.own[seed], sides.beside[seed]) for seed in sorted(sides.own)]
     except NotMeasuredError as error:
-        return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run)
-    why, ended = why_of(row, numbers), _ended(own)
+        return Cell(row.id, name, NOT_MEASURED, str(error), len(own), None, None, None, None, run, ended)
+    why = why_of(row, numbers)
     beside_ended = _ended([sides.beside[run.settings.seed] for run in own]) if BASELINE in row.bound else ""
     verdict, interval = decided(row, numbers)
     # who sends nothing harms nobody, and sets no bound
-    if beside_ended or (ended and verdict == MET):
+    if beside_ended or (ended and verdict != NOT_MET):
         why += f"; the baseline {beside_ended}" if beside_ended else ""
         return Cell(row.id, name, NOT_MEASURED, why, len(own), None, None, None, None, run, ended)
     measured, beside, bound = (_mean(column) for column in zip(*numbers, strict=True))

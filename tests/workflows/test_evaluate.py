@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -147,31 +148,34 @@ def test_only_a_number_has_a_unit(numbers: list[tuple[float, float, float]], tol
 
 
 @pytest.mark.parametrize(
-    ("bound", "own", "baseline", "verdict"),
+    ("measure", "bound", "own", "baseline", "verdict"),
     [
-        ("9", None, None, judge.MET),
-        ("9", 4.2, None, judge.NOT_MEASURED),
-        ("9", 99, None, judge.MET),  # after the run's end
-        ("-1", 4.2, None, judge.NOT_MET),
-        ("9", None, 4.2, judge.MET),
-        ("2 * baseline", None, 4.2, judge.NOT_MEASURED),
+        ("queue_ms.mean()", "9", None, None, judge.MET),
+        ("queue_ms.mean()", "9", 4.2, None, judge.NOT_MEASURED),
+        ("queue_ms.mean()", "9", 99, None, judge.MET),  # after the run's end
+        ("queue_ms.mean()", "-1", 4.2, None, judge.NOT_MET),
+        ("queue_ms.mean()", 'min(ended("client"), 9) - 2', 4.2, None, judge.NOT_MEASURED),  # kept in one of two seeds
+        ("loss_rate(9.999, 10)", "9", 4.2, None, judge.NOT_MEASURED),  # no packet arrived
+        ("queue_ms.mean()", "9", None, 4.2, judge.MET),
+        ("queue_ms.mean()", "2 * baseline", None, 4.2, judge.NOT_MEASURED),
     ],
 )
 def test_who_ended_early_meets_nothing(
-    tmp_path: Path, bound: str, own: float | None, baseline: float | None, verdict: str
+    tmp_path: Path, measure: str, bound: str, own: float | None, baseline: float | None, verdict: str
 ) -> None:
-    for name, ended_s in (("mine", own), ("tcp-cubic", baseline)):
+    seeds = (1, 2) if "ended" in bound else (1,)
+    for (name, ended_s), seed in itertools.product((("mine", own), ("tcp-cubic", baseline)), seeds):
         made = plain()
-        made.flows, made.cell, made.experiment = ("client", "tcp"), f"client={name}", "x-runs"
+        made.flows, made.cell, made.experiment, made.seed = ("client", "tcp"), f"client={name}", "x-runs", seed
         made.changes = {"cell_values": {"client": name}}
         folder = write(tmp_path / "runs", made)
         write_columns(folder)
-        if ended_s is not None:
+        if ended_s is not None and seed == 1:
             end(folder, ended_s)
     study = tmp_path / "studies" / judge.STUDY
     study.mkdir(parents=True)
     (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
-    row = replace(CEILING, measure="queue_ms.mean()", bound=bound)
+    row = replace(CEILING, measure=measure, bound=bound)
     criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
     of_criterion = Judged(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))
     assert of_criterion.verdict == verdict
