@@ -27,6 +27,7 @@ HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
 _QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
+_KEYWORD: Final = re.compile(r"[(,]\s*\w+\s*=(?!=)")
 _EQUALS: Final = re.compile(r"(?<![<>!=])={1,2}(?!=)")
 SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
 NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
@@ -56,8 +57,8 @@ class Budget:
     @property
     def ends(self) -> set[str]:
         """The ends of the client that it bounds, so that they alone do not break it; an empty text stands for any."""
-        calls = [arguments for text in (self.measured, self.bound) for arguments in _calls_of_ended(text)]
-        return {how for flow, how, *_ in ([*arguments, ""] for arguments in calls if arguments) if flow == CLIENT}
+        calls = [words for text in (self.measured, self.bound) for words in _calls_of_ended(text)]
+        return {words.get("how", "") for words in calls if words.get("flow") == CLIENT}
 
     @property
     def most(self) -> bool:
@@ -103,11 +104,15 @@ def names_of(expression: str) -> list[ast.Name]:
     return [node for node in ast.walk(ast.parse(expression.strip(), mode="eval")) if isinstance(node, ast.Name)]
 
 
-def _calls_of_ended(expression: str) -> Iterator[list[Any]]:
-    """Yield the arguments of each call of `ended`, as far as they are written down."""
+def _calls_of_ended(expression: str) -> Iterator[dict[str | None, Any]]:
+    """Yield the arguments, by their names, of each call of `ended` whose arguments are written down."""
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ended":
-            yield [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            words = dict(zip(("flow", "how"), node.args, strict=False)) | named
+            written = {name: word.value for name, word in words.items() if isinstance(word, ast.Constant)}
+            if len(written) == len(words):
+                yield written
 
 
 def load(path: Path) -> Budgets:
@@ -162,7 +167,7 @@ def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
     Raises:
         ValueError: it is no comparison, or has unknown words; the message says what was found.
     """
-    if _EQUALS.search(_QUOTED.sub("", text)):
+    if _EQUALS.search(_KEYWORD.sub("(", _QUOTED.sub("", text))):
         raise ValueError(f"found {text!r}, which allows one exact number only; a pair of budgets bounds both sides")
     _check_words(text, defined)
     whole = ast.parse(text.strip(), mode="eval").body
@@ -194,8 +199,8 @@ def _check_words(expression: str, defined: Collection[str] = ()) -> None:
     for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
             _check_number(node.func.id, node.args)
-    for how in (how for _, how, *_ in filter(lambda arguments: len(arguments) > 1, _calls_of_ended(expression))):
-        if how not in ("", *ENDS):
+    for words in _calls_of_ended(expression):
+        if (how := words.get("how", "")) not in ("", *ENDS):
             raise ValueError(f"found {how!r}, no end ({', '.join(ENDS)})")
 
 

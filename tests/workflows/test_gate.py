@@ -246,6 +246,8 @@ def test_no_worse_than_another(tmp_path: Path, client: str, other: str, status: 
         ('ended("client", "gave up") < 5', "passed", "= 4.20 s, budget < 5 s; gave up at 4.200 s"),
         ('ended("client", "died") < 5', "broken", "the client gave up at 4.200 s"),
         ('ended("client", "died") > 3', "broken", "the client gave up at 4.200 s"),  # in another way
+        ('ended("client", how="died") > 3', "broken", "the client gave up at 4.200 s"),
+        ('ended("client", "di" + "ed") > 3', "broken", "the client gave up at 4.200 s"),
         ('ended("tcp") > 3', "broken", "the client gave up at 4.200 s"),
         ('ended("client") > 3', "passed", "= 4.20 s, budget > 3 s; gave up at 4.200 s"),
         ('(0 - ended("client")) ** 0.5 < 5', None, "found a complex number; allowed: a real number"),
