@@ -116,6 +116,12 @@ def _write(
         "yielding": first.yielding(shown, reference),
         "ranking": first.ranking(shown),
         "papers": first.papers(views),
+        "chosen_after": [
+            (claim["id"], f"{experiment.study_name}, {experiment.artefact}")
+            for experiment in shown
+            for claim in experiment.counted
+            if "chosen_after" in claim
+        ],
     }
     render(environment, "index.html", out / "index.html", common | values)
     if reference:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analysis.report.formats import with_unit
@@ -20,6 +20,7 @@ class Quantity:
     name: str
     unit: str = ""
     factor: float = 1.0
+    never: str = "never"  # what stands for infinity
 
 
 _QUANTITIES: Final = {
@@ -39,9 +40,9 @@ _QUANTITIES: Final = {
     "rtt_ms": Quantity("round-trip time", "ms"),
     "queuing_delay_ms": Quantity("estimated queue", "ms"),
     "base_delay_ms": Quantity("base delay", "ms"),
-    "packet_delay_ms": Quantity("delay of packets", "ms"),
+    "packet_delay_ms": Quantity("delay of packets", "ms", never="none, as packets never arrived"),
     "call_mos": Quantity("mean opinion score"),
-    "object_s": Quantity("time for an object", "s"),
+    "object_s": Quantity("time for an object", "s", never="none, as it never came"),
     "stalled_s": Quantity("time that the film stands still", "s"),
     "drops": Quantity("drops", "packets"),
 }
@@ -88,7 +89,7 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
     if word not in _QUANTITIES or statistic == _STATISTICS["slope"]:
         return own
     known = _QUANTITIES[word]
-    return Quantity(extreme + statistic + known.name, known.unit, known.factor)
+    return replace(known, name=extreme + statistic + known.name)
 
 
 def bare_name(claim: Mapping[str, Any]) -> str:
@@ -130,17 +131,14 @@ def _bound(node: ast.Compare, claim: Mapping[str, Any]) -> str:
     of, limit = quantity(claim), sides[1]
     if not isinstance(limit, ast.Constant) or not isinstance(limit.value, int | float):
         return ""
-    if not _is_shown(sides[0], claim):
-        return ""
-    return f"{_OPERATORS[kind]} {with_unit(limit.value * of.factor, of.unit)}"
-
-
-def _is_shown(node: ast.expr, claim: Mapping[str, Any]) -> bool:
-    """Say whether a side of a comparison is the number that the claim shows, or that of one of several cells."""
     measured = ast.parse(str(claim.get("measure") or "None").strip(), mode="eval").body
-    statistic, word = _described(node)
-    same = ast.dump(node) == ast.dump(measured)
-    return same or (word in _QUANTITIES and quantity(claim).name.endswith(statistic + _QUANTITIES[word].name))
+    if ast.dump(sides[0]) != ast.dump(measured):
+        # that of one of several cells, or the same in another unit
+        statistic, word = _described(sides[0])
+        if word not in _QUANTITIES or not of.name.endswith(statistic + _QUANTITIES[word].name):
+            return ""
+        of = _QUANTITIES[word]
+    return f"{_OPERATORS[kind]} {with_unit(limit.value * of.factor, of.unit)}"
 
 
 def named(claim: Mapping[str, Any]) -> str:
@@ -149,7 +147,7 @@ def named(claim: Mapping[str, Any]) -> str:
     if not measured:
         return ""
     of = quantity(claim)
-    value = "never" if measured["mean"] is None else with_unit(measured["mean"] * of.factor, of.unit)
+    value = of.never if measured["mean"] is None else with_unit(measured["mean"] * of.factor, of.unit)
     spread = ""
     if measured["seeds"] > 1 and measured["minimum"] is not None:
         ends = [with_unit(measured[end] * of.factor, "") for end in ("minimum", "maximum")]

@@ -22,6 +22,7 @@ from analysis.verdicts.rules import Outcome, judge_predicate
 from scenarios.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
+NOT_JUDGED: Final = (str(Outcome.NOT_TESTABLE), NOT_HERE)
 # what failed stands first, a look behind the verdict that it resembles
 FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
 
@@ -61,6 +62,7 @@ class Finding:
     elsewhere: str
     full: str  # its state in the full run: these results, or the reference set where these are a look
     full_numbers: str
+    full_link: str  # to the claim that decided there
     strip: Markup  # of the claim that decides
 
 
@@ -76,7 +78,7 @@ class StudyView:
     tail: str
     counts: Counter[str]  # of findings, by state
     claims: Counter[str]  # of claims that count, by state
-    why_not: Counter[str]  # of claims that are not testable, by the kind of reason
+    why_not: dict[str, Counter[str]]  # claims that are not testable, or not judged here, by the kind of reason
     tiles: list[Tile]
     findings: list[Finding]
     experiments: list[Result]
@@ -108,7 +110,12 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         tail=tail,
         counts=counts,
         claims=sum((experiment.counts for experiment in experiments), Counter()),
-        why_not=Counter(claim["not_testable"]["reason"] for claim in claims if _is_not_testable(claim)),
+        why_not={
+            state: Counter(
+                claim["not_testable"]["reason"] for claim in claims if _counts(claim) and state_of(claim) == state
+            )
+            for state in NOT_JUDGED
+        },
         tiles=[_tile(experiment, states, reference) for experiment in experiments],
         findings=[_finding(finding, experiments, states, reference) for finding in states],
         experiments=experiments,
@@ -124,10 +131,6 @@ def _states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None)
 
 def _counts(claim: Mapping[str, Any]) -> bool:
     return claim.get("role") != "echo" and "same_as" not in claim
-
-
-def _is_not_testable(claim: Mapping[str, Any]) -> bool:
-    return _counts(claim) and claim["verdict"] == Outcome.NOT_TESTABLE and "not_testable" in claim
 
 
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
@@ -247,6 +250,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         elsewhere=there if there and there != states[name] else "",
         full=full,
         full_numbers=_numbers(full_deciding),
+        full_link=page_of(full_deciding["id"]),
         strip=strip(full_deciding),
     )
 
@@ -271,12 +275,13 @@ def label_of(artefact: str) -> str:
     return re.sub(r" \((?:Scenario \d+|panel unknown)\)$", "", first)
 
 
-def why_not(views: Iterable[StudyView]) -> list[tuple[str, int]]:
-    """Count the claims of all studies that are not testable by the kind of reason, the most frequent first."""
-    total: Counter[str] = Counter()
+def why_not(views: Iterable[StudyView]) -> dict[str, list[tuple[str, int]]]:
+    """Count the claims of all studies that are not judged, by state and kind of reason, the most frequent first."""
+    total: dict[str, Counter[str]] = {state: Counter() for state in NOT_JUDGED}
     for view in views:
-        total.update(view.why_not)
-    return total.most_common()
+        for state, counts in view.why_not.items():
+            total[state].update(counts)
+    return {state: counts.most_common() for state, counts in total.items() if counts}
 
 
 def totals(views: Iterable[StudyView]) -> Counter[str]:

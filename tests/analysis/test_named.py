@@ -22,6 +22,18 @@ STUDY = Path(__file__).parents[2] / "workflows/studies/today"
 MEASURED = {"mean": 0.301, "seeds": 20, "minimum": 0.187, "maximum": 0.385}
 
 
+def test_a_bound_has_the_unit_of_its_own_number() -> None:
+    own = {"metric": "full link", "number": "throughput", "unit": "Mbit/s", "measured": MEASURED}
+    claim: dict[str, Any] = own | {"measure": "throughput('a', 1) / 1e6", "holds": "throughput('a', 1) < 7e6"}
+    assert bound(claim).replace("\N{NO-BREAK SPACE}", " ") == "below 7 Mbit/s"
+
+
+def test_a_delay_without_end_says_that_packets_never_arrived() -> None:
+    measured = MEASURED | {"mean": None, "minimum": None}
+    claim = {"metric": "m", "measure": "max([cell(c).packet_delay_ms('game') for c in names])", "measured": measured}
+    assert named(claim) == "largest delay of packets: none, as packets never arrived"
+
+
 @pytest.mark.parametrize(
     ("measure", "holds", "said"),
     [

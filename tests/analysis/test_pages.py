@@ -5,6 +5,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
-from analysis.report import _shortened, changes
+from analysis.report import _shortened, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of
 from analysis.report.first import yielding
@@ -89,6 +90,39 @@ def test_a_quick_look_has_the_findings_of_the_full_run(quick: Path, tmp_path: Pa
     here = {finding.name: finding.state for view in studies(collect(tmp_path), None) for finding in view.findings}
     looks = [finding for view in studies(collect(quick.parent / "here"), reference) for finding in view.findings]
     assert {finding.name: finding.full for finding in looks} == here
+
+
+def test_a_finding_links_the_claim_that_decided_it_in_the_full_run(quick: Path) -> None:
+    experiments = collect(quick.parent / "here")
+    claims = {page_of(claim["id"]): claim for experiment in experiments for claim in experiment.claims}
+    for finding in (finding for view in studies(experiments, FULL_RUN) for finding in view.findings if finding.full):
+        there = overview._as_there([claims[finding.full_link]], FULL_RUN) or [claims[finding.full_link]]
+        assert overview._numbers(there[0]) == finding.full_numbers, finding.name
+    page = (quick / "index.html").read_text()
+    examples = page.partition('id="picked"')[2].partition("</section>")[0]
+    shown = re.findall(r'<a class="small" href="([^"]*)">([^<]*)</a>', examples)
+    assert len(shown) == 9
+    full_texts = {
+        (finding.full_link, formats.sentence(finding.full_numbers).replace("\N{NO-BREAK SPACE}", " "))
+        for view in studies(experiments, FULL_RUN)
+        for finding in view.findings
+    }
+    assert {(link, unescape(text).replace("\N{NO-BREAK SPACE}", " ")) for link, text in shown} <= full_texts
+
+
+def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_chosen_late(quick: Path) -> None:
+    page = (quick / "index.html").read_text()
+    counts = {
+        state: sum(map(int, re.findall(r"(?:^| )(\d+) [a-z]", reasons)))
+        for state, reasons in re.findall(r"Claims that are (not [a-z ]+), by reason:([^<]*)\.</p>", page)
+    }
+    claims = [claim for experiment in collect(quick.parent / "here") for claim in experiment.counted]
+    states = Counter(map(state_of, claims))
+    assert counts == {state: states[state] for state in ("not testable", "not judged here") if states[state]}
+    late = [claim["id"] for claim in claims if "chosen_after" in claim]
+    assert f"Of {len(late)} claims, something was chosen after a measurement" in page
+    trust = page.partition('id="trust"')[2].partition("</ul>")[0]
+    assert [page_of(claim) for claim in late] == re.findall(r'href="([^"]*#e\d+)"', trust)
 
 
 def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
