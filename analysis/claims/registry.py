@@ -132,7 +132,7 @@ class Study:
     name: str
     paper: dict[str, Any]
     findings: dict[str, str]  # sentences by id
-    right_findings: tuple[str, ...]  # that what the paper got right stands on
+    concluded: dict[str, list[str]]  # the findings that each list of conclusions is about
     conclusions: dict[str, list[str]]  # for the overview: what the paper got right, wrong, and left open
     ambiguities: list[str]
     document: Document
@@ -184,7 +184,7 @@ def load_study(folder: Path) -> Study:
         name=folder.name,
         paper=data["paper"],
         findings=data["findings"],
-        right_findings=tuple(data.get("right_findings", [])),
+        concluded=data.get("concluded", {}),
         conclusions=data.get("conclusions", {}),
         ambiguities=data.get("ambiguities", []),
         document=document,

@@ -8,8 +8,8 @@ import pytest
 
 from analysis.claims import registry
 from analysis.report import prose
-from analysis.report.results import Result, collect
-from analysis.verdicts.findings import verdicts_of_findings
+from analysis.report.beside import HOLDS
+from analysis.report.results import LOOKS, Result, collect, states_of_findings
 from analysis.verdicts.rules import Outcome
 from tests.analysis import kept_results
 
@@ -55,12 +55,22 @@ def test_numbers_of_findings_are_printed_by_the_paper(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_what_a_study_calls_right_stands_on_findings_that_hold(study: str, experiments: list[Result]) -> None:
+def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments: list[Result]) -> None:
     about = registry.load_study(kept_results.STUDIES / study)
-    verdicts = verdicts_of_findings(claim for result in experiments if result.study == study for claim in result.claims)
-    assert bool(about.right_findings) == ("right" in about.conclusions)
-    assert set(about.right_findings) <= about.findings.keys()
-    assert [name for name in about.right_findings if verdicts.get(name) == Outcome.NOT_REPRODUCED] == []
+    states = states_of_findings(claim for result in experiments if result.study == study for claim in result.claims)
+    assert about.concluded.keys() <= about.conclusions.keys()
+    assert ("right" in about.concluded) == ("right" in about.conclusions)
+    allowed = {
+        "right": {*HOLDS, LOOKS[Outcome.REPRODUCED], LOOKS[Outcome.NEAR]},
+        "wrong": {Outcome.NOT_REPRODUCED},
+        "open": {Outcome.UNDECIDED, Outcome.NOT_TESTABLE},
+    }
+    concluded = [(kind, name) for kind, names in about.concluded.items() for name in names]
+    assert {name for _, name in concluded} <= about.findings.keys()
+    assert [(kind, name, states[name]) for kind, name in concluded if states[name] not in allowed[kind]] == []
+    # what only one seed shows is called so
+    looks = {kind for kind, name in concluded if states[name] in LOOKS.values()}
+    assert [kind for kind in looks if "one seed" not in " ".join(about.conclusions[kind])] == []
 
 
 def test_a_tested_cause_names_a_run_that_exists() -> None:
