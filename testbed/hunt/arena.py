@@ -100,15 +100,17 @@ def _toured(data: Data, draw: random.Random) -> Data:
     """Let the events follow one another in the first half of a run; in the second, nothing happens any more."""
     events = list(data.get("events", []))
     draw.shuffle(events)
+    links = {f"bottleneck-{number}": link for number, link in enumerate(data.get("more_bottlenecks", ()), 2)}
     now_s, tour = _SETTLED_S, []
     for event in events:
-        effects = {name: value for name, value in event.items() if name not in ("at", "on")}
-        tour.append({"at": f"{now_s}s", "on": event["on"], **effects})
+        place = {name: event[name] for name in ("on", "pairs") if name in event}
+        effects = {name: value for name, value in event.items() if name not in ("at", *place)}
+        tour.append({"at": f"{now_s}s", **place, **effects})
         now_s += _SETTLED_S + sum(-(-parse(way, "time") // 10**9) for way in effects.get("suspension", {}).values())
-        before = {"delay": data["delay"], **data["bottleneck"]}
+        before = {"delay": data["delay"], **{**data, **links}.get(event["on"], {})}
         ended = {name: _ended(name, value, before) for name, value in effects.items() if name in {**QUIET, **before}}
         if ended:
-            tour.append({"at": f"{now_s}s", "on": event["on"], **ended})
+            tour.append({"at": f"{now_s}s", **place, **ended})
             now_s += _SETTLED_S
     length_ns = max(parse(data["duration"], "time"), 2 * now_s * 10**9)
     return data | ({"events": tour} if tour else {}) | {"duration": written(length_ns, QUANTITIES["time"])}

@@ -110,6 +110,26 @@ def test_the_events_of_a_tour_follow_one_another() -> None:
     assert parts(toured) == parts(plain)
 
 
+def test_an_event_of_a_tour_ends_where_it_began(tmp_path: Path) -> None:
+    (tmp_path / "both.yaml").write_text("""
+experiment: both
+title: Both links change
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 5mbit, buffer: 50p}
+backward_bottleneck: {rate: 1mbit, buffer: 20p}
+delay: {forward: 10ms, backward: 10ms}
+flows: [{name: client, implementation: "${client}", from: s1, to: d1}]
+events:
+  - {at: 1s, on: backward_bottleneck, rate: 250kbit}
+  - {at: 1s, on: path, pairs: [1], jitter: {forward: 5ms}}
+duration: 20s
+""")
+    toured = arena.read(tmp_path / "both.yaml", "libutp").scenario({arena.TOUR: 1}, "libutp")
+    places = [{name: value for name, value in event.items() if name != "at"} for event in toured["events"]]
+    assert {"on": "backward_bottleneck", "rate": "1mbit"} in places
+    assert {"on": "path", "pairs": [1], "jitter": {"forward": "0s"}} in places
+
+
 def test_a_client_without_timestamps_has_no_clocks() -> None:
     place = arena.read(arena.DEFAULT, "quinn")
     assert not [knob.name for knob in place.knobs if knob.path[0] == "clocks"]
