@@ -120,7 +120,7 @@ class Progress:
             self._asked_first = self._asked_first or at
             self._times_asked += 1
             self._asked_s = self._watched_s
-        if self._watched_s <= STANDSTILL_S:
+        if self._watched_s <= STANDSTILL_S or (self._asks and self._times_asked < _FEWEST_TIMES):
             return None
         wrong = self._judged(passed_s, at, sign_ns)
         if wrong and self._computes and cpu_s(self._top) - self._cpu_s < _LEAST_CPU * STANDSTILL_S:
@@ -155,7 +155,7 @@ class Progress:
         if not self._asks:
             return none
         answers, first = self._answers(), self._asked_first
-        if first is None or self._times_asked < _FEWEST_TIMES or at.idle_ns != first.idle_ns:
+        if first is None or at.idle_ns != first.idle_ns:
             return None
         if not answers:
             return f"{none}: its kernel does not answer"

@@ -5,6 +5,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,7 @@ from testbed import own_study
 from testbed.gate.budgets import HOLDS
 from testbed.hunt import oracles
 from testbed.hunt.oracles import Number, Oracle
-from testbed.parallel import as_they_end
+from testbed.parallel import as_they_end, pool
 from testbed.rewind import again, decided, futures, page
 from testbed.rewind.again import Past
 from testbed.rewind.futures import NS, PAST, Events, Future, Outcome
@@ -72,20 +73,20 @@ class Order:
     captures: tuple[str, ...]
     judged: Oracle | None
     option: str
+    processes: ProcessPoolExecutor
 
     def futures(self, at_ns: int) -> list[Outcome]:
         """Carry out the futures from an instant on."""
         numbers = range(1, self.count + 1) if self.count else [0]
         jobs = {number: self._future(at_ns, number) for number in numbers}
-        done = dict(as_they_end(futures.carry_out, jobs))
+        done = dict(as_they_end(futures.carry_out, jobs, self.processes))
         return [done[number] for number in numbers]
 
     def again(self) -> Outcome:
         """Carry out the run itself again; refuse one with other bytes."""
         try:
-            [(_, outcome)] = as_they_end(
-                futures.carry_out, {0: self._future(self.past.cell.settings["duration_ns"], 0)}
-            )
+            end = self._future(self.past.cell.settings["duration_ns"], 0)
+            [(_, outcome)] = as_they_end(futures.carry_out, {0: end}, self.processes)
         except BadInputError as error:
             raise BadInputError(f"{self.option}: {error}") from None
         futures.check_past(outcome, self.past)
@@ -122,16 +123,20 @@ def main(options: argparse.Namespace) -> int:
     past = again.read(options.run)
     end_ns = past.cell.settings["duration_ns"]
     at_ns = None if options.at is None else _instant(options.at, end_ns)
-    order = _order(options, past, at_ns or 0)
+    with pool() as processes:
+        return _carried_out(_order(options, past, at_ns or 0, processes), end_ns, at_ns, _command(options))
+
+
+def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> int:
     own = order.again()
     print(f"{order.past.folder}: carried out again, with the same bytes", flush=True)
     if at_ns is None:
-        return _when(order, own, end_ns, _command(options))
+        return _when(order, own, end_ns, command)
     outcomes = order.futures(at_ns)
     for outcome in outcomes:
         print(_told(order, outcome))
     _write(order, {"at_s": at_ns / NS, "futures": [_data(order, outcome) for outcome in outcomes]})
-    _show(order, own, outcomes, at_ns, command=_command(options))
+    _show(order, own, outcomes, at_ns, command)
     return int(order.judged is not None and any(map(order.fails, outcomes)))
 
 
@@ -215,7 +220,7 @@ def _command(options: argparse.Namespace) -> str:
     return shlex.join([*words, "--into", str(options.into)])
 
 
-def _order(options: argparse.Namespace, past: Past, from_ns: int) -> Order:
+def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: ProcessPoolExecutor) -> Order:
     if options.when is not None and options.property is not None:
         raise EngineError("--property: found with --when, which names the property; allowed: with --at")
     if options.futures < 0:
@@ -235,6 +240,7 @@ def _order(options: argparse.Namespace, past: Past, from_ns: int) -> Order:
         tuple(options.capture),
         None if wanted is None else oracles.of_property(wanted, option),
         option,
+        processes,
     )
 
 

@@ -84,7 +84,7 @@ def test_a_command_refuses_a_damaged_file(
                 shutil.copyfile(results.root / file, copy / file)
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, None])
+@pytest.mark.parametrize("damage", [flip, Path.unlink, None])  # one that is cut has another sum, too
 def test_the_pipeline_makes_it_again(results: Results, damage: Callable[[Path], None] | None) -> None:
     before = results.bytes_that_repeat()
     seeds = (results.root / "seeds.json").read_bytes()

@@ -6,12 +6,10 @@ waits for; scenarios are read and checked by the real code.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -189,16 +187,6 @@ class Pipeline:
         """Runs at size full that are there, as experiment/cell/seed."""
         runs = (self.folder / "results" / "runs").glob("*/*/*/seed-*/summary.json")
         return sorted("/".join(run.parts[-4:-1]) for run in runs)
-
-
-@pytest.fixture
-def alone_in_checkout() -> Iterator[None]:
-    """One Snakemake works in a checkout at a time; tests run in several processes."""
-    lock = ROOT / ".snakemake" / "tests.lock"
-    lock.parent.mkdir(exist_ok=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture

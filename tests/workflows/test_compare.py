@@ -25,7 +25,6 @@ from testbed.compare.panel import CASES, filled, panel, panel_for
 from testbed.compare.standings import title
 from tests.analysis.browser import speechless
 
-pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "compare.md").read_text()
 BIN = Path(sys.executable).parent

@@ -29,7 +29,6 @@ from tests.analysis.browser import invalid
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 
-pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "evaluate.md").read_text()
 FLOOR = Row("floor", "it is fast", "is slow", "runs", None, "throughput()", "Mbit/s", "baseline", False, "so")
 CEILING = Row("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms", "baseline", True, "so")

@@ -33,7 +33,6 @@ from testbed.gate.units import told, unit
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 
-pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "gate.md").read_text()
 SCENARIO = """\

@@ -491,7 +491,6 @@ def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command._left(0) == "the budget is used up; what has begun is finished"
 
 
-@pytest.mark.usefixtures("alone_in_checkout")
 def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """CUBIC fills a buffer of 50 packets, which at 2 Mbit/s are 300 ms. The second call runs nothing."""
     monkeypatch.setattr(search, "FIRST", 2)

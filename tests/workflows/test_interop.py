@@ -22,7 +22,6 @@ from testbed.interop import judge
 from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 from tests.analysis.synthetic import vouch
 
-pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "interop.md").read_text()
 

@@ -24,7 +24,6 @@ EXPERIMENTS = [
 PERCENT = "today-lossy-choices"
 
 
-@pytest.mark.usefixtures("alone_in_checkout")
 def test_results_of_the_pipeline_are_archived_and_verified(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("results")
     environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}

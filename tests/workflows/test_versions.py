@@ -25,7 +25,6 @@ from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
 from testbed.gate.judge import Judgement, Outcome
 
-pytestmark = pytest.mark.usefixtures("alone_in_checkout")
 ROOT = Path(__file__).parents[2]
 BISECT = ["gate", "bisect", "libtorrent"]
 PAGE = (ROOT / "docs/howto/gate.md").read_text().partition("## Over the versions of a client")[2].partition("\n## ")[0]
