@@ -361,6 +361,32 @@ def test_the_scenarios_have_the_settings_that_claims_assert(
     assert ask.truths(asserted.holds, asserted.cell) == ({1: True}, {})
 
 
+def test_numbers_count_from_the_later_start_whichever_flow_is_first(tmp_path: Path) -> None:
+    """Where LEDBAT starts first, its own start is that of the run, and TCP's slow start would count."""
+    [experiment] = [one for one in whole() if one.id == "icccn-table1-tcp-vs-ledbat"]
+    [first] = [reading for reading in experiment.readings if reading.title == "LEDBAT starts first"]
+    assert experiment.scenario
+    cells = {cell.name: cell for cell in expand(experiment.scenario, "full")}
+    counted = {}
+    for claim in experiment.claims:
+        interval = re.search(r"(?:jain|loss_rate|utilization)\((.*)\)$", claim.measure or "")
+        if not interval or first.cell(claim.cell) not in cells:
+            continue
+        cell = cells[first.cell(claim.cell) or ""]
+        folder = tmp_path / cell.study / cell.experiment / cell.name / "seed-1"
+        folder.mkdir(parents=True, exist_ok=True)
+        run = {**resolve(cell, 1), "origin_ns": 0}
+        (folder / "run.json").write_text(json.dumps(run))
+        (folder / "summary.json").write_text("{}")
+        vouch(folder)
+        begun = {flow["name"]: flow["start_ns"] / 1e9 for flow in run["flows"]}
+        assert begun["ledbat"] < begun["tcp"]
+        values, _ = Question(Runs(tmp_path), experiment.id, experiment.words).numbers(interval[1], cell.name)
+        counted[claim.id] = (values[1], pytest.approx(begun["tcp"]))
+    assert len(counted) == 40
+    assert all(begins == later for begins, later in counted.values()), counted
+
+
 def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
     """A claim that asks for a cell or an instant which no run has would be "not testable" without anybody noticing."""
     missed = []
