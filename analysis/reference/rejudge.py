@@ -14,7 +14,7 @@ from analysis.files import write_text
 from analysis.measure import as_entry
 from analysis.reference import as_table, check, judged_of
 from analysis.verdicts import rules
-from analysis.verdicts.findings import JUDGED
+from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.of_claim import judge
 
 NEVER = "never"
@@ -60,7 +60,7 @@ def _anew(
             if verdict.outcome != entry["verdict"]:
                 yield claim.id, entry["verdict"], verdict.outcome
             entry["verdict"] = verdict.outcome
-            for name in JUDGED:
+            for name in (*JUDGED, WANTED):
                 entry.pop(name, None)
             entry |= judged_of(as_entry(verdict))
 

@@ -111,6 +111,7 @@ def _write(
         "is_quick": first.is_quick(experiments),
         "picked": first.picked(views),
         "full": first.full_counts(views),
+        "undecided": first.undecided(shown, reference),
         "cannot": sum(finding.full == Outcome.NOT_TESTABLE for view in views for finding in view.findings),
         "machine": first.machine(shown, reference) if reference else None,
         "yielding": first.yielding(shown, reference),

@@ -10,7 +10,7 @@ from analysis.errors import BadInputError
 from analysis.files import reference_files
 from analysis.report.formats import said
 from analysis.report.results import QUICK, is_look, state_of
-from analysis.verdicts.findings import JUDGED
+from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import Outcome
 from analysis.verdicts.spread import spread
 from scenarios import archives
@@ -78,7 +78,7 @@ def reference_set(folder: Path) -> Beside:
             "held": claim["held"],
             "measured": claim["by_seed"] and _spread(claim["by_seed"]),
             "is_look": is_look({"held": claim["held"], "measured": {"by_seed": claim["by_seed"]}}, False),
-            **{name: claim.get(name) for name in JUDGED},
+            **{name: claim.get(name) for name in (*JUDGED, WANTED)},
         }
         for each in kept
         for name, claim in each["claims"].items()

@@ -9,6 +9,7 @@ from analysis.figures.full_run import Range, called, ranges
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.overview import Finding, StudyView
 from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, state_of
+from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Outcome
 
 SHOWN: Final = 3  # findings of a kind
@@ -87,6 +88,17 @@ def _from_several(views: Sequence[StudyView], is_of: Any) -> Iterable[tuple[Stud
 def _telling(finding: Finding) -> int:
     """Put findings with numbers first, and among them those that more experiments speak of."""
     return -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.full_numbers)
+
+
+def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[int, int]:
+    """Count claims that the full run leaves undecided: those that want more seeds, and those that none would decide."""
+    full = [
+        (reference.claims.get(claim["id"]) if reference else None) or claim
+        for experiment in experiments
+        for claim in experiment.counted
+    ]
+    wanted = [claim[WANTED] for claim in full if state_of(claim) == Outcome.UNDECIDED]
+    return sum(map(bool, wanted)), wanted.count(0)
 
 
 def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int]]:

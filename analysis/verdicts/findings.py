@@ -14,6 +14,7 @@ from analysis.verdicts.rules import ORDER, Outcome
 DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
 JUDGED: Final = ("measured_interval", "zones", "chance")  # what is used of claims beside their verdicts
+WANTED: Final = "seeds_wanted"  # how many seeds an undecided claim should have; 0: no seeds are expected to decide it
 FEWEST: Final = 4  # numbers that are judged together
 
 

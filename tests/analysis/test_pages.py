@@ -356,6 +356,10 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
     told = page.locator("#answer").inner_text()
     assert re.search(r"\d+\s+of \d+ decided findings hold, \d+ are open", told)
     assert "1 has another verdict" in told
+    undecided = re.search(r"(\d+) claims are undecided: (\d+) for lack of seeds, (\d+) whatever", told)
+    assert undecided
+    counts = [int(count) for count in undecided.groups()]
+    assert counts[0] == counts[1] + counts[2] and min(counts) > 0
 
 
 def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
