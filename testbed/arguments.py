@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from engine.errors import EngineError
 from images.cache import Store, default_root
@@ -14,6 +15,8 @@ from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.resolve import Cell, expand
+
+MOST_SEEDS: Final = 100_000  # as in a scenario
 
 
 def elsewhere(folders: Sequence[Path]) -> list[str]:
@@ -88,9 +91,9 @@ def senders(names: Sequence[str]) -> dict[str, Implementation]:
 
 
 def check_seeds(seeds: int) -> None:
-    """Refuse a number of runs below one. Raises EngineError."""
-    if seeds < 1:
-        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1")
+    """Refuse a number of runs that no scenario may have. Raises EngineError."""
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1, at most {MOST_SEEDS}")
 
 
 def cells(scenario: Path, size: str, names: list[str]) -> list[Cell]:

@@ -107,7 +107,8 @@ def _carried_out(words: list[str]) -> int:
         return 2
     except OSError as error:
         into = getattr(options, "into", None)
-        if into is None or not Path(error.filename or "").is_relative_to(into):
+        at = Path(error.filename or "/")
+        if into is None or at == Path("/") or not (at.is_relative_to(into) or into.absolute().is_relative_to(at)):
             raise
         print(f"--into {into}: cannot be written ({error.strerror}); choose another", file=sys.stderr)
         return 2

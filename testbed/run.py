@@ -57,6 +57,9 @@ def load(programs: Sequence[str]) -> None:
 def main(options: argparse.Namespace) -> int:
     """Return 2 when tables could not be made of a run, 1 when a run failed, else 0."""
     worst = 0
+    for seed in options.seed or ():
+        if seed < 0:
+            raise EngineError(f"--seed: found {seed}; allowed: a whole number, at least 0")
     if options.backend == "virtual" and (unbounded := cgroup.missing()):
         print(f"note: {unbounded}", file=sys.stderr, flush=True)
     for cell in cells(options.scenario, options.size, options.cell or []):

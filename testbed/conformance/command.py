@@ -34,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     known = arguments.senders(names)
     for name in names:
         if known[name]["transport"] == "udp":
-            raise EngineError(f"{name} answers to nothing; allowed: implementations over TCP or uTP")
+            raise EngineError(f"{name} is over UDP; allowed: implementations over TCP or uTP, whose packets tell")
     folders = [own_study.folder_of(options.into, name) for name in names]
     statuses = []
     for name, folder in zip(names, folders, strict=True):

@@ -27,7 +27,9 @@ def read_scripts(files: Iterable[Path]) -> dict[str, tuple[str, Script]]:
         try:
             text = file.read_text()
             scripts[file.stem] = text, utp_script.read(text)
-        except (OSError, UnicodeDecodeError, ScriptError) as error:
+        except OSError as error:
+            raise EngineError(f"{file}: cannot be read: {error.strerror}") from None
+        except (UnicodeDecodeError, ScriptError) as error:
             raise EngineError(f"{file}: {error}") from None
     return scripts
 

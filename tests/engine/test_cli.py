@@ -51,3 +51,16 @@ def test_a_place_that_cannot_be_written_is_named(
         capsys.readouterr().err.splitlines(keepends=True)[-1]
         == f"--into {into}: cannot be written (File exists); choose another\n"
     )
+
+
+def test_a_place_below_what_cannot_be_made_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "--client", "tcp-ledbat", "--into", "/proc/a/b"]) == 2
+    assert (
+        capsys.readouterr().err == "--into /proc/a/b: cannot be written (No such file or directory); choose another\n"
+    )
+
+
+def test_a_seed_is_no_negative_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = "workflows/studies/icccn/fig2a.yaml"
+    assert main(["run", scenario, "--seed", "-5", "--into", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "--seed: found -5; allowed: a whole number, at least 0\n"

@@ -126,7 +126,7 @@ def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
         (["tcp-cubic", "tcp-cubic"], "found tcp-cubic, tcp-cubic; allowed: two or more different implementations"),
         (["tcp-cubic", "tcp-ledbta"], "unknown implementation 'tcp-ledbta'"),
         (sorted(implementations.known()), "characters of names; allowed: 255"),
-        ([*TWO, "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1"),
+        ([*TWO, "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1, at most 100000"),
         ([*TWO, "--scenario", "alon"], "--scenario: found 'alon', no file; allowed: against-tcp, alone"),
         ([*TWO, "--scenario", "workflows/studies/icccn/fig2a.yaml"], "has no place for implementations, client"),
     ],

@@ -82,7 +82,7 @@ def test_what_is_wrong_with_requirements(changes: dict[str, Any], message: str, 
     ("name", "message"),
     [
         ("libutpp", "unknown implementation 'libutpp'; allowed: "),
-        ("udp-cbr", "udp-cbr answers to nothing; allowed: implementations over TCP or uTP"),
+        ("udp-cbr", "udp-cbr is over UDP; allowed: implementations over TCP or uTP, whose packets tell"),
     ],
 )
 def test_a_wrong_order_is_one_message(name: str, message: str, tmp_path: Path, capsys: Any) -> None:

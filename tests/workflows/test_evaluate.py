@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_criterion(change: dict[str, Any], message: str, tm
         (["tcp-cubicc"], "unknown implementation 'tcp-cubicc'; allowed: "),
         (["tcp-bbr", "--criterion", "bloat"], "--criterion: found 'bloat'; allowed: "),
         ([], "found no name; allowed: one, or one --implementation FOLDER"),
-        (["tcp-bbr", "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1"),
+        (["tcp-bbr", "--seeds", "0"], "--seeds: found 0; allowed: a whole number, at least 1, at most 100000"),
         (
             ["tcp-bbr", "--baseline", "tcp-bbr"],
             "--baseline: found 'tcp-bbr', the control under test; allowed: another one",

@@ -82,7 +82,7 @@ def test_every_library_meets_every_script(tmp_path: Path) -> None:
         (["libutp", "libutp"], "allowed: each implementation once"),
         (["udp-cbr"], "udp-cbr is over UDP, family constant rate; allowed: implementations over TCP, uTP or QUIC"),
         (["libutp", "--case", "los"], "--case: found 'los'; allowed: transfer, loss"),
-        (["libutp", "--script", "no.utp"], "no.utp: [Errno 2] No such file"),
+        (["libutp", "--script", "no.utp"], "no.utp: cannot be read: No such file"),
         (["libutp", "--script", "README.md"], "README.md: line 3: found "),
     ],
 )
