@@ -45,6 +45,7 @@ def _judged(claim: Claim, experiment: Experiment, asked: Mapping[str, Question])
                 "title": reading.title,
                 "cell": cell,
                 "verdict": verdict.outcome,
+                "why": verdict.why,
                 "measured": asdict(spread(values)) | {"by_seed": as_json(values)} if values else None,
                 "held": held or None,
             }

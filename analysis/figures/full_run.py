@@ -58,9 +58,12 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
     figure = Fields(file, measured["figure"], "figure")
-    measured["figure"]["full_run_seeds"] = kept.get("figure_seeds")
-    # what was recorded of the figure counts before what claims and further numbers say of it
-    known = {**_of_the_same(figure, _judged(measured, kept)), **kept.get("figure", {})}
+    recorded, judged = kept.get("figure", {}), _of_the_same(figure, _judged(measured, kept))
+    seeds = kept.get("figure_seeds")
+    # what was recorded of the figure counts before what claims and further numbers say of it, unless in fewer seeds
+    has_all = bool(seeds) and recorded.keys() <= judged.keys()
+    known = judged if has_all else {**judged, **recorded}
+    measured["figure"]["full_run_seeds"] = None if has_all else seeds
     measured["figure"]["full_run"] = known
     names = set(_names(figure, measured["experiment"].get("scenario")))
     measured["figure"]["full_run_lacks"] = [len(names - known.keys()), len(names)]

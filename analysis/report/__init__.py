@@ -115,7 +115,8 @@ def _write(
         "cannot": sum(finding.full == Outcome.NOT_TESTABLE for view in views for finding in view.findings),
         "machine": first.machine(shown, reference) if reference else None,
         "yielding": first.yielding(shown, reference),
-        "ranking": first.ranking(shown),
+        "ranking": (ranking := first.ranking(shown)),
+        "ranking_caption": _caption(ranking) if ranking else "",
         "papers": first.papers(views),
         "chosen_after": [
             (claim["id"], f"{experiment.study_name}, {experiment.artefact}")
@@ -257,10 +258,16 @@ def _page(
         "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
         "further": _further(experiment, reference),
         "table": table(experiment.data["figure"], experiment.claims, reference),
-        "caption": sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip(),
+        "caption": _caption(experiment),
+        "of_result": first.of_result(experiment),
         "commands": _commands(experiment),
         "again": command_of_all([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }
+
+
+def _caption(experiment: Result) -> str:
+    assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    return sums.checked(experiment.folder, CAPTION).read_text(encoding="utf-8").strip()
 
 
 def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from analysis.figures.full_run import Range, called, ranges
 from analysis.report.beside import HOLDS, Beside
-from analysis.report.overview import Finding, StudyView
+from analysis.report.cards import name_of
+from analysis.report.formats import number
+from analysis.report.overview import Finding, StudyView, is_for_now, numbers_of
 from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Outcome
@@ -34,6 +36,7 @@ class Share:
     middle: float
     high: float
     is_here: bool  # measured here, or in the full run
+    full: str = ""  # what the full run has beside one seed measured here
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,18 @@ def ranking(experiments: Iterable[Result]) -> Result | None:
     return next(
         (experiment for experiment in experiments if experiment.data["figure"].get("overview") == "ranking"), None
     )
+
+
+def of_result(experiment: Result) -> list[tuple[str, str]]:
+    """Give what the runs of this page have of the claims behind a title of the full run: name and text.
+
+    Nothing where these runs decide it themselves.
+    """
+    decisive = experiment.data["experiment"].get("result_of", []) if experiment.result else []
+    claims = [claim for claim in experiment.claims if name_of(claim) in decisive]
+    if not any(is_for_now(claim) for claim in claims):
+        return []
+    return [(name_of(claim), numbers_of(claim)) for claim in claims]
 
 
 def is_quick(experiments: Iterable[Result]) -> bool:
@@ -138,7 +153,9 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
             here = ranges(figure)
             labels = [value["label"] for value in figure["values"]]
             range_too = "" if seeds == 1 else ", median and range"
-            pale = f"Pale: {called(seeds)}{range_too}" if there.keys() - here.keys() else ""
+            beside = any(_beside(here[label], there[label]) for label in here.keys() & there.keys())
+            marks = ["pale"] * bool(there.keys() - here.keys()) + ["in brackets"] * beside
+            pale = f"{' and '.join(marks).capitalize()}: {called(seeds)}{range_too}" if marks else ""
             what = ". ".join(filter(None, (_of_seeds(figure) if here else "", pale)))
             return _table(f"{experiment.id}.html", what, here, there, labels) if what else None
     return None
@@ -149,14 +166,21 @@ def _of_seeds(figure: dict[str, Any]) -> str:
     return "Median, and range over the seeds" if most > 1 else "One seed"
 
 
+def _beside(here: Range, there: Range) -> str:
+    """Say what several seeds of the full run have beside one seed of these runs; nothing where they differ little."""
+    low, middle, high = (number(value, 2) for value in there)
+    return f"{middle}, {low} to {high}" if here[0] == here[2] and low != high else ""
+
+
 def _table(page: str, what: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
     pairs = [label.partition(": ") for label in labels]
     columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
 
     def share(row: str, column: str) -> Share | None:
         label = f"{column}: {row}"
-        known = here.get(label) or there.get(label)
-        return Share(known[0], known[1], known[2], label in here) if known else None
+        known, full = here.get(label) or there.get(label), there.get(label)
+        beside = _beside(here[label], full) if label in here and full else ""
+        return Share(known[0], known[1], known[2], label in here, beside) if known else None
 
     shares = {row: [share(row, column) for column in columns] for row in rows}
     known = {row: beside for row, beside in shares.items() if any(beside)}

@@ -13,7 +13,7 @@ from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.evidence import command_of_all
 from analysis.report.formats import counted, paper_value, said
-from analysis.report.named import bare_name, named
+from analysis.report.named import bare_name, named, quantity
 from analysis.report.prose import values_of
 from analysis.report.results import LOOKS, NOT_HERE, STATES, Result, finding_of, state_of, states_of_findings
 from analysis.report.strip import strip
@@ -181,7 +181,7 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
         # the finding's sentence has its own state; what this experiment has of it may have another
         sentence=experiment.findings.get(finding, deciding["title"]) if state == overall else deciding["title"],
         state=state,
-        numbers=_numbers(deciding),
+        numbers=numbers_of(deciding),
         link=f"{experiment.id}.html#{name_of(deciding)}",  # a claim told elsewhere has a card here, too
         elsewhere=there if there and there != state else "",
         contradicts=_contradicts(state, there),
@@ -204,7 +204,7 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
     return next((claim for claim in candidates if claim.get("measured") and claim.get("paper")), candidates[0])
 
 
-def _numbers(claim: Mapping[str, Any]) -> str:
+def numbers_of(claim: Mapping[str, Any]) -> str:
     """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound.
 
     What this run cannot test has the reason instead.
@@ -218,7 +218,7 @@ def _numbers(claim: Mapping[str, Any]) -> str:
     if paper and measured:
         name = bare_name(claim)
         return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}"
-    return measured or str(claim.get("why", ""))
+    return f"{quantity(claim).name}: {measured}" if measured else str(claim.get("why", ""))
 
 
 def _why_open(held: Mapping[str, bool]) -> str:
@@ -236,7 +236,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
     deciding = _deciding(claims, states[name])
-    full_claims = _as_there(claims, reference) if reference and any(map(_is_for_now, claims)) else claims
+    full_claims = _as_there(claims, reference) if reference and any(map(is_for_now, claims)) else claims
     full = states_of_findings(full_claims).get(name, "")
     full_deciding = _deciding(full_claims, full) if full_claims else deciding
     there = _states_there(claims, reference).get(name, "")
@@ -244,18 +244,19 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),
         state=states[name],
-        numbers=_numbers(deciding),
+        numbers=numbers_of(deciding),
         link=page_of(deciding["id"]),
         where=[(label, page) for page, label in where.items()],
         elsewhere=there if there and there != states[name] else "",
         full=full,
-        full_numbers=_numbers(full_deciding),
+        full_numbers=numbers_of(full_deciding),
         full_link=page_of(full_deciding["id"]),
         strip=strip(full_deciding),
     )
 
 
-def _is_for_now(claim: Mapping[str, Any]) -> bool:
+def is_for_now(claim: Mapping[str, Any]) -> bool:
+    """Say whether a claim waits for other runs: a look, or not judged here."""
     return bool(claim.get("is_look")) or state_of(claim) == NOT_HERE
 
 

@@ -286,6 +286,21 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     assert "Pale bars and strokes are 5 seeds of the full run:" in (folder / "figure.txt").read_text()
 
 
+def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path) -> None:
+    claims = {"x/e01": {"by_seed": {"1": 0.6, "2": 0.4, "3": 0.5}}}
+    kept = {"claims": claims, "figure": {"a": [0.6, 0.6, 0.6]}, "figure_seeds": 1}
+    (tmp_path / "x.json").write_text(json.dumps(kept))
+    claim = {"id": "x/e01", "measure": "share('ledbat', 1)"}
+    figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
+    measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
+    full_run.add_to(measured, tmp_path)
+    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_seeds"] is None
+    figure["values"].append({"label": "b", "measure": "jain(1)"})
+    (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
+    full_run.add_to(measured, tmp_path)
+    assert figure["full_run"]["a"] == [0.6, 0.6, 0.6] and figure["full_run_seeds"] == 1
+
+
 def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
     cells = ["flows=2,size=10", "flows=3,size=10", "flows=3,size=20"]
     share = "share('ledbat', 1)"
@@ -357,6 +372,7 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
         assert f">{text}<" in svg
     assert told_of(tmp_path).startswith("Queue [packets] across and window [packets] up; LEDBAT, CUBIC.")
     assert roles.colour(roles.TCP) in svg and roles.colour(roles.LEDBAT) in svg
+    assert (tmp_path / "made-by-hand/figure.txt").read_text().startswith("One seed, so no range.")
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
 
 

@@ -97,7 +97,7 @@ def test_a_finding_links_the_claim_that_decided_it_in_the_full_run(quick: Path) 
     claims = {page_of(claim["id"]): claim for experiment in experiments for claim in experiment.claims}
     for finding in (finding for view in studies(experiments, FULL_RUN) for finding in view.findings if finding.full):
         there = overview._as_there([claims[finding.full_link]], FULL_RUN) or [claims[finding.full_link]]
-        assert overview._numbers(there[0]) == finding.full_numbers, finding.name
+        assert overview.numbers_of(there[0]) == finding.full_numbers, finding.name
     page = (quick / "index.html").read_text()
     examples = page.partition('id="picked"')[2].partition("</section>")[0]
     shown = re.findall(r'<a class="small" href="([^"]*)">([^<]*)</a>', examples)
@@ -254,6 +254,21 @@ def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
     figure = {"overview": "yielding", "values": [{"label": "CUBIC: LEDBAT", "by_seed": by_seed}]}
     shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, {"figure": figure})], None)
     assert shown and shown.what == what
+
+
+def test_one_seed_stands_beside_the_range_of_the_full_run() -> None:
+    figure = {"overview": "yielding", "values": [{"label": "BBR: libutp", "by_seed": {"1": 40.0}}]}
+    there = Beside("full run", {}, figures={"id": ({"BBR: libutp": [0.0, 17.0, 43.0]}, 5)})
+    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, {"figure": figure})], there)
+    assert shown and shown.what == "One seed. In brackets: 5 seeds of the full run, median and range"
+    assert [share and share.full for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
+
+
+def test_a_title_of_the_full_run_has_what_this_seed_says_below_it(quick: Path, report: Path) -> None:
+    name = "eunice-fig2-md-nf1.html"
+    told = re.findall(r"In these runs, of one seed:(.*?)</p>", (quick / name).read_text(), re.S)
+    assert len(told) == 1 and "difference of the durations: " in told[0] and 'href="#e04"' in told[0]
+    assert "In these runs, of one seed" not in (report / name).read_text()
 
 
 def test_a_control_that_no_claim_names_says_so(report: Path) -> None:

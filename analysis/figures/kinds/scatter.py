@@ -34,9 +34,11 @@ class Scatter:
             raise figure.error(figure.name("axes"), axes, "two axes by name, such as {queue: 'queue [ms]', ...}")
         self._axes = [str(title) for title in axes.values()]
         across, up = axes
+        self._has_range = False  # several seeds ran
         here: dict[str, Range] = {}
         for value in figure.children("values"):
             numbers = [number for number in value.get("by_seed", dict).values() if number != "never"]
+            self._has_range |= len(numbers) > 1
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
@@ -53,6 +55,7 @@ class Scatter:
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
         text = "Points are medians over the seeds; lines reach from the smallest to the largest value."
+        text = text if self._has_range else "One seed, so no range."
         return text + (f" Pale ones are of {self._full_run}." if any(not row["here"] for row in self._rows) else "")
 
     def alternative(self) -> str:
