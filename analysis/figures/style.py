@@ -24,10 +24,10 @@ DARK: Final = {
     SOFT: "#a4abb4",
     FRAME: "#4a515a",
     GRID: "#262b30",
-    VERDICTS["reproduced"]: "#4cc39b",
-    VERDICTS["near"]: "#e0a83d",
-    VERDICTS["undecided"]: "#b795e4",
-    VERDICTS["not reproduced"]: "#f0776e",
+    VERDICTS["reproduced"]: "#55c9a2",
+    VERDICTS["near"]: "#e0ab4a",
+    VERDICTS["undecided"]: "#c4a1ec",
+    VERDICTS["not reproduced"]: "#ff8a80",
     VERDICTS["not testable"]: "#a4abb5",
 }
 

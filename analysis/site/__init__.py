@@ -87,7 +87,7 @@ def _folders(results: Path, out: Path) -> list[Part]:
     for kind, title, says in (
         ("compare", "Comparison", "Implementations beside each other, in the same scenarios"),
         ("interop", "Interoperation", "Which implementations understand each other"),
-        ("conformance", "Conformance", "What its packets show of RFC 6817, LEDBAT++ and BEP 29"),
+        ("conformance", "Conformance", "What its packets show of RFC 6817, LEDBAT++, RFC 9840 and BEP 29"),
         ("evaluate", "Evaluation", "Whether it meets the criteria of RFC 9743 for new congestion controls"),
         ("check", "Contract", "Whether an implementation keeps what every scenario relies on"),
     ):

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from analysis import report
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import full_run, roles, told
+from analysis.figures import full_run, roles, style, told
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.table import _with_deviation
@@ -508,3 +509,12 @@ def test_a_wrong_declaration_is_one_sentence(
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+def test_verdicts_have_the_colours_of_the_pages() -> None:
+    sheet = (Path(report.__file__).parent / "templates" / "report.css").read_text()
+    light, *dark = re.findall(r"--reproduced: .*", sheet)
+    for verdict in ("reproduced", "near", "undecided", "not reproduced"):
+        name, colour = verdict.replace(" ", "-"), style.VERDICTS[verdict]
+        assert f"--{name}: {colour};" in light
+        assert len(dark) == 2 and all(f"--{name}: {style.DARK[colour]};" in line for line in dark)
