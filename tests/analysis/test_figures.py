@@ -16,6 +16,7 @@ from analysis.documents import Fields
 from analysis.figures import full_run, roles, style, told
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
+from analysis.figures.kinds.scatter import Scatter
 from analysis.figures.kinds.table import _with_deviation
 from tests.analysis.synthetic import plain, vouch, write
 
@@ -373,7 +374,9 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
         assert f">{text}<" in svg
     assert told_of(tmp_path).startswith("Queue [packets] across and window [packets] up; LEDBAT, CUBIC.")
     assert roles.colour(roles.TCP) in svg and roles.colour(roles.LEDBAT) in svg
-    assert (tmp_path / "made-by-hand/figure.txt").read_text().startswith("One seed, so no range.")
+    assert (tmp_path / "made-by-hand/figure.txt").read_text().startswith("Points are medians over the seeds;")
+    one = [{**value, "by_seed": {"1": 5}} for value in values]
+    assert Scatter(Fields(tmp_path, {**figure, "values": one})).caption() == "One seed, so no range."
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
 
 
