@@ -19,7 +19,8 @@ def ends_with_its_reader(main: Callable[Arguments, int]) -> Callable[Arguments, 
             try:
                 return main(*arguments, **named)
             finally:
-                sys.stdout.flush()
+                if sys.stdout:  # None where it was closed before, as by `>&-`
+                    sys.stdout.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more
             return 128 + signal.SIGPIPE

@@ -22,7 +22,7 @@ QUIC: Final = "QUIC"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument(
-        "implementation", nargs="*", help="two or more implementations; each sends to every one, itself included"
+        "implementation", nargs="*", help="one or more implementations; each sends to every one, itself included"
     )
     parser.add_argument(
         "--case", action="append", default=[], help="a case or packet script of docs/howto/interop.md; may be repeated"

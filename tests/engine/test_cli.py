@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -58,6 +59,12 @@ def test_a_place_below_what_cannot_be_made_is_named(capsys: pytest.CaptureFixtur
     assert (
         capsys.readouterr().err == "--into /proc/a/b: cannot be written (No such file or directory); choose another\n"
     )
+
+
+def test_standard_output_may_be_closed() -> None:
+    command = f"exec {shlex.quote(sys.executable)} -P -m testbed plan workflows/studies/icccn/fig2a.yaml >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_seed_is_no_negative_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
