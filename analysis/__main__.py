@@ -1,6 +1,7 @@
 """Command lines of the analysis: `python -m analysis plan|columns|observe|measure|figure|report|...`."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -81,6 +82,8 @@ def _columns(options: argparse.Namespace) -> None:
 
 
 def _observe(options: argparse.Namespace) -> None:
+    if options.seconds is not None and not (options.interface and 0 < options.seconds < math.inf):
+        raise BadInputError(f"--seconds: found {options.seconds:g}; allowed: more than 0, with -i and an interface")
     for folder in options.paths:
         if folder.is_dir() and not (folder / "run.json").exists():
             raise BadInputError(f"{folder}: found a folder without run.json; allowed: a capture, or a run folder")

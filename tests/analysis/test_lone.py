@@ -306,6 +306,8 @@ def test_skew_and_base_from_delays_both_ways() -> None:
         ([], "found nothing to observe"),
         (["missing.pcap"], "missing.pcap: No such file"),
         (["-i", "lo", "a.pcap"], "allowed: one of the two"),
+        (["--seconds", "5", "a.pcap"], "--seconds: found 5; allowed: more than 0, with -i"),
+        (["-i", "lo", "--seconds", "nan"], "--seconds: found nan; allowed: more than 0"),
         (["."], ".: found a folder without run.json; allowed: a capture, or a run folder"),
     ],
 )

@@ -26,7 +26,7 @@ def follow(interface: str, into: Path, seconds: float | None) -> Path:
     capture.unlink(missing_ok=True)
     command = ["dumpcap", "-q", "-i", interface, "-s", str(SNAP_BYTES), "-w", str(capture)]
     if seconds is not None:
-        command += ["-a", f"duration:{seconds:g}"]
+        command += ["-a", f"duration:{seconds:f}"]
     # in a session of its own: Ctrl-C is for this program, which ends dumpcap and describes what it left
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as dumpcap:
         try:
