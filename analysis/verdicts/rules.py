@@ -45,7 +45,7 @@ ORDER: Final = tuple(Outcome)
 
 # what an interval within the larger distance that crosses the smaller one leaves possible
 NEAR_AT_LEAST: Final = (Outcome.REPRODUCED, Outcome.NEAR)
-NOT_TOLD: Final = "that is within the larger distance; whether within the smaller one, more seeds would not tell"
+NOT_TOLD: Final = "that is within the larger distance; whether within the smaller one, {} seeds like these do not tell"
 
 # why a single number has no interval
 ONE_SEED: Final = "one seed has no interval"
@@ -277,7 +277,7 @@ def _looking_ahead(verdict: Verdict, seeds: int, bound: int, judge: Callable[[in
     if verdict.between == NEAR_AT_LEAST:
         wanted = next((look for look, then in looks.items() if then.outcome == Outcome.REPRODUCED), 0)
         if not wanted:
-            return replace(verdict, outcome=Outcome.NEAR, why=f"{verdict.why}; {NOT_TOLD}")
+            return replace(verdict, outcome=Outcome.NEAR, why=f"{verdict.why}; {NOT_TOLD.format(bound)}")
     else:
         decided = [look for look, then in looks.items() if not then.between]
         near = [look for look, then in looks.items() if then.between == NEAR_AT_LEAST]

@@ -123,7 +123,9 @@ def test_an_undecided_verdict_says_between_which() -> None:
 def test_near_is_shown_where_no_seeds_would_tell_it_from_reproduced() -> None:
     verdict = judge(says("0.65"), *[0.63, 0.74] * 10)  # 0.658 to 0.712: on both sides of 0.685, and below 0.735
     assert (verdict.outcome, verdict.seeds_wanted) == (NEAR, 0)
-    assert verdict.why.endswith(f"away from 0.65; {rules.NOT_TOLD}")
+    assert verdict.why.endswith(f"away from 0.65; {rules.NOT_TOLD.format(BOUND)}")
+    assert judge(says("0.65"), *[0.63, 0.73] * 10).outcome == NEAR
+    assert judge(says("0.65"), *[0.63, 0.73] * 500).outcome == REPRODUCED  # more than the rules would run
     assert judge(says("0.65"), *[0.66, 0.77] * 10).outcome == UNDECIDED  # 0.688 to 0.742: near or not reproduced
 
 
