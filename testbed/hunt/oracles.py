@@ -25,6 +25,7 @@ FOLDER: Final = Path(__file__).with_name("oracles")
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 OTHER: Final = "other"
 ALONE, BESIDE = "alone", "beside"
+BASELINE: Final = "baseline"
 OWN: Final = "property"
 """The name of the property of a command line."""
 WORDS: Final = "a comparison in the words of docs/reference/claims.md and docs/howto/gate.md, with one of < <= > >="
@@ -62,8 +63,8 @@ class Oracle:
         return [self.measured, self.instant, *([] if self.beside else [self.bound])]
 
     @property
-    def is_against_baseline(self) -> bool:
-        """Whether `other` is the baseline's run, which says all about the path."""
+    def is_against_another(self) -> bool:
+        """Whether `other` is another implementation's run, which says all about the path."""
         return bool(self.beside and "client" in self.beside)
 
     def asks_of(self, about: Implementation, against_version: bool) -> bool:
@@ -81,14 +82,16 @@ class Oracle:
         """Return the scenario of the run beside; None if there is none."""
         if self.beside is None:
             return None
-        changed = copy.deepcopy(data) | copy.deepcopy(self.beside.get("set", {}))
+        changed: Data = copy.deepcopy(data) | copy.deepcopy(self.beside.get("set", {}))
         for field, factor in self.beside.get("scale", {}).items():
             on_it = [event for event in changed.get("events", ()) if event["on"] == "bottleneck"]
             for place in (changed["bottleneck"], *on_it):
                 if field in place:
                     quantity = QUANTITIES[_QUANTITIES[field]]
                     place[field] = written(quantity.parse(place[field]) * factor, quantity)
-        return of_client(changed, baseline) if "client" in self.beside else changed
+        if whose := self.beside.get("client"):
+            return of_client(changed, baseline if whose == BASELINE else str(data["flows"][1]["implementation"]))
+        return changed
 
     def badness(self, measured: Number, bound: Number) -> float:
         """Say how near a run is to breaking it: more than 1 where it does, at most 2; 0 where nothing is known."""

@@ -33,7 +33,7 @@ class Question:
         if own.failed:
             return 0.0
         measured = own.numbers[self.oracle.measured]
-        among = {seed, *seeds} if self.oracle.is_against_baseline else {seed}
+        among = {seed, *seeds} if self.oracle.is_against_another else {seed}
         others = [self.runs.of(other, each).numbers.get(self.oracle.measured) if other else None for each in among]
         return min(self.oracle.badness(measured, self.oracle.bound_of(own.numbers, each)) for each in others)
 

@@ -209,8 +209,8 @@ def hunted(
 
 
 def _is_new(hunt: Hunt, oracle: Oracle, trial: Trial) -> bool:
-    """Whether the implementation without the fault keeps the property; where a path can be at fault, it was asked."""
-    if oracle.of_path or oracle.is_against_baseline:
+    """Whether the implementation without the fault keeps the property. Some properties have asked already."""
+    if oracle.of_path or oracle.of_version:
         return True
     without = Question(oracle, hunt.baseline, hunt.baseline, hunt.runs)
     return not without.breaking([of_client(trial.scenario, hunt.baseline)])[0]

@@ -250,7 +250,8 @@ def test_what_a_run_is_compared_with() -> None:
         "bottleneck": {"rate": "3mbit", "buffer": "9p"},
         "events": [own["events"][0] | {"rate": "1mbit"}, own["events"][1]],
     }
-    assert known["harm"].other(own, "tcp-cubic") == own | {"matrix": {"client": ["tcp-cubic"]}}
+    two = own | {"flows": [{"name": "client"}, {"name": "beside", "implementation": "tcp-cubic"}]}
+    assert known["harm"].other(two, "tcp-reno") == two | {"matrix": {"client": ["tcp-cubic"]}}
     clocks = [{"host": "d1", "offset": "1800s", "skew": "200ppm"}]
     assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": clocks}
     assert known["death"].other(own, "tcp-cubic") is None
