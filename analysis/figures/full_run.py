@@ -70,8 +70,10 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
 
 
 def lacks(figure: Mapping[str, Any]) -> str:
-    """Say how many numbers of a quick look's figure the reference set does not have; nothing where it has all."""
+    """Say what of a quick look's figure the reference set does not have; nothing where it has all."""
     missing, total = figure.get("full_run_lacks", (0, 0))
+    if "full_run_lacks" in figure and figure["kind"] == "time-series":
+        return " The full run's curves are not kept; its numbers stand on the claims."
     if missing == total:
         return " The full run's numbers of this figure are not kept." if total else ""
     are = "is" if missing == 1 else "are"

@@ -1,11 +1,12 @@
 """Name, unit and bound of the number beside a statement: "largest share: 30.1 %; it must be below 20 %"."""
 
 import ast
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from analysis.report.formats import with_unit
+from analysis.report.formats import DIGITS, with_unit
 from analysis.units import unit_of
 
 _EXTREMES: Final = {"max": "largest ", "min": "smallest "}
@@ -138,7 +139,10 @@ def _bound(node: ast.Compare, claim: Mapping[str, Any]) -> str:
         if word not in _QUANTITIES or not of.name.endswith(statistic + _QUANTITIES[word].name):
             return ""
         of = _QUANTITIES[word]
-    return f"{_OPERATORS[kind]} {with_unit(limit.value * of.factor, of.unit)}"
+    value = limit.value * of.factor
+    # a bound is exact: it has the digits that it needs, up to three
+    digits = next((digits for digits in (1, 2) if math.isclose(float(f"{value:.{digits}g}"), value)), DIGITS)
+    return f"{_OPERATORS[kind]} {with_unit(value, of.unit, digits)}"
 
 
 def named(claim: Mapping[str, Any]) -> str:

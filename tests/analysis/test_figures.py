@@ -303,6 +303,11 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     assert figure["full_run"]["a"] == [0.6, 0.6, 0.6] and figure["full_run_seeds"] == 1
 
 
+def test_a_quick_look_at_curves_says_that_those_of_the_full_run_are_not_kept() -> None:
+    assert "curves are not kept" in full_run.lacks({"kind": "time-series", "full_run_lacks": [0, 0]})
+    assert full_run.lacks({"kind": "time-series"}) == ""
+
+
 def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
     cells = ["flows=2,size=10", "flows=3,size=10", "flows=3,size=20"]
     share = "share('ledbat', 1)"

@@ -26,6 +26,8 @@ def test_a_bound_has_the_unit_of_its_own_number() -> None:
     own = {"metric": "full link", "number": "throughput", "unit": "Mbit/s", "measured": MEASURED}
     claim: dict[str, Any] = own | {"measure": "throughput('a', 1) / 1e6", "holds": "throughput('a', 1) < 7e6"}
     assert bound(claim).replace("\N{NO-BREAK SPACE}", " ") == "below 7 Mbit/s"
+    assert bound({"metric": "m", "measure": "jain(1)", "holds": "jain(1) > 0.95"}) == "above 0.95"
+    assert bound({"metric": "m", "measure": "call_mos('a')", "holds": "call_mos('a') < 4.03"}) == "below 4.03"
 
 
 def test_a_delay_without_end_says_that_packets_never_arrived() -> None:

@@ -60,7 +60,8 @@ class Curves:
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         if self._is_pale_seen():
-            text += f" Pale lines and bands are {full_run.called(self._figure.maybe('full_run_seeds', int))}."
+            kept = self._figure.maybe("full_run_seeds", int)
+            text += f" Pale lines and bands are {full_run.called(kept)}{'' if kept == 1 else ': medians and ranges'}."
         return text
 
     def _is_pale_seen(self) -> bool:
