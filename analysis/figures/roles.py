@@ -35,6 +35,9 @@ PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
 _TRANSPORTS: Final = {"tcp": (TCP, TCP), "utp": (LEDBAT, "uTP"), "udp": ("constant rate", "UDP")}
 
 
+_SURROGATES: Final = {f"libutp-{client}": client for client in ("alpha1", "alpha2", "beta1")}
+
+
 @dataclass(frozen=True)
 class Role:
     """How a line is drawn, and called."""
@@ -49,7 +52,12 @@ def protocol(flow: Flow) -> str:
 
 
 def name(flow: Flow) -> str:
-    """Give what the line of a flow is called: its family or its transport; where the family is unknown, itself."""
+    """Give what the line of a flow is called: its family or its transport; where the family is unknown, itself.
+
+    What stands for a client that is gone is called its surrogate.
+    """
+    if flow.implementation in _SURROGATES:
+        return f"{_SURROGATES[flow.implementation]} (surrogate)"
     if flow.family == OTHER:
         return flow.implementation
     return flow.family if flow.family in COLOURS else _TRANSPORTS[flow.transport][1]
