@@ -510,6 +510,11 @@ def test_a_flow_between_two_implementations_names_both(report: Path) -> None:
     assert "<dd>${two} to ${one}</dd>" in (report / "today-swarm-clients.html").read_text()
 
 
+def test_a_cause_says_in_a_sentence_that_the_runs_that_varied_it_were_not_kept(report: Path) -> None:
+    page = (report / "pam-fig4b-adsl-interference.html").read_text()
+    assert "Varied in runs that were not kept: " in page and "Varied in not kept" not in page
+
+
 def test_questions_of_today_say_what_was_expected_and_what_to_do(report: Path, browser: Any) -> None:
     page = opened(browser, report / "today-foreground.html")
     assert page.locator("h1").inner_text().startswith("All but TCP-LP yield to CUBIC")
