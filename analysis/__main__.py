@@ -10,6 +10,7 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
+from scenarios import sums
 from scenarios.output import ends_with_its_reader
 from scenarios.pipeline import end_with_pipeline
 from scenarios.sums import DamagedError
@@ -85,7 +86,8 @@ def _observe(options: argparse.Namespace) -> None:
     if options.seconds is not None and not (options.interface and 0 < options.seconds < math.inf):
         raise BadInputError(f"--seconds: found {options.seconds:g}; allowed: more than 0, with -i and an interface")
     for folder in options.paths:
-        if folder.is_dir() and not (folder / "run.json").exists():
+        # a run that has lost its run.json has sums, which name it
+        if folder.is_dir() and not any((folder / name).exists() for name in ("run.json", sums.FILE)):
             raise BadInputError(f"{folder}: found a folder without run.json; allowed: a capture, or a run folder")
     captures = [path for path in options.paths if not path.is_dir()]
     for run in options.paths:
