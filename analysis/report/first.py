@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.figures.full_run import Range, called, ranges
-from analysis.report.beside import HOLDS, Beside
+from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
 from analysis.report.overview import Finding, StudyView, is_for_now, numbers_of
@@ -116,17 +116,17 @@ def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[
     return sum(map(bool, wanted)), wanted.count(0)
 
 
-def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int]]:
-    """Give for each study how many findings hold, how many do not, and how many are open, by the full run.
+def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int, int]]:
+    """Give for each study how many findings hold, hold nearly, do not hold, and are open, by the full run.
 
     What one seed shows is open, too.
     """
     counted = []
     for view in views:
         states = Counter(finding.full for finding in view.findings)
-        holds = sum(states[state] for state in HOLDS)
         open_ones = sum(states[state] for state in (Outcome.UNDECIDED, *LOOKS.values()))
-        counted.append((view, holds, states[Outcome.NOT_REPRODUCED], open_ones))
+        holds, near, fails = (states[state] for state in (Outcome.REPRODUCED, Outcome.NEAR, Outcome.NOT_REPRODUCED))
+        counted.append((view, holds, near, fails, open_ones))
     return counted
 
 
