@@ -266,6 +266,13 @@ def test_one_seed_stands_beside_the_range_of_the_full_run() -> None:
     assert [share and share.full for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
 
 
+def test_a_black_corner_is_of_what_the_box_alone_shows(quick: Path, report: Path) -> None:
+    for folder, means in ((quick, "contradicts the mark"), (report, "has another verdict")):
+        page = " ".join(re.sub(r"<[^>]*>", "", (folder / "index.html").read_text()).split())
+        assert "a mark a finding, as the box alone shows it; a finding's verdict over all boxes stands below" in page
+        assert re.search(rf"A black corner: full run of [-0-9]+ {means}, for the box alone\.", page)
+
+
 def test_a_title_of_the_full_run_has_what_this_seed_says_below_it(quick: Path, report: Path) -> None:
     name = "eunice-fig2-md-nf1.html"
     told = re.findall(r"In these runs, of one seed:(.*?)</p>", (quick / name).read_text(), re.S)
