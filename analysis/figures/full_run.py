@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -31,11 +32,37 @@ def range_of(values: Iterable[float | str]) -> Range | None:
     return [_shown(value) for value in (min(numbers), median(numbers), max(numbers))] if numbers else None
 
 
-def called(seeds: int | None) -> str:
-    """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
-    if not seeds:
-        return "the full run"
-    return f"{seeds} seeds of the full run" if seeds > 1 else "one seed of the full run"
+@dataclass(frozen=True)
+class Known:
+    """What the reference set has of a figure's numbers, by name; the `few` are of only so many seeds: `seeds`."""
+
+    ranges: dict[str, Range]
+    few: frozenset[str] = frozenset()
+    seeds: int | None = None
+
+    @property
+    def called(self) -> str:
+        """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
+        if not self.few:
+            return "the full run"
+        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        if len(self.few) == len(self.ranges):
+            return f"{seeds} of the full run"
+        return f"the full run ({seeds}; all where a claim has the same number)"
+
+
+NOTHING: Final = Known({})
+
+
+def known(figure: Fields, measured: Mapping[str, Any], kept: Mapping[str, Any]) -> Known:
+    """Give what a reference set's file has of a figure.
+
+    What was recorded of the figure counts before what claims and further numbers say of it, unless in fewer seeds.
+    """
+    recorded, judged = kept.get("figure", {}), _of_the_same(figure, _judged(measured, kept))
+    if seeds := kept.get("figure_seeds"):
+        return Known({**recorded, **judged}, frozenset(recorded.keys() - judged.keys()), seeds)
+    return Known({**judged, **recorded})
 
 
 def point_name(axis: str, line: str, x: float) -> str:
@@ -58,15 +85,10 @@ def add_to(measured: dict[str, Any], reference: Path | None) -> None:
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
     figure = Fields(file, measured["figure"], "figure")
-    recorded, judged = kept.get("figure", {}), _of_the_same(figure, _judged(measured, kept))
-    seeds = kept.get("figure_seeds")
-    # what was recorded of the figure counts before what claims and further numbers say of it, unless in fewer seeds
-    has_all = bool(seeds) and recorded.keys() <= judged.keys()
-    known = judged if has_all else {**judged, **recorded}
-    measured["figure"]["full_run_seeds"] = None if has_all else seeds
-    measured["figure"]["full_run"] = known
+    there = known(figure, measured, kept)
+    measured["figure"]["full_run"], measured["figure"]["full_run_called"] = there.ranges, there.called
     names = set(_names(figure, measured["experiment"].get("scenario")))
-    measured["figure"]["full_run_lacks"] = [len(names - known.keys()), len(names)]
+    measured["figure"]["full_run_lacks"] = [len(names - there.ranges.keys()), len(names)]
 
 
 def lacks(figure: Mapping[str, Any]) -> str:

@@ -272,7 +272,8 @@ def _caption(experiment: Result) -> str:
 
 def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
     """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
-    there = reference.also_measured.get(experiment.id, {}) if reference and first.is_quick([experiment]) else {}
+    kept = reference.kept.get(experiment.id, {}) if reference and first.is_quick([experiment]) else {}
+    there = kept.get("also_measured", {})
     numbers = []
     for entry in experiment.data["also_measured"]:
         is_known = entry["measured"] and entry["measured"]["mean"] is not None

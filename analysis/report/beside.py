@@ -27,10 +27,7 @@ class Beside:
     name: str
     claims: dict[str, dict[str, Any]]
     made: dict[str, str] = field(default_factory=dict)
-    # by experiment: what its figure shows, and in how many seeds if not in all
-    figures: dict[str, tuple[dict[str, Any], int | None]] = field(default_factory=dict)
-    # by experiment and name: mean, minimum and maximum of its further numbers
-    also_measured: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    kept: dict[str, dict[str, Any]] = field(default_factory=dict)  # by experiment: its file of the reference set
 
     @property
     def date(self) -> str:
@@ -71,7 +68,7 @@ def reference_set(folder: Path) -> Beside:
     Raises BadInputError where there are none.
     """
     files = reference_files(folder)
-    kept = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    kept = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
     claims = {
         name: {
             "verdict": claim["verdict"],
@@ -80,17 +77,11 @@ def reference_set(folder: Path) -> Beside:
             "is_look": is_look({"held": claim["held"], "measured": {"by_seed": claim["by_seed"]}}, False),
             **{name: claim.get(name) for name in (*JUDGED, WANTED)},
         }
-        for each in kept
+        for each in kept.values()
         for name, claim in each["claims"].items()
     }
-    dates = sorted(each["ended"] for each in kept if "ended" in each)
-    figures = {
-        file.stem: (each["figure"], each.get("figure_seeds"))
-        for file, each in zip(files, kept, strict=True)
-        if "figure" in each
-    }
-    also_measured = {file.stem: each.get("also_measured", {}) for file, each in zip(files, kept, strict=True)}
-    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, figures, also_measured)
+    dates = sorted(each["ended"] for each in kept.values() if "ended" in each)
+    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, kept)
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:

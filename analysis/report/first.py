@@ -1,11 +1,13 @@
 """What the first page says before the matrix: what holds, what does not, what is open; this machine beside the rest."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from analysis.figures.full_run import Range, called, ranges
+from analysis.documents import Fields
+from analysis.figures.full_run import NOTHING, Known, Range, known, ranges
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
@@ -13,6 +15,7 @@ from analysis.report.overview import Finding, StudyView, is_for_now, numbers_of
 from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Outcome
+from scenarios.counts import plural
 
 SHOWN: Final = 3  # findings of a kind
 
@@ -37,6 +40,7 @@ class Share:
     high: float
     is_here: bool  # measured here, or in the full run
     full: str = ""  # what the full run has beside one seed measured here
+    is_few: bool = False  # is known of fewer seeds of the full run than others
 
 
 @dataclass(frozen=True)
@@ -149,16 +153,33 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
     for experiment in experiments:
         figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
-            there, seeds = reference.figures.get(experiment.id, ({}, None)) if reference else ({}, None)
+            kept = reference.kept.get(experiment.id) if reference else None
+            place = Fields(Path(experiment.id), figure, "figure")
+            there = known(place, experiment.data, kept) if kept else NOTHING
             here = ranges(figure)
             labels = [value["label"] for value in figure["values"]]
-            range_too = "" if seeds == 1 else ", median and range"
-            beside = any(_beside(here[label], there[label]) for label in here.keys() & there.keys())
-            marks = ["pale"] * bool(there.keys() - here.keys()) + ["in brackets"] * beside
-            pale = f"{' and '.join(marks).capitalize()}: {called(seeds)}{range_too}" if marks else ""
-            what = ". ".join(filter(None, (_of_seeds(figure) if here else "", pale)))
+            what = ". ".join(filter(None, (_of_seeds(figure) if here else "", *_of_full_run(here, there))))
             return _table(f"{experiment.id}.html", what, here, there, labels) if what else None
     return None
+
+
+def _of_full_run(here: Mapping[str, Range], there: Known) -> list[str]:
+    """Say which numbers are the full run's, of how many of its seeds, and why some have none beside them."""
+    both = [_beside(here[label], there.ranges[label]) for label in here.keys() & there.ranges.keys()]
+    marks = ["pale"] * bool(there.ranges.keys() - here.keys()) + ["in brackets"] * any(both)
+    if not marks:
+        return []
+    range_too = ", median and range" if any(low < high for low, _, high in there.ranges.values()) else ""
+    seeds = "the full run" if _is_mixed(there) else there.called
+    fewer = f" over all its seeds (*: {plural(there.seeds or 0, 'seed')})" if _is_mixed(there) else ""
+    said = f"{' and '.join(marks).capitalize()}: {seeds}{range_too}{fewer}"
+    unknown = "" if here.keys() <= there.ranges.keys() else " or none is known"
+    without = f"Without brackets, its known seeds give the same number, rounded{unknown}"
+    return [said, *([without] if any(both) and not all(both) else [])]
+
+
+def _is_mixed(there: Known) -> bool:
+    return 0 < len(there.few) < len(there.ranges)
 
 
 def _of_seeds(figure: dict[str, Any]) -> str:
@@ -167,21 +188,25 @@ def _of_seeds(figure: dict[str, Any]) -> str:
 
 
 def _beside(here: Range, there: Range) -> str:
-    """Say what several seeds of the full run have beside one seed of these runs; nothing where they differ little."""
+    """Say what seeds of the full run have beside one seed of these runs; nothing where all are the same, rounded."""
     low, middle, high = (number(value, 2) for value in there)
-    return f"{middle}, {low} to {high}" if here[0] == here[2] and low != high else ""
+    if here[0] != here[2] or {low, middle, high} == {number(here[1], 2)}:
+        return ""
+    return middle if low == high else f"{middle}, {low} to {high}"
 
 
-def _table(page: str, what: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
+def _table(page: str, what: str, here: dict[str, Range], there: Known, labels: list[str]) -> Yielding:
     pairs = [label.partition(": ") for label in labels]
     columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
 
     def share(row: str, column: str) -> Share | None:
         label = f"{column}: {row}"
-        known, full = here.get(label) or there.get(label), there.get(label)
+        full = there.ranges.get(label)
+        shown = here.get(label) or full
         beside = _beside(here[label], full) if label in here and full else ""
-        return Share(known[0], known[1], known[2], label in here, beside) if known else None
+        is_few = _is_mixed(there) and label in there.few
+        return Share(shown[0], shown[1], shown[2], label in here, beside, is_few) if shown else None
 
     shares = {row: [share(row, column) for column in columns] for row in rows}
-    known = {row: beside for row, beside in shares.items() if any(beside)}
-    return Yielding(page, what, columns, list(known.items()), [row for row in rows if row not in known])
+    run = {row: beside for row, beside in shares.items() if any(beside)}
+    return Yielding(page, what, columns, list(run.items()), [row for row in rows if row not in run])

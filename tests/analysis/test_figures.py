@@ -296,11 +296,12 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
     measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
     full_run.add_to(measured, tmp_path)
-    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_seeds"] is None
+    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run"
     figure["values"].append({"label": "b", "measure": "jain(1)"})
     (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
     full_run.add_to(measured, tmp_path)
-    assert figure["full_run"]["a"] == [0.6, 0.6, 0.6] and figure["full_run_seeds"] == 1
+    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
+    assert figure["full_run_called"] == "the full run (one seed; all where a claim has the same number)"
 
 
 def test_a_quick_look_at_curves_says_that_those_of_the_full_run_are_not_kept() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree
 
@@ -260,10 +261,32 @@ def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
 
 def test_one_seed_stands_beside_the_range_of_the_full_run() -> None:
     figure = {"overview": "yielding", "values": [{"label": "BBR: libutp", "by_seed": {"1": 40.0}}]}
-    there = Beside("full run", {}, figures={"id": ({"BBR: libutp": [0.0, 17.0, 43.0]}, 5)})
-    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, {"figure": figure})], there)
+    data = {"figure": figure, "claims": [], "experiment": {}}
+    kept = {"claims": {}, "figure": {"BBR: libutp": [0.0, 17.0, 43.0]}, "figure_seeds": 5}
+    there = Beside("full run", {}, kept={"id": kept})
+    shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, None, data)], there)
     assert shown and shown.what == "One seed. In brackets: 5 seeds of the full run, median and range"
     assert [share and share.full for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
+
+
+def test_the_full_run_beside_one_seed_is_of_all_its_seeds_or_says_of_how_many(quick: Path) -> None:
+    foreground = next(result for result in collect(quick.parent / "here") if result.id == "today-foreground")
+    here = {"BBR: TCP-LP": 54.0, "QUIC: TCP-LP": 45.0, "CUBIC: libutp": 0.154439, "CUBIC: TCP-LP": 30.0}
+    for value in foreground.data["figure"]["values"]:
+        value["by_seed"] = {"1": here[value["label"]]} if value["label"] in here else {}
+    shown = yielding([foreground], FULL_RUN)
+    assert shown and shown.what.startswith(
+        "One seed. Pale and in brackets: the full run, median and range over all its seeds (*: 5 seeds). "
+    )
+    shares = {
+        f"{column}: {row}": one for row, own in shown.rows for column, one in zip(shown.columns, own, strict=True)
+    }
+    said = {name: (one.full, one.is_few) for name, one in shares.items() if one and one.is_here}
+    by_seed = FULL_RUN.claims["today-foreground/e04"]["measured"]["by_seed"].values()
+    low, middle, high = (f"{100 * value:.0f}" for value in (min(by_seed), median(by_seed), max(by_seed)))
+    assert len(by_seed) == 20 and said["BBR: TCP-LP"] == (f"{middle}, {low} to {high}", False)
+    assert said["QUIC: TCP-LP"] == ("45, 44 to 50", True)
+    assert said["CUBIC: libutp"] == ("", False)
 
 
 def test_a_black_corner_is_of_what_the_box_alone_shows(quick: Path, report: Path) -> None:

@@ -60,8 +60,8 @@ class Curves:
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         if self._is_pale_seen():
-            kept = self._figure.maybe("full_run_seeds", int)
-            text += f" Pale lines and bands are {full_run.called(kept)}{'' if kept == 1 else ': medians and ranges'}."
+            ranges = ": medians and ranges" if any(low < high for low, _, high in self._full_run.values()) else ""
+            text += f" Pale lines and bands are {self._figure.get('full_run_called', str)}{ranges}."
         return text
 
     def _is_pale_seen(self) -> bool:

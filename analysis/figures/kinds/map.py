@@ -5,7 +5,7 @@ from statistics import median
 from typing import Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, pixels, roles, style, told
+from analysis.figures import pixels, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.pixels import Rows
 from analysis.figures.style import Specification
@@ -34,7 +34,7 @@ class Map:
     def __init__(self, figure: Fields) -> None:
         self._axis, self._across, self._down = (figure.get(name, str) for name in ("axis", "across", "down"))
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
-        self._full_run = full_run.called(figure.maybe("full_run_seeds", int))
+        self._full_run = figure.maybe("full_run_called", str)
         self._plots: dict[str, dict[str, dict[str, float]]] = {}
         self._pale: set[tuple[str, str, str]] = set()
         self._numbers = "the numbers of one seed"

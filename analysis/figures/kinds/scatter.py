@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, plot, roles, style, told
+from analysis.figures import plot, roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -42,7 +42,7 @@ class Scatter:
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
         there: dict[str, Range] = figure.maybe("full_run", dict) or {}
-        self._full_run = full_run.called(figure.maybe("full_run_seeds", int))
+        self._full_run = figure.maybe("full_run_called", str)
         labels = [value.get("label", str) for value in figure.children("values")]
         cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
         self._rows: Rows = []

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, roles, style, told
+from analysis.figures import roles, style, told
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 from analysis.units import with_unit
@@ -40,7 +40,7 @@ class ValuesBySeed:
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("full_run", dict) or {}
-        self._full_run = full_run.called(figure.maybe("full_run_seeds", int))
+        self._full_run = figure.maybe("full_run_called", str)
         self._rows = _in_shown_groups(
             [_row(fields, by_name, self._unit, there) for fields in figure.children("values")]
         )
