@@ -29,6 +29,7 @@ class Flow:
     receiver_implementation: str | None = None  # where it is not the sender's
     ends: dict[str, str] = field(default_factory=dict)  # its hosts, by the tap of each
     family: str = OTHER  # what its sender's implementation.yaml says
+    surrogate_of: str | None = None
     transport: str = "tcp"  # tcp, utp or udp
     may_fail: bool = False  # how its endpoints ended is a result
 
@@ -133,6 +134,7 @@ def _flow(flow: Fields, document: Fields) -> Flow:
         receiver_implementation=flow.maybe("receiver_implementation", str),
         ends={"sender": flow.maybe("from", str) or "", "receiver": flow.maybe("to", str) or ""},
         family=about.get("family", OTHER),
+        surrogate_of=about.get("surrogate_of"),
         transport=about.get("transport", "tcp"),
         may_fail=flow.maybe("may_fail", bool) or False,
     )

@@ -93,7 +93,8 @@ def described() -> str:
         return "the kernel's: each guest has a cgroup, a scope of systemd"
     if way:
         return f"the kernel's: each guest has a cgroup in {way}"
-    return f"looked at each 0.25 s: no cgroup can be had (no systemd of this user, no delegated cgroup v2); {_REMEDY}"
+    why = "no cgroup can be had (no systemd of this user, no delegated cgroup v2)"
+    return f"looked at up to four times a second: {why}; {_REMEDY}"
 
 
 def missing() -> str | None:

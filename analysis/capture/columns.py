@@ -186,7 +186,7 @@ def _trace(folder: Path, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     """Read a trace of a run; empty fields are null."""
     path = sums.checked(folder, name)
     kinds = {column: _kind(column) for column in columns}
-    with suppress(pl.exceptions.PolarsError, OSError):  # what is wrong comes below
+    with suppress(pl.exceptions.PolarsError, OSError):  # slower, what follows says what is wrong
         return pl.read_csv(path, columns=columns, schema_overrides=kinds, infer_schema=False).select(columns)
     try:
         table = pl.read_csv(path, infer_schema=False)

@@ -35,9 +35,6 @@ PAPER: Final = "#7e9568"  # what the paper prints, with its tolerance
 _TRANSPORTS: Final = {"tcp": (TCP, TCP), "utp": (LEDBAT, "uTP"), "udp": ("constant rate", "UDP")}
 
 
-_SURROGATES: Final = {f"libutp-{client}": client for client in ("alpha1", "alpha2", "beta1")}
-
-
 @dataclass(frozen=True)
 class Role:
     """How a line is drawn, and called."""
@@ -56,8 +53,8 @@ def name(flow: Flow) -> str:
 
     What stands for a client that is gone is called its surrogate.
     """
-    if flow.implementation in _SURROGATES:
-        return f"{_SURROGATES[flow.implementation]} (surrogate)"
+    if flow.surrogate_of:
+        return f"{flow.surrogate_of} (surrogate)"
     if flow.family == OTHER:
         return flow.implementation
     return flow.family if flow.family in COLOURS else _TRANSPORTS[flow.transport][1]

@@ -151,7 +151,9 @@ def flow(name: str, implementation: str, start_s: float = 0.0, backward: bool = 
     """A flow as run.json has it of an implementation that this checkout knows."""
     about = implementations.known()[implementation]
     settings = Flow(name, implementation, start_s, None, {}, 0, 5001, backward)
-    return replace(settings, family=about["family"], transport=about["transport"])
+    return replace(
+        settings, family=about["family"], transport=about["transport"], surrogate_of=about.get("surrogate_of")
+    )
 
 
 def test_a_protocol_has_its_colour_whatever_the_flow_is_called_and_whoever_is_beside_it() -> None:
