@@ -139,8 +139,8 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     holds = sum(counts[outcome] for outcome in HOLDS)
     looked = sum(counts[look] for look in LOOKS.values())
     if decided:
-        near = f" ({counts[Outcome.NEAR]} only nearly)" if counts[Outcome.NEAR] else ""
-        headline = f"{holds} of {plural(decided, 'decided finding')} {'holds' if holds == 1 else 'hold'}{near}."
+        hold = f"{'holds' if holds == 1 else 'hold'}{_nearly(counts)}"
+        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}."
     elif looked:
         agree = sum(counts[LOOKS[outcome]] for outcome in HOLDS)
         headline = f"One seed agrees with {agree} of {plural(looked, 'finding')} and decides none."
@@ -157,8 +157,14 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         held = sum(there[outcome] for outcome in HOLDS)
         of = held + there[Outcome.NOT_REPRODUCED]
         when = f" of {reference.date}" if reference.date else ""
-        tail += f" In the full run{when}, {f'{held} of {of} hold' if of else 'none of these is decided'}."
+        tail += (
+            f" In the full run{when}, {f'{held} of {of} hold{_nearly(there)}' if of else 'none of these is decided'}."
+        )
     return headline, tail.strip()
+
+
+def _nearly(counts: Counter[str]) -> str:
+    return f" ({counts[Outcome.NEAR]} only nearly)" if counts[Outcome.NEAR] else ""
 
 
 def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:

@@ -413,6 +413,9 @@ def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
     full_run = Beside("full run", {}, {"date": "2026-01-02"})
     said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), full_run)
     assert said == ("1 of 1 decided finding holds.", "In the full run of 2026-01-02, none of these is decided.")
+    said = _headline(Counter({"near": 1}), Counter({"reproduced": 1, "near": 2}), full_run)
+    assert said[0] == "1 of 1 decided finding holds (1 only nearly)."
+    assert said[1] == "In the full run of 2026-01-02, 3 of 3 hold (2 only nearly)."
 
 
 def test_a_mark_says_the_papers_value_and_the_measured_one(report: Path, browser: Any) -> None:
