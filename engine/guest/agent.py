@@ -104,8 +104,8 @@ def _carry_out(run: dict[str, Any], outcome: dict[str, Any]) -> None:
     if refused := audit.refused(readings):
         outcome["counters"]["refused"] = refused
     outcome["audit"] = (
-        "captures on disk agree with interface counters in packets and bytes; no receiver reports more than came; "
-        "offered = delivered + dropped; nothing was lost elsewhere; "
+        ("captures agree with interface counters in packets and bytes; " if written else "")
+        + "no receiver reports more than came; offered = delivered + dropped; nothing was lost elsewhere; "
         "the kernel's queueing disciplines are the scenario's"
     )
 
