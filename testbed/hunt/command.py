@@ -14,10 +14,10 @@ from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.hunt import arena, evidence, measure, oracles, pages, search
+from testbed.hunt import arena, evidence, measure, pages, properties, search
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt, expressions
-from testbed.hunt.oracles import Oracle
+from testbed.hunt.properties import Property
 
 STANDARD: Final = "tcp-cubic"
 """What shows whether the path is at fault; for itself, `SECOND`."""
@@ -77,38 +77,45 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
     place = arena.read(options.arena, client)
-    asked = oracles.speaking(_oracles(options, known[client]), place)
+    applicable = properties.covering(_properties(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = measure.Runs(folder, expressions(asked), made_of)
+    runs = measure.Runs(folder, expressions(applicable), made_of)
     hunt = Hunt(
-        place, asked, client, baseline, runs, options.seed, options.search, lambda: budget.left(len(runs.asked_for))
+        place,
+        applicable,
+        client,
+        baseline,
+        runs,
+        options.seed,
+        options.search,
+        lambda: budget.left(len(runs.requested)),
     )
-    runs.told = _Progress(hunt, budget)
-    kept: list[Evidence] = []
+    runs.progress = _Progress(hunt, budget)
+    findings: list[Evidence] = []
     for finding in hunt.new_findings():
-        kept.append(evidence.keep(finding, len(kept) + 1, hunt.question(finding.oracle), folder))
-        print(f"found: {client} {finding.oracle.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
-        pages.write(folder, hunt, kept)
+        findings.append(evidence.keep(finding, len(findings) + 1, hunt.question(finding.prop), folder))
+        print(f"found: {client} {finding.prop.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
+        pages.write(folder, hunt, findings)
     with ended_after(LIMIT_S, "testbed hunt: the page"):
-        page = pages.write(folder, hunt, kept)
-    print(pages.summary(hunt, kept, page))
-    return int(bool(kept))
+        page = pages.write(folder, hunt, findings)
+    print(pages.summary(hunt, findings, page))
+    return int(bool(findings))
 
 
-def _oracles(options: argparse.Namespace, about: Implementation) -> list[Oracle]:
+def _properties(options: argparse.Namespace, about: Implementation) -> list[Property]:
     own, only = options.property, options.only
     if own is not None and only:
         raise EngineError("--only: found beside --property; allowed: one of them")
     if own is not None:
-        return [oracles.of_property(own)]
-    known = {oracle.name: oracle for oracle in oracles.load_all(about, against_version=bool(options.baseline))}
+        return [properties.of_expression(own)]
+    known = {prop.name: prop for prop in properties.load_all(about, against_version=bool(options.baseline))}
     for name in only:
         if name not in known:
             raise EngineError(f"--only: found {name!r}; allowed: {choices(list(known), name)}")
-    return [oracle for name, oracle in known.items() if not only or name in only]
+    return [prop for name, prop in known.items() if not only or name in only]
 
 
 class _Budget:
@@ -161,7 +168,7 @@ class _Progress:
         if now_s - self._told_s < _TELL_EVERY_S:
             return
         self._told_s = now_s
-        before = len(self._hunt.runs.asked_for) - (due - done)  # those of this step have been asked for
+        before = len(self._hunt.runs.requested) - (due - done)  # those of this step have been asked for
         print(
             f"{plural(len(self._hunt.trials), 'scenario')}, {plural(len(self._hunt.findings), 'finding')}; "
             f"runs {done}/{due} of this step; "

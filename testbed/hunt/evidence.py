@@ -19,8 +19,8 @@ from testbed.compare.judge import PANELS, WIDTHS
 from testbed.gate.judge import number_of
 from testbed.hunt.hunt import SEED, Finding, parts
 from testbed.hunt.measure import Runs
-from testbed.hunt.oracles import Number
 from testbed.hunt.packets import TAP, Packet, around
+from testbed.hunt.properties import Number
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import EXPERIMENT, Data, text
 
@@ -34,7 +34,7 @@ class Evidence:
     """A finding as pages show it. Paths are relative to the hunt's folder; numbers are those of the first seed."""
 
     id: str
-    oracle: str
+    property: str
     says: str
     otherwise: str
     because: str
@@ -64,23 +64,23 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
     Raises:
         EngineError: the run failed.
     """
-    own = folder / "findings" / f"{number}-{finding.oracle.name}"
+    own = folder / "findings" / f"{number}-{finding.prop.name}"
     scenario = titled(finding, question.client)
     write_text(own / SCENARIO, text(scenario))
     captured = scenario | {"captures": list(_CAPTURES), "keep_captures": True}
     run = Run(question.runs.keep(captured, SEED, own / "runs"))
     _draw(run, own)
     measured, bound = _numbers(finding, question)
-    instant_s = number_of(finding.oracle.instant, run)
+    instant_s = number_of(finding.prop.instant, run)
     instant_s = instant_s if math.isfinite(instant_s) else run.duration / 2
     place = own.relative_to(folder)
     evidence = Evidence(
         id=own.name,
-        oracle=finding.oracle.name,
-        says=finding.oracle.says,
-        otherwise=finding.oracle.otherwise,
-        because=finding.oracle.because,
-        holds=finding.oracle.holds,
+        property=finding.prop.name,
+        says=finding.prop.says,
+        otherwise=finding.prop.otherwise,
+        because=finding.prop.because,
+        holds=finding.prop.holds,
         scenario=text(scenario),
         first=text(finding.first),
         parts=sorted(parts(finding.scenario)),
@@ -105,7 +105,7 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
 
 def titled(finding: Finding, client: str) -> Data:
     """Return a finding's scenario with a title that says what happens."""
-    return finding.scenario | {"title": f"{client} {finding.oracle.otherwise}"}
+    return finding.scenario | {"title": f"{client} {finding.prop.otherwise}"}
 
 
 def _finite(value: Number) -> Number:
@@ -127,17 +127,17 @@ def _numbers(finding: Finding, question: Question) -> tuple[Number, Number]:
     """Return what was measured with the first seed, and its bound."""
     runs: Runs = question.runs
     own = runs.of(finding.scenario, SEED).numbers
-    other = finding.oracle.other(finding.scenario, question.baseline)
-    beside = runs.of(other, SEED).numbers.get(finding.oracle.measured) if other else None
-    return own[finding.oracle.measured], finding.oracle.bound_of(own, beside)
+    other = finding.prop.other(finding.scenario, question.baseline)
+    beside = runs.of(other, SEED).numbers.get(finding.prop.measured) if other else None
+    return own[finding.prop.measured], finding.prop.bound_of(own, beside)
 
 
 def _budget(finding: Finding, bound: Number) -> str:
     """Return the line of a gate's file; where two scenarios are compared, the bound is what the other one gave."""
-    holds = finding.oracle.holds
-    if finding.oracle.beside:
-        holds = f"{finding.oracle.measured} {finding.oracle.sign} {bound:.6g}"
-    entry = {"name": finding.oracle.says.rstrip("."), "scenario": SCENARIO, "holds": holds}
+    holds = finding.prop.holds
+    if finding.prop.comparison:
+        holds = f"{finding.prop.measured} {finding.prop.sign} {bound:.6g}"
+    entry = {"name": finding.prop.says.rstrip("."), "scenario": SCENARIO, "holds": holds}
     return yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=1 << 20).strip()[1:-1]
 
 

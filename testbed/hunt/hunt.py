@@ -10,7 +10,7 @@ from typing import Final
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
 from testbed.hunt.measure import Runs
-from testbed.hunt.oracles import Number, Oracle
+from testbed.hunt.properties import Number, Property
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data, name
 from testbed.hunt.search import Tried
@@ -38,17 +38,17 @@ BEHAVIOUR: Final = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A property that a scenario breaks, as small as it became; `runs` were asked for until it was met first."""
+    """A property and the shrunk scenario that breaks it; `runs` counts the search up to its first scenario."""
 
-    oracle: Oracle
+    prop: Property
     first: Data
     scenario: Data
     survival: Survival
     runs: int
 
-    def explains(self, oracle: Oracle, scenario: Data) -> bool:
+    def explains(self, prop: Property, scenario: Data) -> bool:
         """Whether another scenario that breaks a property has all that this one needs, and so tells nothing new."""
-        return oracle == self.oracle and parts(self.scenario) <= parts(scenario)
+        return prop == self.prop and parts(self.scenario) <= parts(scenario)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Hunt:
     """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero."""
 
     arena: Arena
-    oracles: list[Oracle]
+    properties: list[Property]
     client: str
     baseline: str
     runs: Runs
@@ -77,24 +77,24 @@ class Hunt:
     refuted: set[tuple[str, str]] = field(default_factory=set)
     search_runs: int = 0
 
-    def question(self, oracle: Oracle) -> Question:
+    def question(self, prop: Property) -> Question:
         """Return what asks whether a scenario breaks a property."""
-        return Question(oracle, self.client, self.baseline, self.runs)
+        return Question(prop, self.client, self.baseline, self.runs)
 
     def new_findings(self) -> Iterator[Finding]:
         """Yield each finding as soon as it is as small as it gets, so that an interruption loses none."""
-        for oracle, trial in self.broken():
-            question, runs = self.question(oracle), self.search_runs
+        for prop, trial in self.broken():
+            question, runs = self.question(prop), self.search_runs
             smallest = shrink(trial.scenario, question.breaking)
-            finding = Finding(oracle, trial.scenario, smallest, survival(smallest, question), runs)
+            finding = Finding(prop, trial.scenario, smallest, survival(smallest, question), runs)
             self.findings.append(finding)
             yield finding
 
-    def broken(self) -> Iterator[tuple[Oracle, Trial]]:
+    def broken(self) -> Iterator[tuple[Property, Trial]]:
         """Yield what breaks a property for sure and which no finding explains; it is not made small."""
         idle = 0
         for number in itertools.count():
-            focus = self.oracles[number % len(self.oracles)]
+            focus = self.properties[number % len(self.properties)]
             tried = [
                 Tried(trial.point, self._worth(trial, focus), rarity)
                 for trial, rarity in zip(self.trials, self._rarities(), strict=True)
@@ -108,7 +108,7 @@ class Hunt:
             self.trials += batch
             yield from self._broken(batch)
 
-    def _worth(self, trial: Trial, focus: Oracle) -> float:
+    def _worth(self, trial: Trial, focus: Property) -> float:
         """Say how near a trial is to a new finding of the property that a batch aims at."""
         if (name(trial.scenario), focus.name) in self.refuted or self._is_known(focus, trial.scenario):
             return 0.0
@@ -124,54 +124,54 @@ class Hunt:
     def _bins(self, numbers: dict[str, Number]) -> list[int | None]:
         return [_bin(numbers.get(expression)) for expression in BEHAVIOUR]
 
-    def _is_known(self, oracle: Oracle, scenario: Data) -> bool:
-        return any(finding.explains(oracle, scenario) for finding in self.findings)
+    def _is_known(self, prop: Property, scenario: Data) -> bool:
+        return any(finding.explains(prop, scenario) for finding in self.findings)
 
     def _measured(self, batch: list[Trial]) -> list[Trial]:
         """Run the scenarios of a batch for which there are runs left; return their trials, in the same order."""
-        begun: list[tuple[Trial, list[Oracle]]] = []
+        begun: list[tuple[Trial, list[Property]]] = []
         needed: dict[tuple[str, int], tuple[Data, int]] = {}
         left = self.runs_left()
         for place, trial in enumerate(batch, len(self.trials)):
-            asked = self._asked(place, trial.scenario)
-            own = [run for oracle in asked for run in self.question(oracle).needed(trial.scenario, (SEED,))]
+            due = self._due(place, trial.scenario)
+            own = [run for prop in due for run in self.question(prop).needed(trial.scenario, (SEED,))]
             more = needed | {(name(scenario), seed): (scenario, seed) for scenario, seed in own}
-            if len(more.keys() - self.runs.asked_for) > left:
+            if len(more.keys() - self.runs.requested) > left:
                 break
             needed = more
-            begun.append((trial, asked))
-        before = len(self.runs.asked_for)
-        self.runs.ask(list(needed.values()))
-        self.search_runs += len(self.runs.asked_for) - before
-        for trial, oracles in begun:
-            trial.badness = {oracle.name: self.question(oracle).badness(trial.scenario, SEED) for oracle in oracles}
+            begun.append((trial, due))
+        before = len(self.runs.requested)
+        self.runs.request(list(needed.values()))
+        self.search_runs += len(self.runs.requested) - before
+        for trial, due in begun:
+            trial.badness = {prop.name: self.question(prop).badness(trial.scenario, SEED) for prop in due}
         return [trial for trial, _ in begun]
 
-    def _asked(self, place: int, scenario: Data) -> list[Oracle]:
+    def _due(self, place: int, scenario: Data) -> list[Property]:
         """Return the properties that are looked at in the scenario of a place.
 
         Beside each scenario runs one in turn of those that properties compare it with. If there is an earlier version,
         its run is always there, and another one in each scenario of `OTHERS`.
         """
-        fitting = [oracle for oracle in self.oracles if oracle.speaks_of(scenario)]
-        version = next((oracle.beside for oracle in fitting if oracle.of_version), None)
-        compared = [oracle.beside for oracle in fitting if oracle.beside and oracle.beside != version]
+        fitting = [prop for prop in self.properties if prop.covers(scenario)]
+        version = next((prop.comparison for prop in fitting if prop.of_version), None)
+        compared = [prop.comparison for prop in fitting if prop.comparison and prop.comparison != version]
         others = [each for index, each in enumerate(compared) if each not in compared[:index]]
         turn, later = divmod(place, OTHERS if version else 1)
         in_turn = [others[turn % len(others)]] if others and not later else []
-        return [oracle for oracle in fitting if oracle.beside in (None, version, *in_turn)]
+        return [prop for prop in fitting if prop.comparison in (None, version, *in_turn)]
 
-    def _broken(self, batch: list[Trial]) -> Iterator[tuple[Oracle, Trial]]:
-        for oracle in self.oracles:
-            suspects = [trial for trial in batch if trial.badness.get(oracle.name, 0.0) > 1]
-            suspects.sort(key=lambda trial: (-trial.badness[oracle.name], len(parts(trial.scenario))))
+    def _broken(self, batch: list[Trial]) -> Iterator[tuple[Property, Trial]]:
+        for prop in self.properties:
+            suspects = [trial for trial in batch if trial.badness.get(prop.name, 0.0) > 1]
+            suspects.sort(key=lambda trial: (-trial.badness[prop.name], len(parts(trial.scenario))))
             for trial in suspects[:SUSPECTS]:
-                if self._is_known(oracle, trial.scenario):
+                if self._is_known(prop, trial.scenario):
                     continue
-                if self.question(oracle).breaking([trial.scenario])[0]:
-                    yield oracle, trial
+                if self.question(prop).breaking([trial.scenario])[0]:
+                    yield prop, trial
                 else:
-                    self.refuted.add((name(trial.scenario), oracle.name))
+                    self.refuted.add((name(trial.scenario), prop.name))
 
 
 def _bin(number: Number) -> int | None:
@@ -180,9 +180,9 @@ def _bin(number: Number) -> int | None:
     return -1 if math.isinf(number) else math.frexp(1 + number)[1]
 
 
-def expressions(asked: list[Oracle]) -> tuple[str, ...]:
+def expressions(properties: list[Property]) -> tuple[str, ...]:
     """Name what has to be measured in each run."""
-    return tuple(dict.fromkeys([*(text for oracle in asked for text in oracle.expressions), *BEHAVIOUR]))
+    return tuple(dict.fromkeys([*(text for prop in properties for text in prop.expressions), *BEHAVIOUR]))
 
 
 def parts(scenario: Data) -> frozenset[str]:

@@ -21,7 +21,7 @@ from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
 from testbed.gate.judge import number_of
-from testbed.hunt.oracles import Number
+from testbed.hunt.properties import Number
 from testbed.hunt.scenario import Data, name, text
 from testbed.parallel import as_they_end, pool
 
@@ -58,8 +58,8 @@ class Runs:
     folder: Path
     expressions: tuple[str, ...]
     made_of: str
-    told: Callable[[int, int], None] = lambda _done, _all: None
-    asked_for: set[Key] = field(default_factory=set)
+    progress: Callable[[int, int], None] = lambda _done, _all: None
+    requested: set[Key] = field(default_factory=set)
     _known: dict[Key, Measured] = field(default_factory=dict)
     _processes: ProcessPoolExecutor = field(default_factory=pool)
 
@@ -82,11 +82,11 @@ class Runs:
     @property
     def cpu_s(self) -> float:
         """CPU time of the runs asked for, whenever they were carried out."""
-        return sum(self._known[key].cpu_s for key in self.asked_for if key in self._known)
+        return sum(self._known[key].cpu_s for key in self.requested if key in self._known)
 
     def failures(self) -> list[str]:
         """Say why runs failed, each reason once."""
-        return sorted({self._known[key].failed for key in self.asked_for if self._known[key].failed})
+        return sorted({self._known[key].failed for key in self.requested if self._known[key].failed})
 
     def _has_all(self, measured: Measured) -> bool:
         return all(expression in measured.numbers for expression in self.expressions)
@@ -95,13 +95,13 @@ class Runs:
         """Return the numbers of a run that has been asked for."""
         return self._known[name(scenario), seed]
 
-    def ask(self, wanted: Sequence[tuple[Data, int]]) -> None:
+    def request(self, wanted: Sequence[tuple[Data, int]]) -> None:
         """Carry out those of some runs whose numbers are not known, each on a CPU of its own.
 
         What is no valid scenario counts as failed.
         """
         keys: dict[Key, Data] = {(name(scenario), seed): scenario for scenario, seed in wanted}
-        self.asked_for |= keys.keys()
+        self.requested |= keys.keys()
         due = {key: self._order(scenario, key) for key, scenario in keys.items() if key not in self._known}
         if not due:
             return
@@ -112,7 +112,7 @@ class Runs:
                     entry = {"scenario": key[0], "seed": key[1], "made_of": self.made_of, "cpu_s": result.cpu_s}
                     file.write(json.dumps(entry | {"numbers": result.numbers}) + "\n")
                     file.flush()
-                self.told(done, len(due))
+                self.progress(done, len(due))
 
     def keep(self, scenario: Data, seed: int, into: Path) -> Path:
         """Carry out a run into a folder, where it stays; return the run's own folder.

@@ -18,7 +18,7 @@ FILE: Final = "hunt.json"
 OWN: Final = Path(__file__).parent
 
 
-def write(folder: Path, hunt: Hunt, kept: Sequence[Evidence]) -> Path:
+def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
     """Write hunt.json, gate.yaml and index.html into a hunt's folder; return the page."""
     document = {
         "format": FORMAT,
@@ -29,39 +29,37 @@ def write(folder: Path, hunt: Hunt, kept: Sequence[Evidence]) -> Path:
         "search": hunt.search,
         "scenarios": len(hunt.trials),
         "search_runs": hunt.search_runs,
-        "all_runs": len(hunt.runs.asked_for),
+        "all_runs": len(hunt.runs.requested),
         "failed": hunt.runs.failures(),
         "refuted": len(hunt.refuted),
-        "properties": [
-            {"name": oracle.name, "says": oracle.says, "because": oracle.because} for oracle in hunt.oracles
-        ],
-        "findings": [asdict(evidence) for evidence in kept],
+        "properties": [{"name": prop.name, "says": prop.says, "because": prop.because} for prop in hunt.properties],
+        "findings": [asdict(evidence) for evidence in findings],
     }
     write_made(folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
-    if kept:
-        write_text(folder / "gate.yaml", _budgets(kept, hunt.client))
+    if findings:
+        write_text(folder / "gate.yaml", _budgets(findings, hunt.client))
     write_shared(folder)
-    values: dict[str, Any] = document | {"kept": kept}
+    values: dict[str, Any] = document | {"findings": findings}
     values["evidence_of"] = lambda finding: of_run(folder / finding.run, folder)
     render(pages(OWN, TEMPLATES), "hunt.html", folder / "index.html", values)
     return folder / "index.html"
 
 
-def _budgets(kept: Sequence[Evidence], client: str) -> str:
+def _budgets(findings: Sequence[Evidence], client: str) -> str:
     """Write a gate's file of all findings: it stays broken until they are mended."""
     lines = [f"client: {client}", "budgets:"]
-    for evidence in kept:
+    for evidence in findings:
         lines.append(f"  - {evidence.budget.replace('scenario.yaml', f'findings/{evidence.id}/scenario.yaml', 1)}")
     return "\n".join(lines) + "\n"
 
 
-def summary(hunt: Hunt, kept: Sequence[Evidence], page: Path) -> str:
+def summary(hunt: Hunt, findings: Sequence[Evidence], page: Path) -> str:
     """Say what was found."""
     lines = [
         f"{hunt.client}: {plural(len(hunt.trials), 'scenario')}, {plural(hunt.search_runs, 'run')} to search and "
-        f"{len(hunt.runs.asked_for) - hunt.search_runs} to confirm and shrink, {hunt.runs.cpu_s:.0f} s of CPU time"
+        f"{len(hunt.runs.requested) - hunt.search_runs} to confirm and shrink, {hunt.runs.cpu_s:.0f} s of CPU time"
     ]
-    lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in kept]
-    if not kept:
+    lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in findings]
+    if not findings:
         lines.append("  no property was broken")
     return "\n".join([*lines, f"Page: {page}"])

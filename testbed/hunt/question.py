@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.hunt.measure import Runs
-from testbed.hunt.oracles import Oracle
+from testbed.hunt.properties import Property
 from testbed.hunt.scenario import Data, of_client
 
 SEEDS: Final = (1, 2, 3, 4)
@@ -19,7 +19,7 @@ CLEARLY: Final = 0.7
 class Question:
     """The question whether the client breaks a property that the baseline keeps."""
 
-    oracle: Oracle
+    prop: Property
     client: str
     baseline: str
     runs: Runs
@@ -32,10 +32,10 @@ class Question:
         own, other = self.runs.of(scenario, seed), self._other(scenario)
         if own.failed:
             return 0.0
-        measured = own.numbers[self.oracle.measured]
-        among = {seed, *seeds} if self.oracle.is_against_another else {seed}
-        others = [self.runs.of(other, each).numbers.get(self.oracle.measured) if other else None for each in among]
-        return min(self.oracle.badness(measured, self.oracle.bound_of(own.numbers, each)) for each in others)
+        measured = own.numbers[self.prop.measured]
+        among = {seed, *seeds} if self.prop.is_against_another else {seed}
+        others = [self.runs.of(other, each).numbers.get(self.prop.measured) if other else None for each in among]
+        return min(self.prop.badness(measured, self.prop.bound_of(own.numbers, each)) for each in others)
 
     def needed(self, scenario: Data, seeds: Iterable[int]) -> list[tuple[Data, int]]:
         """List the runs of which `badness` is made."""
@@ -48,18 +48,18 @@ class Question:
         suspects = [scenario for scenario, is_broken in zip(scenarios, broken, strict=True) if is_broken]
         for_sure = self._broken(suspects, SEEDS, ENOUGH)
         suspects = [scenario for scenario, is_broken in zip(suspects, for_sure, strict=True) if is_broken]
-        if self.oracle.of_path:
+        if self.prop.of_path:
             kept = self._kept_by_baseline(suspects)
             suspects = [scenario for scenario, is_kept in zip(suspects, kept, strict=True) if is_kept]
         return [scenario in suspects for scenario in scenarios]
 
     def _broken(self, scenarios: Sequence[Data], seeds: Sequence[int], enough: int) -> list[bool]:
-        self.runs.ask([run for scenario in scenarios for run in self.needed(scenario, seeds)])
+        self.runs.request([run for scenario in scenarios for run in self.needed(scenario, seeds)])
         return [sum(self.badness(scenario, seed, seeds) > 1 for seed in seeds) >= enough for scenario in scenarios]
 
     def _kept_by_baseline(self, scenarios: Sequence[Data]) -> list[bool]:
         beside = [of_client(scenario, self.baseline) for scenario in scenarios]
-        self.runs.ask([run for scenario in beside for run in self.needed(scenario, SEEDS)])
+        self.runs.request([run for scenario in beside for run in self.needed(scenario, SEEDS)])
         return [self._is_kept(scenario) for scenario in beside]
 
     def _is_kept(self, scenario: Data) -> bool:
@@ -69,4 +69,4 @@ class Question:
         return sum(self.badness(scenario, seed) <= CLEARLY for seed in SEEDS) >= ENOUGH
 
     def _other(self, scenario: Data) -> Data | None:
-        return self.oracle.other(scenario, self.baseline)
+        return self.prop.other(scenario, self.baseline)

@@ -45,7 +45,7 @@ def survival(scenario: Data, question: Question, seeds: Sequence[int] = SEEDS) -
     """Count what is left of a finding; scenarios that are not valid do not count."""
     beside = list(_beside(scenario))
     runs = question.needed(scenario, seeds)
-    question.runs.ask([*runs, *(run for other in beside for run in question.needed(other, (_SEED,)))])
+    question.runs.request([*runs, *(run for other in beside for run in question.needed(other, (_SEED,)))])
     valid = [
         other for other in beside if not any(question.runs.of(*run).failed for run in question.needed(other, (1,)))
     ]

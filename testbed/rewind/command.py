@@ -21,8 +21,8 @@ from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import own_study
 from testbed.gate.budgets import HOLDS
-from testbed.hunt import oracles
-from testbed.hunt.oracles import Number, Oracle
+from testbed.hunt import properties
+from testbed.hunt.properties import Number, Property
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import again, decided, futures, page
 from testbed.rewind.again import Past
@@ -71,7 +71,7 @@ class Order:
     events: Events | None
     called: str
     captures: tuple[str, ...]
-    judged: Oracle | None
+    judged: Property | None
     option: str
     processes: ProcessPoolExecutor
 
@@ -144,24 +144,24 @@ def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
     """Find the point of no return."""
     if not order.fails(own):
         raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: a property that the run breaks")
-    asked: dict[int, float] = {}
+    share_at: dict[int, float] = {}
 
     def share_failed(at_ns: int) -> float:
         outcomes = order.futures(at_ns)
-        asked[at_ns] = sum(map(order.fails, outcomes)) / len(outcomes)
-        print(f"from {at_ns / NS:.3f} s: {100 * asked[at_ns]:.0f} % of {len(outcomes)} futures fail", flush=True)
-        return asked[at_ns]
+        share_at[at_ns] = sum(map(order.fails, outcomes)) / len(outcomes)
+        print(f"from {at_ns / NS:.3f} s: {100 * share_at[at_ns]:.0f} % of {len(outcomes)} futures fail", flush=True)
+        return share_at[at_ns]
 
     instant = decided.search(end_ns, share_failed)
     if instant.open_ns is None:
         print("Half of the futures or more fail from the beginning: no instant of the run decides.")
     else:
         print(f"The point of no return lies between {instant.open_ns / NS:.3f} s and {instant.lost_ns / NS:.3f} s.")
-    shares = [{"at_s": at_ns / NS, "failed": share} for at_ns, share in sorted(asked.items())]
+    shares = [{"at_s": at_ns / NS, "failed": share} for at_ns, share in sorted(share_at.items())]
     open_s = None if instant.open_ns is None else instant.open_ns / NS
-    _write(order, {"open_s": open_s, "lost_s": instant.lost_ns / NS, "asked": shares})
+    _write(order, {"open_s": open_s, "lost_s": instant.lost_ns / NS, "shares": shares})
     from_ns = instant.open_ns or 0
-    _show(order, own, order.futures(from_ns), from_ns, command, instant.lost_ns / NS, sorted(asked.items()))
+    _show(order, own, order.futures(from_ns), from_ns, command, instant.lost_ns / NS, sorted(share_at.items()))
     return 0
 
 
@@ -172,7 +172,7 @@ def _show(
     at_ns: int,
     command: str,
     lost_s: float | None = None,
-    asked: Sequence[tuple[int, float]] = (),
+    shares_at: Sequence[tuple[int, float]] = (),
 ) -> None:
     """Write the page, and what was captured late; print where the page is."""
     branches = [
@@ -190,7 +190,7 @@ def _show(
     events = {None: "the events are the same", NONE: "no further event happens"}
     holds = order.judged.holds if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
-    shares = [(instant_ns / NS, share) for instant_ns, share in asked]
+    shares = [(instant_ns / NS, share) for instant_ns, share in shares_at]
     shown = Rewound(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
     with ended_after(LIMIT_S, "testbed rewind: the page"):
         print(f"Page: {page.write(order.folder, shown)}")
@@ -238,7 +238,7 @@ def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: Pro
         events,
         called,
         tuple(options.capture),
-        None if wanted is None else oracles.of_property(wanted, option),
+        None if wanted is None else properties.of_expression(wanted, option),
         option,
         processes,
     )
@@ -298,5 +298,5 @@ def _data(order: Order, outcome: Outcome) -> dict[str, object]:
 
 
 def _write(order: Order, outcome: dict[str, object]) -> None:
-    document = {"format": FORMAT, "run": str(order.past.folder), "futures_asked": order.count, **outcome}
+    document = {"format": FORMAT, "run": str(order.past.folder), "futures_planned": order.count, **outcome}
     write_text(order.folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")

@@ -16,7 +16,7 @@ from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
 from testbed.gate.judge import number_of
-from testbed.hunt.oracles import Number
+from testbed.hunt.properties import Number
 from testbed.rewind.again import Past
 
 STUDY: Final = "rewind"

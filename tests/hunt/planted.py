@@ -23,9 +23,9 @@ from typing import Any, Final
 import yaml
 
 from scenarios import implementations
-from testbed.hunt import arena, measure, oracles, search
+from testbed.hunt import arena, measure, properties, search
 from testbed.hunt.hunt import Hunt, Trial, expressions
-from testbed.hunt.oracles import Oracle
+from testbed.hunt.properties import Property
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import of_client
 
@@ -192,27 +192,27 @@ def hunted(
     fault: Fault, how: str, seed: int, most: int, only: Sequence[str], folder: Path, everyone: set[str]
 ) -> Found:
     """Search for a fault. All searches share a folder, so what several ask for runs once."""
-    everything = oracles.load_all(implementations.known()[fault.client], against_version=True)
-    asked = [oracle for oracle in everything if not only or oracle.name in only]
+    everything = properties.load_all(implementations.known()[fault.client], against_version=True)
+    asked = [prop for prop in everything if not only or prop.name in only]
     place = arena.read(arena.DEFAULT, fault.client)
     runs = measure.Runs(folder, expressions(asked), measure.made_of(everyone | place.implementations))
     hunt = Hunt(
         place, asked, fault.client, fault.of, runs, seed, how, lambda: math.inf if len(hunt.trials) < most else 0
     )
     number, prop = None, ""
-    for oracle, trial in hunt.broken():
-        if _is_new(hunt, oracle, trial):
-            number, prop = 1 + [each is trial for each in hunt.trials].index(True), oracle.name
+    for prop, trial in hunt.broken():
+        if _is_new(hunt, prop, trial):
+            number, prop = 1 + [each is trial for each in hunt.trials].index(True), prop.name
             break
     cpu_s = round(runs.cpu_s, 1)
-    return Found(fault.name, how, seed, number, prop, len(hunt.trials), len(runs.asked_for), cpu_s)
+    return Found(fault.name, how, seed, number, prop, len(hunt.trials), len(runs.requested), cpu_s)
 
 
-def _is_new(hunt: Hunt, oracle: Oracle, trial: Trial) -> bool:
+def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
     """Whether the implementation without the fault keeps the property. Some properties have asked already."""
-    if oracle.of_path or oracle.of_version:
+    if prop.of_path or prop.of_version:
         return True
-    without = Question(oracle, hunt.baseline, hunt.baseline, hunt.runs)
+    without = Question(prop, hunt.baseline, hunt.baseline, hunt.runs)
     return not without.breaking([of_client(trial.scenario, hunt.baseline)])[0]
 
 

@@ -19,10 +19,10 @@ from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
 from testbed.gate import budgets
-from testbed.hunt import arena, command, evidence, measure, oracles, packets, search, shrink, survival
+from testbed.hunt import arena, command, evidence, measure, packets, properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, Runs
-from testbed.hunt.oracles import Oracle
+from testbed.hunt.properties import Property
 from testbed.hunt.question import CLEARLY, Question
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
@@ -59,19 +59,19 @@ def small(tmp_path: Path) -> Path:
 
 def test_the_page_lists_the_properties() -> None:
     lines = ["| property | what should hold | of |", "|---|---|---|"]
-    for file in sorted(oracles.FOLDER.glob("*.yaml")):
-        oracle = oracles.load(file)
-        asked = [*(oracle.families or []), *(oracle.transports or [])] or ["all"]
-        of = " ".join([*asked, *([f"({oracle.flows})"] if oracle.flows else [])])
-        of += ", with `--baseline`" if oracle.of_version else ""
-        lines.append(f"| `{oracle.name}` | {oracle.says} `{oracle.holds}` | {of} |")
+    for file in sorted(properties.FOLDER.glob("*.yaml")):
+        prop = properties.load(file)
+        asked = [*(prop.families or []), *(prop.transports or [])] or ["all"]
+        of = " ".join([*asked, *([f"({prop.flows})"] if prop.flows else [])])
+        of += ", with `--baseline`" if prop.of_version else ""
+        lines.append(f"| `{prop.name}` | {prop.says} `{prop.holds}` | {of} |")
     assert "<!-- properties -->\n" + "\n".join(lines) + "\n<!-- end of properties -->" in PAGE
 
 
 def test_the_page_lists_the_fields() -> None:
-    schema = read(oracles.SCHEMA).data
+    schema = read(properties.SCHEMA).data
     fields = "\n".join(["| field | value | default | meaning |", "|---|---|---|---|", *rows(schema, schema)])
-    assert f"<!-- fields of oracle -->\n{fields}\n<!-- end of fields of oracle -->" in PAGE
+    assert f"<!-- fields of property -->\n{fields}\n<!-- end of fields of property -->" in PAGE
 
 
 @pytest.mark.parametrize("file", sorted(arena.FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
@@ -181,10 +181,10 @@ def test_what_is_wrong_with_a_property(change: dict[str, Any], message: str, tmp
     file = tmp_path / "short.yaml"
     good = {"says": "It is short.", "otherwise": "is long", "holds": "queue_ms.mean() < 3", "because": "So."}
     file.write_text(yaml.safe_dump(good))
-    assert oracles.load(file).measured == "queue_ms.mean()"
+    assert properties.load(file).measured == "queue_ms.mean()"
     file.write_text(yaml.safe_dump(good | change))
     with pytest.raises(BadInputError) as error:
-        oracles.load(file)
+        properties.load(file)
     assert "short.yaml:" in str(error.value)
     assert message in str(error.value)
 
@@ -225,16 +225,16 @@ def test_what_is_wrong_with_an_order(
     ],
 )
 def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, badness: float) -> None:
-    assert oracles.of_property(holds).badness(measured, bound) == pytest.approx(badness)
+    assert properties.of_expression(holds).badness(measured, bound) == pytest.approx(badness)
 
 
 @pytest.mark.parametrize("same", [0.0, 100.0, 1e6])
 def test_a_baseline_that_nothing_changes_keeps_what_compares_two_runs(same: float) -> None:
     """Else no scenario would ever count."""
-    for file in oracles.FOLDER.glob("*.yaml"):
-        oracle = oracles.load(file)
-        if oracle.beside and oracle.of_path and (same or oracle.name == "buffer"):
-            assert oracle.badness(same, oracle.bound_of({}, same)) <= CLEARLY, oracle.name
+    for file in properties.FOLDER.glob("*.yaml"):
+        prop = properties.load(file)
+        if prop.comparison and prop.of_path and (same or prop.name == "buffer"):
+            assert prop.badness(same, prop.bound_of({}, same)) <= CLEARLY, prop.name
 
 
 def test_what_a_run_is_compared_with() -> None:
@@ -244,7 +244,7 @@ def test_what_a_run_is_compared_with() -> None:
         "flows": [{"name": "client"}],
     }
     clients = implementations.known()
-    known = {oracle.name: oracle for oracle in oracles.load_all(clients["tcp-ledbat"])}
+    known = {prop.name: prop for prop in properties.load_all(clients["tcp-ledbat"])}
     faster = known["capacity"].other(own, "tcp-cubic")
     assert faster == own | {
         "bottleneck": {"rate": "3mbit", "buffer": "9p"},
@@ -255,11 +255,11 @@ def test_what_a_run_is_compared_with() -> None:
     clocks = [{"host": "d1", "offset": "1800s", "skew": "200ppm"}]
     assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": clocks}
     assert known["death"].other(own, "tcp-cubic") is None
-    assert not known["harm"].speaks_of(own)
-    versions = {oracle.name for oracle in oracles.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
+    assert not known["harm"].covers(own)
+    versions = {prop.name for prop in properties.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
     assert versions == {f"version-{what}" for what in ("bolder", "drops", "queue", "share", "slower", "slowest")}
-    assert "standing-queue" not in {oracle.name for oracle in oracles.load_all(clients["tcp-cubic"])}
-    assert "clock" not in {oracle.name for oracle in oracles.load_all(clients["quinn"])}
+    assert "standing-queue" not in {prop.name for prop in properties.load_all(clients["tcp-cubic"])}
+    assert "clock" not in {prop.name for prop in properties.load_all(clients["quinn"])}
 
 
 @pytest.mark.parametrize(
@@ -280,14 +280,14 @@ def test_numbers_as_people_write_them(number: int, unit: str, shown: str) -> Non
 class Formula(Runs):
     """Runs whose numbers a formula gives."""
 
-    def __init__(self, folder: Path, asked: Sequence[Oracle], formula: Callable[[Data, str], float]) -> None:
-        super().__init__(folder, tuple(text for oracle in asked for text in oracle.expressions), "")
+    def __init__(self, folder: Path, asked: Sequence[Property], formula: Callable[[Data, str], float]) -> None:
+        super().__init__(folder, tuple(text for prop in asked for text in prop.expressions), "")
         self._formula = formula
 
-    def ask(self, wanted: Sequence[tuple[Data, int]]) -> None:
+    def request(self, wanted: Sequence[tuple[Data, int]]) -> None:
         for scenario, seed in wanted:
             key = name(scenario), seed
-            self.asked_for.add(key)
+            self.requested.add(key)
             numbers = {text: self._formula(scenario, text) for text in self.expressions}
             self._known.setdefault(key, Measured(numbers))
 
@@ -304,7 +304,7 @@ def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
 def hunted(
     small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another, how: str = "tpe"
 ) -> Hunt:
-    asked = [oracle for oracle in oracles.load_all(implementations.known()["libutp"]) if oracle.name == "death"]
+    asked = [prop for prop in properties.load_all(implementations.known()["libutp"]) if prop.name == "death"]
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, how, lambda: 48 - len(hunt.trials))
@@ -345,14 +345,14 @@ def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
 @pytest.mark.parametrize(("other", "is_broken"), [(1.0, True), (3.0, False)])
 def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is_broken: bool, small: Path) -> None:
     """The client carries 5 with each seed, the earlier version 1, but with seed 4 `other`."""
-    asked = [oracles.load(oracles.FOLDER / "version-bolder.yaml")]
+    asked = [properties.load(properties.FOLDER / "version-bolder.yaml")]
     runs = Formula(small.parent, asked, lambda _scenario, _text: 5.0)
     place = arena.read(small, "libutp")
     [point, *_] = (point for point in search.batch(place, [], 1, "random"))
     scenario = place.scenario(point, "libutp")
     question = Question(asked[0], "libutp", "utp-rs", runs)
     for before, seed in question.needed(scenario, (1, 2, 3, 4)):
-        runs.ask([(before, seed)])
+        runs.request([(before, seed)])
         if before["matrix"]["client"] == ["utp-rs"]:
             carried = 2 * other if seed == 4 else 1.0
             runs._known[name(before), seed] = Measured(dict.fromkeys(runs.expressions, carried))
@@ -360,15 +360,15 @@ def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is
 
 
 def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> None:
-    asked = oracles.load_all(implementations.known()["libutp"], against_version=True)
+    asked = properties.load_all(implementations.known()["libutp"], against_version=True)
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "utp-rs", Formula(small.parent, asked, lambda *_: 1.0), 1, "tour", lambda: 0)
     alone = place.scenario({knob.name: len(knob.values) - 1 for knob in place.knobs}, "libutp")
-    compared = [{oracle.name for oracle in hunt._asked(number, alone) if oracle.beside} for number in range(17)]
+    compared = [{prop.name for prop in hunt._due(number, alone) if prop.comparison} for number in range(17)]
     versions = {f"version-{what}" for what in ("bolder", "drops", "queue", "slower", "slowest")}
     assert all(names >= versions for names in compared)
     assert [number for number, names in enumerate(compared) if names > versions] == [0, 4, 8, 12, 16]
-    assert set().union(*compared) == {oracle.name for oracle in asked if oracle.beside and oracle.flows != "beside"}
+    assert set().union(*compared) == {prop.name for prop in asked if prop.comparison and prop.flows != "beside"}
 
 
 def test_a_path_at_fault_is_no_finding(small: Path) -> None:
@@ -383,7 +383,7 @@ def test_a_path_at_fault_is_no_finding(small: Path) -> None:
 def test_nothing_that_a_shrunk_scenario_has_can_be_left_out(small: Path) -> None:
     hunt = hunted(small, 2)
     [finding] = hunt.findings
-    question = Question(finding.oracle, "libutp", "tcp-cubic", hunt.runs)
+    question = Question(finding.prop, "libutp", "tcp-cubic", hunt.runs)
     assert not any(question.breaking(list(shrink.changes(finding.scenario))))
 
 
@@ -433,7 +433,9 @@ def test_a_search_starts_no_more_runs_than_its_budget(
             yield key, Measured(dict.fromkeys(order.expressions, 1.0))
 
     monkeypatch.setattr(measure, "as_they_end", ends)
-    monkeypatch.setattr(oracles, "load_all", lambda _, **_asked: [oracles.load(oracles.FOLDER / "capacity.yaml")])
+    monkeypatch.setattr(
+        properties, "load_all", lambda _, **_asked: [properties.load(properties.FOLDER / "capacity.yaml")]
+    )
     main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
     assert 5 <= len(started) <= 6
     assert json.loads((tmp_path / "tcp-bbr" / "hunt.json").read_text())["all_runs"] == len(started)
@@ -442,21 +444,23 @@ def test_a_search_starts_no_more_runs_than_its_budget(
 def test_a_search_ends_where_an_arena_has_nothing_new(small: Path) -> None:
     """Its two points need fewer runs than the budget has."""
     small.write_text(yaml.safe_dump(yaml.safe_load(SMALL) | TWO_POINTS))
-    asked = [oracles.load(oracles.FOLDER / "death.yaml")]
+    asked = [properties.load(properties.FOLDER / "death.yaml")]
     runs = Formula(small.parent, asked, lambda _scenario, text: 2.0 if text == "duration" else math.inf)
     steps = iter(range(50))
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, 1, "random", lambda: 500 - next(steps))
     assert list(hunt.broken()) == []
-    assert len(runs.asked_for) == 2
+    assert len(runs.requested) == 2
 
 
 def test_an_arena_of_which_no_property_speaks(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small.write_text("".join(line for line in SMALL.splitlines(True) if "beside" not in line))
     order = ["hunt", "tcp-bbr", "--only", "harm", "--arena", str(small), "--budget", "9runs"]
     assert main([*order, "--into", str(small.parent / "results")]) == 2
-    told = "--arena: found an arena in whose scenarios the client is always alone; allowed: one to which harm applies"
-    assert told in capsys.readouterr().err
+    message = (
+        "--arena: found an arena in whose scenarios the client is always alone; allowed: one to which harm applies"
+    )
+    assert message in capsys.readouterr().err
 
 
 def test_a_packet_of_quic_shows_no_numbers() -> None:

@@ -21,7 +21,7 @@ from testbed.gate.budgets import HOLDS
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
 
-FOLDER: Final = Path(__file__).with_name("oracles")
+FOLDER: Final = Path(__file__).with_name("properties")
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 OTHER: Final = "other"
 ALONE, BESIDE = "alone", "beside"
@@ -38,8 +38,8 @@ Number = float | None
 
 
 @dataclass(frozen=True)
-class Oracle:
-    """A property: `measured` and `bound` are expressions. `beside` describes the run that `other` stands for."""
+class Property:
+    """A property: `measured` and `bound` are expressions. `comparison` describes the run that `other` stands for."""
 
     name: str
     says: str
@@ -48,7 +48,7 @@ class Oracle:
     measured: str
     sign: str
     bound: str
-    beside: dict[str, Any] | None
+    comparison: dict[str, Any] | None
     instant: str
     flows: str | None
     families: list[str] | None
@@ -60,36 +60,36 @@ class Oracle:
     @property
     def expressions(self) -> list[str]:
         """What has to be measured in each run of the client."""
-        return [self.measured, self.instant, *([] if self.beside else [self.bound])]
+        return [self.measured, self.instant, *([] if self.comparison else [self.bound])]
 
     @property
     def is_against_another(self) -> bool:
         """Whether `other` is another implementation's run, which says all about the path."""
-        return bool(self.beside and "client" in self.beside)
+        return bool(self.comparison and "client" in self.comparison)
 
-    def asks_of(self, about: Implementation, against_version: bool) -> bool:
-        """Whether it asks something of an implementation, which is compared with an earlier version or not."""
+    def applies_to(self, about: Implementation, against_version: bool) -> bool:
+        """Whether it applies to an implementation, which is compared with an earlier version or not."""
         fits = {"family": self.families, "transport": self.transports}
         if self.of_version and not against_version:
             return False
         return all(allowed is None or about.get(field) in allowed for field, allowed in fits.items())
 
-    def speaks_of(self, data: Data) -> bool:
-        """Whether a scenario is one of those that it is about."""
+    def covers(self, data: Data) -> bool:
+        """Whether a scenario is one of those that the property is about."""
         return self.flows is None or (self.flows == ALONE) == (len(data["flows"]) == 1)
 
     def other(self, data: Data, baseline: str) -> Data | None:
         """Return the scenario of the run beside; None if there is none."""
-        if self.beside is None:
+        if self.comparison is None:
             return None
-        changed: Data = copy.deepcopy(data) | copy.deepcopy(self.beside.get("set", {}))
-        for field, factor in self.beside.get("scale", {}).items():
+        changed: Data = copy.deepcopy(data) | copy.deepcopy(self.comparison.get("set", {}))
+        for field, factor in self.comparison.get("scale", {}).items():
             on_it = [event for event in changed.get("events", ()) if event["on"] == "bottleneck"]
             for place in (changed["bottleneck"], *on_it):
                 if field in place:
                     quantity = QUANTITIES[_QUANTITIES[field]]
                     place[field] = written(quantity.parse(place[field]) * factor, quantity)
-        if whose := self.beside.get("client"):
+        if whose := self.comparison.get("client"):
             return of_client(changed, baseline if whose == BASELINE else str(data["flows"][1]["implementation"]))
         return changed
 
@@ -105,7 +105,7 @@ class Oracle:
 
     def bound_of(self, numbers: dict[str, Number], other: Number) -> Number:
         """Return the bound for what was measured in a run and, by `measured`, in the run beside."""
-        if self.beside is None:
+        if self.comparison is None:
             return numbers[self.bound]
         if other is None:
             return None
@@ -123,43 +123,45 @@ def _ratio(low: float, high: float) -> float:
     return low / high if high > 0 else _WORST
 
 
-def speaking(asked: Sequence[Oracle], place: Arena) -> list[Oracle]:
-    """Return the oracles that speak of some scenario of an arena.
+def covering(candidates: Sequence[Property], place: Arena) -> list[Property]:
+    """Return the properties that cover some scenario of an arena.
 
     Raises:
         BadInputError: none does.
     """
     others = [flow for flow in place.document.data["flows"] if flow["name"] != CLIENT]
     possible = {ALONE: all(MAYBE in flow for flow in others), BESIDE: bool(others)}
-    fitting = [oracle for oracle in asked if oracle.flows is None or possible[oracle.flows]]
+    fitting = [prop for prop in candidates if prop.flows is None or possible[prop.flows]]
     if not fitting:
         found = f"found an arena in whose scenarios the client is {'never' if others else 'always'} alone"
-        raise BadInputError(f"--arena: {found}; allowed: one to which {choices([each.name for each in asked])} applies")
+        raise BadInputError(
+            f"--arena: {found}; allowed: one to which {choices([each.name for each in candidates])} applies"
+        )
     return fitting
 
 
-def load_all(about: Implementation, *, against_version: bool = False) -> list[Oracle]:
-    """Read all oracles that ask something of an implementation. Raises BadInputError as `load` does."""
-    return [oracle for oracle in map(load, sorted(FOLDER.glob("*.yaml"))) if oracle.asks_of(about, against_version)]
+def load_all(about: Implementation, *, against_version: bool = False) -> list[Property]:
+    """Read all properties that apply to an implementation. Raises BadInputError as `load` does."""
+    return [prop for prop in map(load, sorted(FOLDER.glob("*.yaml"))) if prop.applies_to(about, against_version)]
 
 
-def load(path: Path) -> Oracle:
-    """Read and check an oracle. Raises BadInputError that names line and field of everything that is wrong."""
+def load(path: Path) -> Property:
+    """Read and check a property. Raises BadInputError that names line and field of everything that is wrong."""
     try:
         document, data = schema.checked(path, SCHEMA)
         instant = data.get("instant", MIDDLE)
-        if told := expressions.problem(instant, ()):
-            raise ScenarioError([document.problem(("instant",), told, "an expression in the words of claims")])
+        if problem := expressions.problem(instant, ()):
+            raise ScenarioError([document.problem(("instant",), problem, "an expression in the words of claims")])
         try:
-            return _oracle(path.stem, data, instant)
+            return _property(path.stem, data, instant)
         except ValueError as error:
             raise ScenarioError([document.problem(("holds",), str(error), WORDS)]) from None
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
 
 
-def of_property(text: str, option: str = "--property") -> Oracle:
-    """Make an oracle of a property in words of budgets, which an option of a command line gives.
+def of_expression(text: str, option: str = "--property") -> Property:
+    """Make a property of a comparison in the words of budgets, which an option of a command line gives.
 
     Raises:
         BadInputError: it is none; the message says what was found.
@@ -173,26 +175,26 @@ def of_property(text: str, option: str = "--property") -> Oracle:
         "because": "The command line asks for it.",
     }
     try:
-        return _oracle(OWN, says, MIDDLE)
+        return _property(OWN, says, MIDDLE)
     except ValueError as error:
         raise BadInputError(f"{option}: {error}; allowed: {WORDS}") from None
 
 
-def _oracle(name: str, data: dict[str, Any], instant: str) -> Oracle:
-    beside = data.get("other")
-    measured, sign, bound = budgets.compared(data["holds"], (OTHER,) if beside else ())
+def _property(name: str, data: dict[str, Any], instant: str) -> Property:
+    comparison = data.get("other")
+    measured, sign, bound = budgets.compared(data["holds"], (OTHER,) if comparison else ())
     names = {node.id for node in budgets.names_of(bound)}
-    if beside and names != {OTHER}:
+    if comparison and names != {OTHER}:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
     if OTHER in {node.id for node in budgets.names_of(measured)}:
         raise ValueError(f"found {OTHER!r} on the left side")
     texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "of_version", "because")}
-    return Oracle(
+    return Property(
         name,
         measured=measured,
         sign=sign,
         bound=bound,
-        beside=beside,
+        comparison=comparison,
         instant=instant,
         flows=data.get("flows"),
         families=data.get("families"),
