@@ -84,3 +84,22 @@ def test_the_wheel_asks_for_all_that_its_command_imports() -> None:
     command = [sys.executable, "-c", ONLY_WHAT_THE_WHEEL_ASKS_FOR]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_release_has_one_version() -> None:
+    in_file = {
+        "pyproject.toml": r'^version = "(.+)"',
+        "CITATION.cff": "^version: (.+)",
+        "docs/howto/gate.md": "@v(.+)$",
+    }
+    versions = {name: re.findall(pattern, (ROOT / name).read_text(), re.M)[-1] for name, pattern in in_file.items()}
+    assert len(set(versions.values())) == 1, versions
+
+
+@pytest.mark.parametrize("package", sorted(path.parents[1] for path in ROOT.glob("images/*/debian/changelog")), ids=str)
+def test_a_module_has_one_version(package: Path) -> None:
+    sources = "".join(source.read_text() for source in package.glob("*.c"))
+    versions = set(re.findall(r'^MODULE_VERSION\("(.+)"\);', sources, re.M))
+    versions |= set(re.findall(r'^PACKAGE_VERSION="(.+)"', (package / "dkms.conf").read_text(), re.M))
+    versions |= set(re.findall(r"^\S+ \((.+)\) ", (package / "debian/changelog").read_text(), re.M)[:1])
+    assert len(versions) == 1, versions
