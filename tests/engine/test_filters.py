@@ -24,11 +24,11 @@ flows:
 duration: 12s
 captures: [sender, receiver]
 cases:
-  told: {events: [{at: 4s, on: path, mtu: {forward: 1400B}}]}
-  told-backward:
+  reported: {events: [{at: 4s, on: path, mtu: {forward: 1400B}}]}
+  reported-backward:
     events: [{at: 4s, on: path, mtu: {backward: 1300B}}]
     flows: [{name: it, implementation: tcp-cubic, from: d1, to: s1}]
-  told-utp:
+  reported-utp:
     flows: [{name: it, implementation: libutp, from: s1, to: d1}]
     events: [{at: 0s, on: path, mtu: {forward: 1400B}}]
   black-hole: {events: [{at: 4s, on: path, black_hole: {forward: 1400B}}]}
@@ -68,20 +68,20 @@ def _data(runs: Runs, case: str, tap: str, after_s: float) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("case", "tap", "longest_bytes"), [("told", "sender", 1400), ("told-backward", "receiver", 1300)]
+    ("case", "tap", "longest_bytes"), [("reported", "sender", 1400), ("reported-backward", "receiver", 1300)]
 )
 def test_who_is_told_sends_packets_that_fit(runs: Runs, case: str, tap: str, longest_bytes: int) -> None:
     _, packets = runs[case]
-    told = packets.filter((pl.col("proto") == 1) & (pl.col("tap") == tap))
-    assert len(told) >= 1
-    assert told["time_ns"].min() == pytest.approx(4e9, rel=0.02)
+    reported = packets.filter((pl.col("proto") == 1) & (pl.col("tap") == tap))
+    assert len(reported) >= 1
+    assert reported["time_ns"].min() == pytest.approx(4e9, rel=0.02)
     later = _data(runs, case, tap, 5)
     assert later["ip_length"].max() == longest_bytes
     assert len(later) > 0.9 * 7 * 10e6 / 8 / longest_bytes
 
 
 def test_libutp_cuts_packets_until_it_has_found_the_length_that_passes(runs: Runs) -> None:
-    _, packets = runs["told-utp"]
+    _, packets = runs["reported-utp"]
     assert packets.filter(pl.col("proto") == 1)["time_ns"].min() < 1e9
     arrived = packets.filter((pl.col("tap") == "receiver") & (pl.col("dst") == D1))
     assert 1396 in arrived["ip_length"]  # the first part of a longer one: its payload is whole words of 8 bytes
@@ -121,4 +121,4 @@ def test_a_policer_passes_its_rate_and_its_burst_and_holds_nothing(runs: Runs) -
 
 
 def test_the_summary_has_no_refusals_where_nothing_is_refused(runs: Runs) -> None:
-    assert "refused" not in json.loads(json.dumps(runs["told"][0]["counters"]))
+    assert "refused" not in json.loads(json.dumps(runs["reported"][0]["counters"]))
