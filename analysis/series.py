@@ -147,9 +147,11 @@ class Series:
         return Series(self.times, self.values * factor, self.end)
 
     def plus(self, other: "Series") -> "Series":
-        """Add another series; a series counts as 0 before it begins."""
-        times = np.union1d(self.times, other.times)
-        return Series(times, self.sampled(times) + other.sampled(times), max(self.end, other.end))
+        """Add another series; a series counts as 0 before it begins and from its end on."""
+        ends = sorted((self.end, other.end))
+        times = np.union1d(np.union1d(self.times, other.times), [end for end in ends if end < ends[1]])
+        parts = [np.where(times < each.end, each.sampled(times), 0.0) for each in (self, other)]
+        return Series(times, parts[0] + parts[1], ends[1])
 
     def sampled(self, times: Floats) -> Floats:
         """Values at many instants; 0 before the series began."""

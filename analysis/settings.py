@@ -1,5 +1,6 @@
 """run.json: what a run has to do, every value resolved."""
 
+import math
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -32,6 +33,7 @@ class Flow:
     surrogate_of: str | None = None
     transport: str = "tcp"  # tcp, utp or udp
     may_fail: bool = False  # how its endpoints ended is a result
+    stop_s: float = math.inf  # when its sender stops
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def _flow(flow: Fields, document: Fields) -> Flow:
         surrogate_of=about.get("surrogate_of"),
         transport=about.get("transport", "tcp"),
         may_fail=flow.maybe("may_fail", bool) or False,
+        stop_s=flow.get("stop_ns", int) / NS if "stop_ns" in flow.data else math.inf,
     )
 
 

@@ -11,7 +11,7 @@ from analysis.series import Floats, Series
 
 @dataclass(frozen=True)
 class Band:
-    """Of each interval between successive `edges` (s): smallest, middle and largest value; nan before the series began.
+    """Of each interval between successive `edges` (s): smallest, middle and largest value; nan outside of the series.
 
     The middle is the median over time: the value that the series does not exceed for half of the interval.
     """
@@ -40,7 +40,7 @@ def band(shown: Series, others: Iterable[Series], t0: float, t1: float, count: i
     low, middle, high = (np.full(count, np.nan) for _ in range(3))
     if len(times):
         begins = np.flatnonzero(np.diff(index, prepend=-1))
-        middle[index[begins]] = _medians(values, np.diff(np.append(times, t1)), index, begins)
+        middle[index[begins]] = _medians(values, np.diff(np.append(times, min(t1, shown.end))), index, begins)
     for series in (shown, *others):
         times, values, index = _pieces(series, edges)
         if len(times):
@@ -66,7 +66,7 @@ def occurring(series: Series, t0: float, t1: float, count: int) -> list[tuple[fl
 
 def _pieces(series: Series, edges: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Give the stretches of one value that edges cut a series into: their beginnings, values and intervals."""
-    began = edges[:-1][edges[:-1] >= series.start]
+    began = edges[:-1][(edges[:-1] >= series.start) & (edges[:-1] < series.end)]
     inside = series.times[(series.times >= edges[0]) & (series.times < edges[-1])]
     times = np.union1d(began, inside)
     index = np.searchsorted(edges, times, side="right").astype(np.int64) - 1

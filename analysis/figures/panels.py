@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
+from analysis.settings import NS, Flow
 
 SUM: Final = "sum"
 QUEUE: Final = "queue"
@@ -87,10 +90,21 @@ def _each(run: Run, series: Callable[[str], Series]) -> Lines:
     lines: Lines = {}
     for flow in run.settings.flows:
         try:
-            lines[flow.name] = series(flow.name)
+            lines[flow.name] = _until_its_end(series(flow.name), run, flow)
         except NotMeasuredError:
             continue
     return lines
+
+
+def _until_its_end(series: Series, run: Run, flow: Flow) -> Series:
+    """Leave out what follows the end of a flow: it was stopped or complete, and nothing of it is on its way."""
+    completed_ns = (run.summary.maybe("flows", dict) or {}).get(flow.name, {}).get("completed_ns")
+    end_s = flow.stop_s if completed_ns is None else completed_ns / NS
+    if end_s >= run.ends_s:
+        return series
+    moving = np.flatnonzero(series.values)
+    after = series.times[moving[-1] + 1 :] if len(moving) else series.times[:1]
+    return series.window(None, max(end_s, series.start, float(after[0] if len(after) else series.times[-1])))
 
 
 def _rate(run: Run, flow: str, step_s: float) -> Series:

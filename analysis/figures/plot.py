@@ -177,7 +177,10 @@ def rows(plot: Plot) -> Rows:
         edges = line.band.edges[:-1].tolist()
         for t, *values in zip(edges, *_values(line.band), strict=True):
             here = tuple(map(_short, values))
-            if here != last and here[1] == here[1]:
+            if here[1] != here[1]:  # before a flow begins and after it has ended
+                made += [_row(line, t, last)] if last else []
+                last = None
+            elif here != last:
                 made.append(_row(line, t, here))
                 last = here
         if last:
@@ -201,7 +204,8 @@ def hover(plot: Plot) -> Rows:
         row["at"] = f"{style.number(row['t'])} s"
         for number, of_line in enumerate(values):
             low, middle, high = (part[first:after] for part in of_line)
-            row[f"n{number}"] = _words(low, middle, high, plot.unit)
+            has_begun = any(value == value for value in of_line[1][:first])
+            row[f"n{number}"] = _words(low, middle, high, plot.unit) or ("ended" if has_begun else "not yet")
         made.append(row)
     return made
 
@@ -222,7 +226,7 @@ def _values(band: Band) -> tuple[list[float], list[float], list[float]]:
 def _words(low: list[float], middle: list[float], high: list[float], unit: str) -> str:
     there = [index for index, value in enumerate(middle) if value == value]
     if not there:
-        return "not yet"
+        return ""
     median = style.number(sorted(middle[index] for index in there)[len(there) // 2])
     least, most = style.number(min(low[index] for index in there)), style.number(max(high[index] for index in there))
     return with_unit(median, unit) + (f" (from {least} to {most})" if least != most else "")
@@ -281,7 +285,8 @@ def _words_of(plot: Plot, across: Specification, width: int) -> list[Specificati
     layers: list[Specification] = []
     taken: list[list[tuple[float, float]]] = []  # pixels, by row
     for mark in plot.marks:
-        leftwards = mark.begin + mark.end > t0 + t1
+        begins = (mark.begin - t0) / (t1 - t0) * width
+        leftwards = begins + style.text_width(mark.text) > width
         place = min(max(mark.end if leftwards else mark.begin, t0), t1)
         begin = (place - t0) / (t1 - t0) * width - (style.text_width(mark.text) if leftwards else 0)
         span = begin, begin + style.text_width(mark.text) + WORD_GAP

@@ -42,7 +42,8 @@ LETTER: Final = 6.3  # mean width of one at that size
 
 BAND: Final = 0.22  # opacity of a range, under its median
 GHOST: Final = 0.35  # opacity of what the full run has, behind a quick look
-SMALLEST_SPAN: Final = 0.01  # of an axis that does not begin at 0, as a part of its largest number
+SMALLEST_SPAN: Final = 0.05  # of an axis that does not begin at 0, as a part of its largest number
+PERCENT: Final = "%"  # of an axis that may end at 100
 
 Specification = dict[str, Any]  # Vega-Lite, or a part of it
 
@@ -92,6 +93,21 @@ def unit_of(axis: str) -> str:
     """Give the unit of an axis, which stands in brackets at its end; nothing for a plain number."""
     match = re.search(r"\[([^\[\]]*)\]$", axis)
     return match[1] if match else ""
+
+
+def ends(values: list[float], unit: str, from_zero: float = 0.5) -> list[float]:
+    """Give the ends of an axis that shows all values: from 0 where the smallest is below that part of the largest.
+
+    It is never shorter than a part of the largest value: digits that mean nothing look like nothing. No axis of
+    percentages goes beyond 100 unless a value does.
+    """
+    least, most = min(values, default=0.0), max(values, default=1.0)
+    if 0 <= least < from_zero * most or least == most == 0:
+        return [0.0, most or 1.0]
+    missing = max(0.0, SMALLEST_SPAN * (max(abs(least), abs(most)) or 1.0) - (most - least))
+    low, high = least - missing / 2, most + missing / 2
+    beyond = max(0.0, high - 100) if unit == PERCENT and most <= 100 else 0.0
+    return [low - beyond, high - beyond]
 
 
 def text_width(text: str) -> int:

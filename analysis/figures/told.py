@@ -81,7 +81,7 @@ def _thirds(band: Band) -> str:
     medians = []
     for place in range(3):
         there = sorted(float(value) for value in band.middle[place * each : (place + 1) * each] if value == value)
-        medians.append(style.number(there[len(there) // 2]) if there else "nothing yet")
+        medians.append(style.number(there[len(there) // 2]) if there else "nothing")
     highest = max((float(value) for value in band.high if value == value), default=0.0)
     return f"{', '.join(medians)}, at most {style.number(highest)}"
 

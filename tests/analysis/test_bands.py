@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.figures import plot
 from analysis.figures.bands import band, occurring
 from analysis.series import Series
 
@@ -35,6 +36,19 @@ def test_nothing_is_drawn_before_a_late_flow_begins() -> None:
     made = band(series([4] * 5, start=5), (), 0, 10, 10)
     assert np.isnan(made.middle[:5]).all()
     assert made.middle[5:].tolist() == [4] * 5
+
+
+def test_nothing_is_drawn_after_a_flow_has_ended() -> None:
+    stopped = Series(np.arange(5.0), np.full(5, 4.0), 5)
+    made = band(stopped, (), 0, 10, 10)
+    assert made.middle[:5].tolist() == [4] * 5
+    assert np.isnan(made.middle[5:]).all()
+    rows = plot.rows(plot.Plot("x", (0, 10), [plot.Line("a", "#000000", made)], 5))
+    assert [row["t"] for row in rows] == [0, 5]  # where it begins and where it ends
+    hints = [row["n0"] for row in plot.hover(plot.Plot("x", (0, 10), [plot.Line("a", "#000000", made)], 5))]
+    assert hints == ["4", "4", "ended"]
+    assert occurring(stopped, 0, 10, 10) == [(0, 5, 4)]
+    assert stopped.plus(series([1] * 10)).values.tolist() == [5] * 5 + [1] * 5
 
 
 def test_the_range_is_that_of_all_seeds_and_the_middle_that_of_the_one_shown() -> None:

@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -13,11 +15,14 @@ from analysis import report
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import full_run, roles, style, told
+from analysis.figures import full_run, kinds, panels, roles, style, told
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.scatter import Scatter
 from analysis.figures.kinds.table import _with_deviation
+from analysis.figures.svg import plain as plain_svg
+from analysis.runs import Runs
+from analysis.series import Series
 from tests.analysis.synthetic import plain, vouch, write
 
 MOST_BYTES = 1500  # of an alternative text
@@ -87,6 +92,14 @@ def test_time_series(runs: Path, tmp_path: Path) -> None:
     assert "over 0 to 10 s; TCP, LEDBAT, " in text
     assert "Buffer=20p, window [packets]: " in text and "at most 20" in text
     assert "closest to the median of 3" in (tmp_path / "made-by-hand" / "figure.txt").read_text()
+
+
+def test_the_line_of_a_stopped_flow_ends_with_its_last_packet(runs: Path) -> None:
+    run = Runs(runs).by_cell_and_seed("made-by-hand")["buffer=20p", 1]
+    stopped = replace(run.settings.flows[0], stop_s=4.0)
+    rate = Series(np.arange(10.0), np.array([5.0] * 6 + [0.0] * 4), 10)
+    assert panels._until_its_end(rate, run, stopped).end == 6
+    assert panels._until_its_end(rate, run, run.settings.flows[0]).end == 10
 
 
 def test_a_panel_without_a_line_is_left_out(tmp_path: Path) -> None:
@@ -195,6 +208,13 @@ def test_curves_of_groups_are_drawn_apart(runs: Path, tmp_path: Path) -> None:
     assert [svg.count(f">{text}<") for text in ("one: window", "two: window", "tcp", "one: tcp")] == [1, 1, 2, 0]
 
 
+def test_an_axis_has_the_numbers_of_its_points(tmp_path: Path) -> None:
+    points = [{"line": "a", "x": x, "by_seed": {"1": 1.0}} for x in (25, 50, 100)]
+    figure = {"over": "x", "axis": "target [ms]", "plots": [{"axis": "y", "points": points}]}
+    svg = plain_svg(Curves(Fields(tmp_path, figure), []).specify(1200, interactive=False))
+    assert [f">{text}<" in svg for text in ("25", "50", "100")] == [True] * 3
+
+
 def test_groups_share_their_axes(tmp_path: Path) -> None:
     points = [{"line": line, "x": x, "by_seed": {"1": 1.0}} for line, x in (("a: l", 1), ("b: l", 1), ("b: l", 2))]
     figure = {"over": "x", "axis": "x", "plots": [{"axis": "y", "points": points}]}
@@ -283,7 +303,8 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     (tmp_path / "made-by-hand.json").write_text(json.dumps(kept))
     draw_figures(["made-by-hand"], runs, tmp_path, reference=tmp_path)
     svg = svg_of(tmp_path)
-    assert ">20 packets<" in svg and ">77 packets (full run)<" in svg
+    for text in ("20 packets", "19 packets", "not run", "77 packets", "this run", "full run"):
+        assert f">{text}<" in svg
     assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
     assert "Pale bars and strokes are 5 seeds of the full run:" in (folder / "figure.txt").read_text()
 
@@ -399,9 +420,14 @@ def test_a_number_for_each_field_of_a_grid(runs: Path, tmp_path: Path) -> None:
     for text in ("LEDBAT", "CUBIC", "near", "far", "20", "40"):
         assert f">{text}<" in svg
     assert told_of(tmp_path).startswith("Queue [packets], for distance")
-    # half as large, half as deep
+    # half as large, half as deep; of these runs or of the full one
     depths = [float(depth) for depth in re.findall(r'fill-opacity="([\d.]+)"', svg)]
     assert sorted(depths) == pytest.approx(4 * [0.3] + 4 * [0.6])
+    ghosts = {"full_run": {"LEDBAT: 20: near": [1, 2, 3]}, "full_run_called": "the full run"}
+    looks = [{**value, "by_seed": {} if value is values[0] else {"1": 4.0}} for value in values]
+    look = kinds.make(Fields(tmp_path, {"figure": {**figure, **ghosts, "values": looks}}), runs)
+    assert look.caption().endswith("Those in frames are of this run, all others of the full run.")
+    assert plain_svg(look.specify(1200, interactive=False)).count(f'stroke="{style.INK}" stroke-width="1.6"') == 7
     values[0]["label"] = "LEDBAT: 20"
     assert draw(runs, tmp_path, figure) == 2
 
@@ -455,7 +481,7 @@ def test_the_axis_of_a_single_value_tells_where_it_is(runs: Path, tmp_path: Path
     values = [{"label": "one", "measure": "4.41", "cell": "buffer=20p"}]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "score", "values": values}) == 0
     assert ">4<" not in svg_of(tmp_path)
-    assert ">4.4<" in svg_of(tmp_path)
+    assert ">4.40<" in svg_of(tmp_path)
 
 
 def test_a_group_of_values_without_a_number_is_left_out(runs: Path, tmp_path: Path) -> None:
@@ -483,7 +509,7 @@ def test_what_never_happens_is_told_in_figures_of_numbers(runs: Path, tmp_path: 
     late = "cwnd('tcp').first_time_above({})"
     values = [{"label": "a window of 21", "measure": late.format(21), "cell": "buffer=20p"}]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "instant [s]", "values": values}) == 0
-    assert "a window of 21 (never in 3 of 3 seeds)" in svg_of(tmp_path)
+    assert ">a window of 21<" in svg_of(tmp_path) and ">never<" in svg_of(tmp_path)
     plot = {"axis": "instant [s]", "measure": late.format(30)}
     assert draw(runs, tmp_path, {"kind": "curves", "over": "buffer", "axis": "buffer", "plots": [plot]}) == 0
     measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())["figure"]["plots"][0]["points"]

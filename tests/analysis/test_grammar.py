@@ -234,6 +234,24 @@ def test_three_digits_need_no_power_of_ten(value: float, text: str) -> None:
     assert three_digits(value) == text
 
 
+@pytest.mark.parametrize(
+    ("values", "unit", "axis"),
+    [
+        ([2, 10], "ms", (0, 10)),
+        ([8, 10], "ms", (8, 10)),
+        ([0], "ms", (0, 1)),
+        ([-2, 10], "ms", (-2, 10)),
+        ([40, 40], "ms", (39, 41)),
+        ([99.9, 100], "%", (95, 100)),
+        ([101, 101.2], "%", (98.57, 103.63)),
+    ],
+)
+def test_an_axis_is_never_so_short_that_digits_without_meaning_show(
+    values: list[float], unit: str, axis: tuple[float, float]
+) -> None:
+    assert style.ends(values, unit) == pytest.approx(axis)
+
+
 def test_the_unit_of_an_axis() -> None:
     assert style.unit_of("utilization, [0, 20] s [%]") == "%"
     assert style.unit_of("throughput over capacity") == ""

@@ -13,6 +13,7 @@ from analysis.units import with_unit
 
 HEIGHT: Final = 250
 PADDING: Final = 14  # pixels beside the first and the last value
+FROM_ZERO: Final = 0.95  # an axis begins at 0 where its smallest value is below that part of the largest
 
 Rows = list[dict[str, Any]]
 
@@ -135,7 +136,9 @@ class Curves:
         rows = [*measured, *paper, *there]
         places = sorted({row["x"] for row in rows})
         values = [row[name] for row in rows for name in ("y", "l", "h", "low", "high") if name in row]
-        bottom, top = _ends(values)
+        bottom, top = style.ends(values, unit, FROM_ZERO)
+        air = 0.08 * (top - bottom)
+        bottom, top = bottom - (air if bottom else 0), top + air
         measured, paper, there = (
             [row for row in part if _group(row["s"]) == group] for part in (measured, paper, there)
         )
@@ -155,7 +158,8 @@ class Curves:
                     "labelOverlap": "greedy",
                     "labelSeparation": 4,
                     "grid": False,
-                    "format": "~r",
+                    # a `format` would be rounded to the step of the axis: 25 to 30
+                    "labelExpr": "format(datum.value, '~r')",
                 },
             },
             "y": {
@@ -259,16 +263,6 @@ def _of_paper(rows: Rows, encoding: Specification) -> list[Specification]:
         mark = {"type": "rule", "strokeWidth": 7, "opacity": style.BAND}
         layers.insert(0, {"data": {"values": allowed}, "mark": mark, "encoding": span})
     return layers
-
-
-def _ends(values: list[float]) -> tuple[float, float]:
-    """Ends of an axis that holds all values: from 0, unless they are all far from it and close together.
-
-    It is never shorter than a part of the largest value: digits that mean nothing look like nothing.
-    """
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    room = 0.08 * max(high - low, style.SMALLEST_SPAN * (abs(high) or 1.0) * 6)
-    return (0.0 if 0 <= low < 0.75 * high else low - room), high + room
 
 
 def _place(line: str, order: list[str]) -> int:

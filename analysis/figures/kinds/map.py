@@ -58,7 +58,7 @@ class Map:
         """Say what the reader has to know to read the figure."""
         axis = f"{self._axis[:1].upper()}{self._axis[1:]}"
         text = f"{axis}. Columns: {self._across}; rows: {self._down}. Shown are {self._numbers}."
-        return text + (f" Pale ones are of {self._full_run}." if self._pale else "")
+        return text + (f" Those in frames are of this run, all others of {self._full_run}." if self._pale else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
@@ -76,7 +76,10 @@ class Map:
         each = min(WIDEST, (width - style.GAP * (beside - 1)) // beside)
         fields: Rows = []
         texts: Rows = []
-        top = 0
+        what = {"x": 0, "y": HEAD / 2, "text": self._axis[:1].upper() + self._axis[1:], "colour": style.INK}
+        named = {"text": f"across: {self._across}; down: {self._down}", "colour": style.SOFT}
+        texts += [{**what, "align": "left"}, {**what, "align": "left", "y": 1.5 * HEAD, **named}]
+        top = 2 * HEAD + BELOW // 2
         plots = list(self._plots.items())
         for first in range(0, len(plots), beside):
             side_by_side = plots[first : first + beside]
@@ -87,11 +90,13 @@ class Map:
             top += 2 * HEAD + ROW * max(len(rows) for _, rows in side_by_side) + BELOW
         shades: Specification = {
             "data": {"values": fields},
-            "mark": {"type": "rect", "color": COLOUR, "stroke": style.FRAME, "strokeWidth": 0.6},
+            "mark": {"type": "rect", "color": COLOUR},
             "encoding": {
                 "x2": {"field": "x2"},
                 "y2": {"field": "y2"},
                 "fillOpacity": {"field": "deep", "type": "quantitative", "scale": None, "legend": None},
+                "stroke": {"field": "frame", "type": "nominal", "scale": None, "legend": None},
+                "strokeWidth": {"field": "thick", "type": "quantitative", "scale": None, "legend": None},
             },
         }
         return pixels.drawn(width, top, [shades], texts, {"baseline": "middle"})
@@ -113,9 +118,9 @@ class Map:
             for column, number in numbers.items():
                 pale, x = (plot, column, row) in self._pale, middles[column]
                 part = max(0.0, number / self._largest)
-                field = {"x": x - step / 2, "x2": x + step / 2 - 2, "y": y, "y2": y + ROW - 2}
-                fields.append(field | {"deep": DEEPEST * part * (style.GHOST if pale else 1)})
-                ink = style.SOFT if pale else style.INK
-                shown = {"text": style.number(number), "colour": ink, "align": "center"}
+                framed = bool(self._pale) and not pale
+                field = {"x": x - step / 2, "x2": x + step / 2 - 3, "y": y, "y2": y + ROW - 3, "deep": DEEPEST * part}
+                fields.append(field | {"frame": style.INK if framed else style.FRAME, "thick": 1.6 if framed else 0.6})
+                shown = {"text": style.number(number), "colour": style.INK, "align": "center"}
                 texts.append({"x": x - 1, "y": y + ROW / 2 - 1, **shown})
         return fields, texts

@@ -18,6 +18,10 @@ PADDING: Final = 6  # of a label that stands above its row
 TITLE: Final = 7.2  # mean width of a letter of a title
 LEAST: Final = 100  # of a plot that stands beside others
 TICK: Final = 70  # from one number of an axis to the next, at least
+HEADS: Final = 16  # above the numbers at the right, where there are two columns of them
+SWATCH: Final = 12  # of a mark before its head
+HERE: Final = "this run"
+THERE: Final = "full run"
 
 Rows = list[dict[str, Any]]
 
@@ -31,8 +35,8 @@ class ValuesBySeed:
     """A figure of kind `values-by-seed`.
 
     Its declaration has an `axis` and `values`, each with a `label` and either a `measure`, whose numbers are in
-    `by_seed`, or a `claim`, which has the paper's number, too. A value may have a `role`, whose colour it takes. Values
-    called "group: name" are drawn in a plot for each group, all with the same axis.
+    `by_seed`, or a `claim`, which has the paper's number, too. A value takes the colour of its `role`, or of the
+    figure's. Values called "group: name" are drawn in a plot for each group, all with the same axis.
     """
 
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
@@ -42,21 +46,29 @@ class ValuesBySeed:
         there = figure.maybe("full_run", dict) or {}
         self._full_run = figure.maybe("full_run_called", str)
         self._rows = _in_shown_groups(
-            [_row(fields, by_name, self._unit, there) for fields in figure.children("values")]
+            [_row(fields, by_name, self._unit, there, figure) for fields in figure.children("values")]
         )
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         drawn += [value for row in self._rows for value in row.get("there", [])]
-        self._ends = _ends([value for value in drawn if value is not None])
+        self._ends = style.ends([value for value in drawn if value is not None], self._unit)
+        numbers = [str(row["number"]) for row in self._rows]
+        self._columns = [max(map(style.text_width, [HERE, *numbers]))]  # of numbers: their widths
+        if any("there" in row for row in self._rows):
+            numbers = [row["number_there"] for row in self._rows if "there" in row]
+            self._columns = [SWATCH + self._columns[0], SWATCH + max(map(style.text_width, [THERE, *numbers]))]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
-        text = "One dot a seed; the stroke and the number are the median, the bar reaches from the smallest to the"
-        text += " largest value."
+        if any(len(row["seeds"]) > 1 for row in self._rows):
+            text = "One dot a seed; the stroke and the number are the median, the bar reaches from the smallest to the"
+            text += " largest value."
+        else:
+            text = "Dots and numbers are of one seed." if any(row["seeds"] for row in self._rows) else ""
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
         if any("there" in row for row in self._rows):
-            text += f" Pale bars and strokes are {self._full_run}: range, and median or mean."
-        return text
+            text += f" Pale bars and strokes are {self._full_run}: range, and median or mean, which is the number."
+        return text.strip()
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
@@ -70,7 +82,7 @@ class ValuesBySeed:
         longest = max(style.text_width(row["name"]) for row in self._rows)
         beside = width - longest - 20 >= 0.6 * width
         room = longest + 16 if beside else 0
-        written = max((style.text_width(row["number"]) for row in self._rows if "number" in row), default=0) + 16
+        written = sum(self._columns) + 8 * len(self._columns) + 8
         groups = list(dict.fromkeys(row["group"] for row in self._rows))
         columns = max(1, min(len(groups), (width - room) // (LEAST + written))) if beside else 1
         across = (width - room) // columns - written
@@ -91,7 +103,8 @@ class ValuesBySeed:
                 layers.append(_named(labels, beside=beside))
                 plots.append({"width": across, "height": height, "layer": layers})
                 if group:
-                    plots[-1]["title"] = textwrap.wrap(group, int((across + written) / TITLE))
+                    title = textwrap.wrap(group, int((across + written) / TITLE))
+                    plots[-1]["title"] = {"text": title, "offset": 6 + HEADS * (len(self._columns) - 1)}
             lines.append({"hconcat": plots, "spacing": written, "bounds": "flush"} if columns > 1 else plots[0])
         return style.specification({"vconcat": lines, "spacing": 26} if len(lines) > 1 else lines[0])
 
@@ -103,7 +116,7 @@ class ValuesBySeed:
         title = textwrap.wrap(self._axis, int(across / style.LETTER))
         x: Specification = {"field": "value", "type": "quantitative", "title": title}
         x["axis"] = {"tickCount": max(2, min(5, across // TICK))}
-        x["scale"] = {"zero": False, "nice": True, "padding": 16, "domain": self._ends}
+        x["scale"] = {"zero": False, "nice": False, "padding": 10, "domain": self._ends}
         y = {"field": "y", "type": "quantitative", "scale": None, "axis": None}
         colour = {"field": "c", "type": "nominal", "scale": None, "legend": None}
         encoding = {"x": x, "y": y, "color": colour}
@@ -114,18 +127,21 @@ class ValuesBySeed:
                 for name, title in (("label", "case"), ("number", "median"), ("range", "range"))
             ]
         }
-        dot = {"type": "circle", "size": 55, "opacity": 0.55}
+        several = [row for row in seeds if len(row["seeds"]) > 1]
+        dot = {"type": "circle", "size": 55, "opacity": 0.55} if several else {"type": "circle", "size": 75}
         tick = {"type": "tick", "orient": "vertical", "thickness": 2.5, "size": 22}
         middle = {**encoding, "x": {**x, "field": "middle"}}
         text = {"type": "text", "align": "left", "baseline": "middle"}
-        at_end = {"y": y, "x": {"value": across + 8}, "text": {"field": "number"}}
+        ink = {"field": "ink", "type": "nominal", "scale": None, "legend": None}
+        at_end = {"y": y, "x": {"value": across + 8}, "text": {"field": "number"}, "color": ink}
         bar = {"type": "bar", "orient": "horizontal", "size": 14, "opacity": style.BAND}
         layers: list[Specification] = [
-            {"data": {"values": seeds}, "mark": bar, "encoding": span},
+            *_of_full_run(rows, encoding, bar, tick),
+            {"data": {"values": several}, "mark": bar, "encoding": span},
             {"data": {"values": dots}, "mark": dot, "encoding": {**encoding, **(tooltip if interactive else {})}},
-            {"data": {"values": seeds}, "mark": tick, "encoding": middle},
-            {"data": {"values": seeds}, "mark": text, "encoding": at_end},
-            *_of_full_run(rows, encoding, bar, tick, {**text, "color": style.SOFT}, at_end),
+            {"data": {"values": several}, "mark": tick, "encoding": middle},
+            {"data": {"values": rows}, "mark": text, "encoding": at_end},
+            *self._of_column_there(rows, across, text, y),
         ]
         if paper:
             diamond = {"type": "point", "shape": "diamond", "size": 110, "strokeWidth": 2, "color": roles.PAPER}
@@ -139,16 +155,42 @@ class ValuesBySeed:
             )
         return layers
 
+    def _of_column_there(self, rows: Rows, across: int, text: Specification, y: Specification) -> list[Specification]:
+        """Write the full run's numbers in a column of their own, and above both columns whose they are."""
+        if len(self._columns) < 2:
+            return []
+        left, top = across + 8, {"value": -HEADS / 2}
+        second = left + self._columns[0] + 8
+        known = [row for row in rows if "there" in row]
+        soft = {**text, "color": style.SOFT}
+        marks = (
+            ({"type": "circle", "size": 55, "color": style.SOFT}, {"x": {"value": left + 4}}),
+            (
+                {"type": "bar", "size": 14, "color": style.SOFT, "opacity": style.GHOST, "orient": "horizontal"},
+                {"x": {"value": second}, "x2": {"value": second + 8}},
+            ),
+        )
+        heads = ((left + SWATCH, HERE), (second + SWATCH, THERE))
+        return [
+            {
+                "data": {"values": known},
+                "mark": soft,
+                "encoding": {"y": y, "x": {"value": second}, "text": {"field": "number_there"}},
+            },
+            *({"data": {"values": [{}]}, "mark": mark, "encoding": {**at, "y": top}} for mark, at in marks),
+            *(
+                {
+                    "data": {"values": [{}]},
+                    "mark": soft,
+                    "encoding": {"x": {"value": at}, "y": top, "text": {"value": head}},
+                }
+                for at, head in heads
+            ),
+        ]
 
-def _of_full_run(
-    rows: Rows,
-    encoding: Specification,
-    bar: Specification,
-    tick: Specification,
-    text: Specification,
-    at_end: Specification,
-) -> list[Specification]:
-    """Draw what the full run has, paler; its number stands where this run has none."""
+
+def _of_full_run(rows: Rows, encoding: Specification, bar: Specification, tick: Specification) -> list[Specification]:
+    """Draw what the full run has, paler."""
     there = [
         {**row, "low": row["there"][0], "middle": row["there"][1], "high": row["there"][2]}
         for row in rows
@@ -162,19 +204,7 @@ def _of_full_run(
     return [
         {**data, "mark": {**bar, "opacity": style.GHOST / 2}, "encoding": span},
         {**data, "mark": {**tick, "opacity": style.GHOST}, "encoding": {**encoding, "x": {**x, "field": "middle"}}},
-        {"data": {"values": [row for row in there if not row["seeds"]]}, "mark": text, "encoding": at_end},
     ]
-
-
-def _ends(known: list[float]) -> list[float]:
-    """Ends of the axis: from 0 unless all numbers are far from it, and never closer than a hundredth of the largest."""
-    least, most = min(known, default=0.0), max(known, default=1.0)
-    if least == most:  # a single number: the axis' own numbers tell where it is
-        return [least - (abs(least) / 10 or 1), most + (abs(most) / 10 or 1)]
-    if 0 <= least < most / 2:
-        least = 0.0
-    missing = style.SMALLEST_SPAN * (max(abs(least), abs(most)) or 1.0) - (most - least)
-    return [least - max(missing, 0) / 2, most + max(missing, 0) / 2]
 
 
 def _in_shown_groups(rows: Rows) -> Rows:
@@ -220,7 +250,9 @@ def _told(row: dict[str, Any]) -> str:
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 
-def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range]) -> dict[str, Any]:
+def _row(
+    fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range], figure: Fields
+) -> dict[str, Any]:
     row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
     by_seed = fields.maybe("by_seed", dict) or {}
     if "claim" in fields.data:
@@ -234,17 +266,17 @@ def _row(fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, 
             row["least"], row["most"] = zones["reproduced"]
     there = known.get(row["label"])
     row["seeds"] = values = [value for value in by_seed.values() if value != "never"]
-    if never := len(by_seed) - len(values):
-        row["label"] += f" (never in {never} of {plural(len(by_seed), 'seed')})"
     group, _, name = row["label"].rpartition(": ")
     row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour_of_name(name, group)}
-    if "role" in fields.data:
-        row["c"] = roles.declared(fields, "role")
+    if document := next((document for document in (fields, figure) if "role" in document.data), None):
+        row["c"] = roles.declared(document, "role")
+    row |= {"number": "never" if by_seed else "not run", "ink": style.SOFT}
     if values:
-        row |= {"low": min(values), "middle": median(values), "high": max(values)}
+        row |= {"low": min(values), "middle": median(values), "high": max(values), "ink": style.INK}
         row["number"] = with_unit(style.number(row["middle"]), unit)
         row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {plural(len(values), 'seed')}"
+        if never := len(by_seed) - len(values):
+            row["number"] += f", never in {never} of {len(by_seed)}"
     if there:
-        row["there"] = there
-        row.setdefault("number", f"{with_unit(style.number(there[1]), unit)} (full run)")
+        row |= {"there": there, "number_there": with_unit(style.number(there[1]), unit)}
     return row
