@@ -1,18 +1,19 @@
-"""Writes what products measured into their pages: `python -m testbed.tables PRODUCT PAGE FOLDER...`."""
+"""Writes what products measured into their pages: `python -m testbed.tables PRODUCT PAGE FOLDER...`.
+
+A product has tables if `tables.py` in its folder has `tables`, which returns those of some folders in Markdown.
+"""
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.files import replace_between
 from scenarios.sums import DamagedError
-from testbed.conformance.judge import tables as conformance
-from testbed.evaluate.matrix import tables as evaluate
-from testbed.interop.judge import tables as interop
 
-PRODUCTS: Final = {"conformance": conformance, "evaluate": evaluate, "interop": interop}
+PRODUCTS: Final = sorted(file.parent.name for file in Path(__file__).parent.glob("*/tables.py"))
 START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"
 
 
@@ -26,8 +27,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("page", type=Path)
     parser.add_argument("folder", type=Path, nargs="+", help="results of the product")
     options = parser.parse_args(words)
+    product = import_module(f"testbed.{options.product}.tables")
     try:
-        replace_between(options.page, START, END, PRODUCTS[options.product](options.folder))
+        replace_between(options.page, START, END, product.tables(options.folder))
     except (BadInputError, DamagedError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -41,6 +41,15 @@ def test_the_drawing_has_each_import_and_no_other() -> None:
         assert {name for name in names if name in PACKAGES} - {package} == below, package
 
 
+def test_a_product_knows_no_other() -> None:
+    """A product has a folder in testbed/; what products share is `testbed.client` and the files beside the folders."""
+    products = {file.parent.name for file in (ROOT / "testbed").glob("*/__init__.py")} - {"client"}
+    assert len(products) > 10
+    for file in (ROOT / "testbed").rglob("*.py"):
+        known = {name.split(".")[1] for name in imported(file) if name.startswith("testbed.")} & products
+        assert known <= {file.parent.relative_to(ROOT / "testbed").name}, file
+
+
 def test_what_runs_in_a_guest_knows_nothing_of_the_host() -> None:
     """A guest has these two folders, the standard library and Mininet."""
     for file in (ROOT / "engine" / "guest").rglob("*.py"):

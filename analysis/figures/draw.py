@@ -50,11 +50,9 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     figure = kinds.make(document, runs)
     caption = figure.caption() + full_run.lacks(document.data["figure"])
     says = figure.alternative()
-    wide, narrow = (svg.draw(figure.specify(width, interactive=False), says) for width in (style.WIDE, style.NARROW))
-    layouts = [figure.specify(width, interactive=True) for width in (style.WIDE, style.NARROW)]
+    layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)
     with sums.replacing(folder) as draft:
-        (draft / "figure.svg").write_text(wide, encoding="utf-8")
-        (draft / "figure-narrow.svg").write_text(narrow, encoding="utf-8")
+        svg.write(draft / "figure", partial(figure.specify, interactive=False), says)
         (draft / "figure.html").write_text(interactive, encoding="utf-8")
         (draft / CAPTION).write_text(caption + "\n", encoding="utf-8")

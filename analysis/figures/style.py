@@ -34,6 +34,8 @@ DARK: Final = {
 # Pixels of a whole figure: on a page, and on a phone. Text keeps its size, so nothing is ever scaled down.
 WIDE: Final = 1200
 NARROW: Final = 356
+WIDTHS: Final = {"": WIDE, "-narrow": NARROW}
+"""By the end of a file's name."""
 AXIS: Final = 46  # left of a plot: the numbers of its axis
 GAP: Final = 18  # between plots that stand side by side
 TEXT: Final = 12

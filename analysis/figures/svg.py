@@ -1,13 +1,16 @@
 """Vector graphics from specifications, for light and dark grounds alike."""
 
 import re
+from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from typing import Final
 
 import vl_convert
 
 from analysis.figures import style
 from analysis.figures.style import Specification
+from analysis.files import write_text
 
 
 def rules(within: str = "") -> str:
@@ -29,3 +32,9 @@ def draw(specification: Specification, alternative: str) -> str:
     """Draw a specification so that it follows what its reader prefers, light or dark, and carries its own text."""
     said = f' role="img" aria-label="{escape(alternative)}"><style>{DARK}</style>'
     return re.sub(r"(<svg[^>]*)>", lambda head: head[1] + said, plain(specification), count=1)
+
+
+def write(place: Path, specify: Callable[[int], Specification], alternative: str) -> None:
+    """Draw a figure for wide pages and for phones: PLACE.svg and PLACE-narrow.svg."""
+    for suffix, width in style.WIDTHS.items():
+        write_text(place.with_name(f"{place.name}{suffix}.svg"), draw(specify(width), alternative))

@@ -13,15 +13,12 @@ from engine.errors import EngineError
 from images.cache import tree_digest
 from scenarios import archives
 from scenarios.archives import ArchiveError
+from testbed.crates import METADATA, SIGNATURE
 
-METADATA = "ro-crate-metadata.json"
-SIGNATURE = f"{METADATA}.sig"
-"""These two have no sum: the first has those of all other files, the second signs the first."""
 RUNS = Path("runs")
 EXPERIMENTS = Path("experiments")
 STUDIES = Path("workflows/studies")
 KUNIT = Path("kunit.json")
-OF_RUN = ("run.json", "summary.json")
 
 _SUM = re.compile(r"[0-9a-f]{64}")
 _FEW = 5
@@ -95,7 +92,7 @@ def _sums(crate: Crate) -> Iterator[tuple[str, str]]:
 
 def _compare(crate: Crate) -> None:
     there = tree_digest(crate.folder)
-    for name in (METADATA, SIGNATURE):
+    for name in (METADATA, SIGNATURE):  # the first has the sums of all other files, the second signs the first
         there.pop(name, None)
     _refuse(crate, "found files without a sum", there.keys() - crate.sums.keys())
     _refuse(crate, "found sums of files that are missing", crate.sums.keys() - there.keys())

@@ -15,7 +15,8 @@ from analysis.errors import BadInputError
 from engine.errors import EngineError
 from engine.images import PROJECT
 from scenarios.sums import DamagedError
-from testbed.archive.crate import EXPERIMENTS, OF_RUN, RUNS, STUDIES, listed
+from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, listed
+from testbed.crates import OF_RUN
 
 FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.txt")
 """Of an experiment."""

@@ -9,13 +9,11 @@ import json
 import mimetypes
 import os
 import tempfile
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import yaml
 from rocrate.model import ContextEntity
 from rocrate.rocrate import ROCrate
 
@@ -27,17 +25,11 @@ from scenarios import scenario_files
 from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
 from testbed.archive import due
-from testbed.archive.crate import KUNIT, METADATA, OF_RUN, RUNS
-from testbed.archive.sign import sign
+from testbed.archive.crate import KUNIT, RUNS
+from testbed.crates import METADATA, OF_RUN, PROFILES, SPDX, TERMS, citation, written
+from testbed.signatures import sign
 
-_TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
-_PROFILES = {
-    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
-    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
-}
 _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some hosts' tables lack
-_SPDX = "https://spdx.org/licenses/"
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
 _FOLDERS = ("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles")
 
@@ -85,7 +77,7 @@ def _crate(results: Path, captures: bool) -> ROCrate:
     """Collect everything that the archive gets."""
     experiments = sorted(file.parent for file in results.glob("experiments/*/verdicts.json"))
     crate = ROCrate(version="1.1")
-    crate.metadata.extra_terms.update(_TERMS)
+    crate.metadata.extra_terms.update(TERMS)
     workflow = _workflow(crate)
     inputs, products = [], []
     made: dict[Path, list[Any]] = {}  # by run, since several experiments may use the same
@@ -108,7 +100,7 @@ def _crate(results: Path, captures: bool) -> ROCrate:
         result=products,
         properties={
             "name": "snakemake, all rules",
-            "endTime": _time(max(folder.stat().st_mtime for folder in experiments)),
+            "endTime": written(max(folder.stat().st_mtime for folder in experiments)),
             "actionStatus": "http://schema.org/CompletedActionStatus",
         },
     )
@@ -117,25 +109,25 @@ def _crate(results: Path, captures: bool) -> ROCrate:
 
 def _workflow(crate: ROCrate) -> Any:
     """Add everything about the crate that is the same for all results; return the workflow."""
-    citation = yaml.safe_load((PROJECT / "CITATION.cff").read_text())
+    about = citation()
     root = crate.root_dataset
-    crate.name = f"Results of the {citation['title']}"
-    crate.description = citation["abstract"].strip()
-    crate.keywords = citation["keywords"]
+    crate.name = f"Results of the {about['title']}"
+    crate.description = about["abstract"].strip()
+    crate.keywords = about["keywords"]
     root["conformsTo"] = [
         crate.add(ContextEntity(crate, url, properties={"@type": "CreativeWork", "name": name, "version": version}))
-        for url, (name, version) in _PROFILES.items()
+        for url, (name, version) in PROFILES.items()
     ]
     licences = [
-        crate.add(ContextEntity(crate, f"{_SPDX}{name}", properties={"@type": "CreativeWork", "name": name}))
-        for name in citation["license"]
+        crate.add(ContextEntity(crate, f"{SPDX}{name}", properties={"@type": "CreativeWork", "name": name}))
+        for name in about["license"]
     ]
-    author = {"@type": "Organization", "name": " and ".join(person["name"] for person in citation["authors"])}
+    author = {"@type": "Organization", "name": " and ".join(person["name"] for person in about["authors"])}
     root["author"] = root["publisher"] = crate.add(ContextEntity(crate, "#authors", properties=author))
     root["license"] = licences[0]
     workflow = crate.add_workflow(PROJECT / "Snakefile", "Snakefile", main=True, lang="snakemake")
     workflow["sha256"] = file_digest(PROJECT / "Snakefile")
-    workflow["name"], workflow["license"], workflow["creator"] = citation["title"], licences, root["author"]
+    workflow["name"], workflow["license"], workflow["creator"] = about["title"], licences, root["author"]
     workflow["version"] = commit()
     for name in _FILES:
         _file(crate, PROJECT / name, Path(name))
@@ -160,13 +152,14 @@ def _run(crate: ROCrate, results: Path, run: Path, scenario: Path, captures: boo
     names = [*OF_RUN, *(_captures(run) if captures else ())]
     files = [_file(crate, run / name, place / name) for name in names]
     provenance = json.loads((run / "run.json").read_text())["provenance"]
+    ended = written((run / "summary.json").stat().st_mtime)
     _action(
         crate,
         _testbed(crate, provenance["commit"]),
         identifier=f"#{place}",
         object=[_file(crate, PROJECT / scenario, scenario), *_images(crate, provenance)],
         result=files,
-        properties={"name": f"run {place.relative_to(RUNS)}", "endTime": _time((run / "summary.json").stat().st_mtime)},
+        properties={"name": f"run {place.relative_to(RUNS)}", "endTime": ended},
     )
     return files
 
@@ -218,7 +211,3 @@ def _file(crate: ROCrate, source: Path, place: Path) -> Any:
         "sha256": file_digest(source),
     }
     return crate.add_file(source, place.as_posix(), properties=properties)
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -15,11 +15,12 @@ from engine.provenance import told
 from engine.repetition import differences
 from scenarios import sums
 from scenarios.counts import plural
-from testbed.archive import sign
 from testbed.archive.archived import Archived, ArchivedRun
-from testbed.archive.crate import OF_RUN, RUNS, SIGNATURE, Crate, listed, opened
+from testbed.archive.crate import RUNS, Crate, listed, opened
 from testbed.archive.recompute import recompute, write_tables
 from testbed.archive.repeat import repeat
+from testbed.crates import OF_RUN, SIGNATURE
+from testbed.signatures import signer
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def verify(
 
 def _signed(crate: Crate, signers: Path | None) -> str:
     if signers is not None:
-        return f"signed by {sign.signer(crate.folder, signers)}"
+        return f"signed by {signer(crate.folder, signers)}"
     return "its signature was not checked (--signer)" if (crate.folder / SIGNATURE).exists() else "not signed"
 
 

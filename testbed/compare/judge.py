@@ -10,24 +10,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims.question import Question
-from analysis.documents import Fields, read_yaml
-from analysis.figures import roles, style, svg
-from analysis.figures.kinds.time_series import TimeSeries
-from analysis.files import write_made, write_text
+from analysis.documents import read_yaml
+from analysis.figures import svg
+from analysis.files import write_made
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
+from testbed.client.metrics import METRICS
+from testbed.client.panel import CLIENT, in_order
+from testbed.client.pictures import draw
+from testbed.client.standings import measured
 from testbed.compare import distributions
-from testbed.compare.metrics import METRICS
-from testbed.compare.panel import CLIENT, in_order
-from testbed.compare.standings import measured
 
 FORMAT: Final = 3
 FILE: Final = "comparison.json"
 STUDY: Final = "compare"
-PANELS: Final = ["rate", "waited-ms", "in-flight", "queue"]
 SIDE_BY_SIDE: Final = 3
-WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}
 Cells = dict[str, str]  # by implementation: its cell
 
 
@@ -114,16 +112,10 @@ def _point(
     captions = []
     for part in range(rows := math.ceil(len(ended_well) / SIDE_BY_SIDE)):
         in_row = ended_well[len(ended_well) * part // rows : len(ended_well) * (part + 1) // rows]
-        figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": in_row}), ask, [], roles.by_flow)
         pictures[f"{name}-{part}"] = [entry["title"] for entry in in_row]
-        captions.append(figure.caption())
-        for suffix, width in WIDTHS.items():
-            drawn = svg.draw(figure.specify(width, interactive=False), figure.alternative())
-            write_text(folder / f"{name}-{part}{suffix}.svg", drawn)
+        captions.append(draw(folder / f"{name}-{part}", ask, in_row))
     there = {client: of_client for client, of_client in runs.items() if of_client}
-    for suffix, width in WIDTHS.items():
-        drawn = svg.draw(distributions.specify(there, width), distributions.alternative(there))
-        write_text(folder / f"{name}-distributions{suffix}.svg", drawn)
+    svg.write(folder / f"{name}-distributions", partial(distributions.specify, there), distributions.alternative(there))
     numbers = [measured(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,

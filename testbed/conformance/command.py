@@ -8,7 +8,7 @@ from typing import Final
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
-from testbed.compare.panel import filled
+from testbed.client.panel import filled
 from testbed.conformance import judge
 from testbed.conformance.judge import STUDY
 

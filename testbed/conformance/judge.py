@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.claims.of_run import number
-from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
@@ -17,13 +16,14 @@ from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from scenarios.counts import plural
+from testbed.client.panel import CLIENT
+from testbed.client.units import told, unit
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
-from testbed.conformance.utp import CLIENT
-from testbed.gate.units import told, unit
 
 FORMAT: Final = 1
+FILE: Final = "conformance.json"
 STUDY: Final = "conformance"
 PASS, FAIL, HIDDEN = "pass", "fail", "not observable"
 SIGNS: Final = {PASS: "✓", FAIL: "✗", HIDDEN: "?"}
@@ -62,7 +62,7 @@ def write(folder: Path) -> str:
         "documents": {name: paper.title for name, paper in requirements.documents.items()},
         "rows": [asdict(row) for row in rows],
     }
-    write_made(folder / "conformance.json", json.dumps(document, indent=1) + "\n")
+    write_made(folder / FILE, json.dumps(document, indent=1) + "\n")
     write_shared(folder)
     values = document | {
         "title": _title(rows),
@@ -86,28 +86,6 @@ def _title(rows: Sequence[Row]) -> str:
 def failures(folder: Path) -> list[str]:
     """Say of each run below `folder` that failed why it did."""
     return [f"{failure.cell}: the run failed: {failure.why}" for failure in Runs(folder / "runs").failed(STUDY)]
-
-
-def tables(folders: Sequence[Path]) -> str:
-    """Return for each document, in Markdown, its numbered requirements, and what became of them in `folders`."""
-    requirements = load()
-    judged = [read_made(folder, "conformance.json") for folder in folders]
-    results = {
-        document.get("client", str): {row["id"]: row["result"] for row in document.get("rows", list)}
-        for document in judged
-    }
-    lines: list[str] = []
-    for name, paper in requirements.documents.items():
-        rows = [requirement for requirement in requirements.requirements if requirement.document == name]
-        clients = [client for client in results if any(results[client][row.id] != HIDDEN for row in rows)]
-        lines += [f"## {paper.title}", "", "| number | | section | requirement |", "|---|---|---|---|"]
-        lines += [f"| {i} | {row.level} | {row.section} | {row.says} |" for i, row in enumerate(rows, 1)]
-        numbers = "".join(f" {i} |" for i in range(1, len(rows) + 1))
-        lines += ["", f"| implementation |{numbers}", "|---" * (1 + len(rows)) + "|"]
-        for client in clients:
-            lines.append(f"| `{client}` |" + "".join(f" {SIGNS[results[client][row.id]]} |" for row in rows))
-        lines.append("")
-    return "\n".join(lines)
 
 
 def _row(requirement: Requirement, requirements: Requirements, runs: Runs, folder: Path) -> Row:

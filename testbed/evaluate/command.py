@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.compare.panel import filled, points_for
+from testbed.client.panel import filled, points_for
 from testbed.evaluate import criteria, figures, judge, matrix, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY

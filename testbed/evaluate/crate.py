@@ -6,35 +6,30 @@ the SHA-256 of each file. Of a run these are run.json and summary.json, which ha
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import yaml
-
 from analysis.files import write_text
-from engine.images import PROJECT
 from images.cache import file_digest
 from images.commit import commit
-from testbed.archive.crate import METADATA, OF_RUN
+from testbed.crates import METADATA, OF_RUN, PROCESS, PROFILES, SPDX, TERMS, citation, written
 
-_PROFILE: Final = "https://w3id.org/ro/wfrun/process/0.5"
-_CONTEXT: Final = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}]
-_SPDX: Final = "https://spdx.org/licenses/"
+_CONTEXT: Final = ["https://w3id.org/ro/crate/1.1/context", TERMS]
 
 
 def write(folder: Path, client: str, baseline: str, made: Iterable[Path]) -> None:
     """Write ro-crate-metadata.json into an evaluation's folder; `made` are the files that tell what it found."""
-    citation = yaml.safe_load((PROJECT / "CITATION.cff").read_text())
+    about = citation()
+    profile, version = PROFILES[PROCESS]
     scenarios = sorted(folder.glob("studies/*/*.yaml"))
     runs = sorted(file for name in OF_RUN for file in folder.glob(f"runs/*/*/*/seed-*/{name}"))
     results = [*made, *runs]
     ended_s = max((file.stat().st_mtime for file in runs), default=0)
-    ended = datetime.fromtimestamp(ended_s, UTC).isoformat(timespec="seconds")
+    ended = written(ended_s)
     title = f"Evaluation of {client} beside {baseline} by the criteria of RFC 9743"
     instrument, author = f"#testbed-{commit()}", "#authors"
-    licence = f"{_SPDX}{citation['license'][0]}"
+    licence = f"{SPDX}{about['license'][0]}"
     entities: list[dict[str, Any]] = [
         {
             "@id": METADATA,
@@ -47,17 +42,17 @@ def write(folder: Path, client: str, baseline: str, made: Iterable[Path]) -> Non
             "@type": "Dataset",
             "name": title,
             "description": "Verdicts, scenarios and runs; every run can be repeated to the byte.",
-            "conformsTo": {"@id": _PROFILE},
+            "conformsTo": {"@id": PROCESS},
             "license": {"@id": licence},
             "author": {"@id": author},
             "datePublished": ended,
             "hasPart": _references([*scenarios, *results], folder),
             "mentions": {"@id": "#evaluation"},
         },
-        {"@id": _PROFILE, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
-        {"@id": licence, "@type": "CreativeWork", "name": citation["license"][0]},
-        {"@id": author, "@type": "Organization", "name": citation["authors"][0]["name"]},
-        {"@id": instrument, "@type": "SoftwareApplication", "name": citation["title"], "version": commit()},
+        {"@id": PROCESS, "@type": "CreativeWork", "name": profile, "version": version},
+        {"@id": licence, "@type": "CreativeWork", "name": about["license"][0]},
+        {"@id": author, "@type": "Organization", "name": about["authors"][0]["name"]},
+        {"@id": instrument, "@type": "SoftwareApplication", "name": about["title"], "version": commit()},
         {
             "@id": "#evaluation",
             "@type": "CreateAction",

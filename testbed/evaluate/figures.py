@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from analysis.claims.question import Question
-from analysis.documents import Fields, read_yaml
+from analysis.documents import read_yaml
 from analysis.errors import BadInputError
-from analysis.figures import roles, style, svg
-from analysis.figures.kinds.time_series import TimeSeries
-from analysis.files import write_text
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from testbed.compare.panel import CLIENT, in_order, point
+from testbed.client import pictures
+from testbed.client.panel import CLIENT, in_order, point
 from testbed.evaluate.judge import STUDY
 
-PANELS: Final = ["rate", "queue"]
-WIDTHS: Final = {"": style.WIDE, "-narrow": style.NARROW}
+PANELS: Final = ("rate", "queue")
 FOLDER: Final = "figures"
 
 
@@ -60,11 +57,8 @@ def _of_scenario(file: str, folder: Path, order: tuple[str, str]) -> list[tuple[
         beside = [{"cell": cells[name][side], "title": side} for side in order]
         address = f"{FOLDER}/{file.removesuffix('.yaml')}-{number}"
         try:
-            figure = TimeSeries(Fields(folder, {"panels": PANELS, "cells": beside}), ask, [], roles.by_flow)
+            caption = pictures.draw(folder / address, ask, beside, PANELS)
         except (BadInputError, NotMeasuredError):
             continue
-        for suffix, width in WIDTHS.items():
-            picture = svg.draw(figure.specify(width, interactive=False), figure.alternative())
-            write_text(folder / f"{address}{suffix}.svg", picture)
-        drawn.append((name, Drawing(address, figure.caption())))
+        drawn.append((name, Drawing(address, caption)))
     return drawn

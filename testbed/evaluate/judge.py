@@ -20,7 +20,7 @@ from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
 from scenarios.counts import plural
-from testbed.compare.panel import CLIENT, in_order, point
+from testbed.client.panel import CLIENT, in_order, point
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
 
 STUDY: Final = "evaluate"

@@ -8,18 +8,12 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import TEMPLATES, pages, render, write_shared
-from scenarios import implementations
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, SIGNS, told
-from testbed.evaluate.pages import OWN, place
+from testbed.evaluate.judge import NOT_MET, SIGNS, told
+from testbed.evaluate.pages import OWN
 
 DATA: Final = "evaluation.json"
-TITLES: Final = {"tcp": "Congestion controls of TCP", "utp": "Programs with uTP", "udp": "Programs with QUIC"}
-"""Of tables in Markdown, by the transport of their controls. All have the same cells."""
-MOST_COLUMNS: Final = 6
-"""As many as fit into a page."""
-_TOLD: Final = {NOT_MET: "it", NOT_MEASURED: "not known whether it"}
 
 
 def write(into: Path) -> Path:
@@ -47,7 +41,7 @@ def write(into: Path) -> Path:
             for word in dict.fromkeys(told(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())
             if any(cell["verdict"] == word for cell in cells.values())
         ],
-        "counts": {name: Counter(_verdicts(document["criteria"])) for name, document in documents.items()},
+        "counts": {name: Counter(verdicts(document["criteria"])) for name, document in documents.items()},
     }
     render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
     return into / "index.html"
@@ -74,72 +68,11 @@ def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             print(f"left out of {into / 'index.html'}: {error}", file=sys.stderr)
 
 
-def _verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:
+def verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:
+    """List the verdicts of all cells of criteria."""
     return [cell["verdict"] for criterion in criteria for cell in criterion["cells"]]
 
 
 def _told(criterion: dict[str, Any]) -> str:
-    counts = Counter(_verdicts([criterion]))
+    counts = Counter(verdicts([criterion]))
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])
-
-
-def tables(folders: Sequence[Path]) -> str:
-    """Return, in Markdown, how the controls evaluated in `folders` stand in each criterion, and where each fails.
-
-    Controls of one transport stand beside each other, in the order of the folders.
-    """
-    documents = [read_made(folder, DATA).data for folder in folders]
-    lines: list[str] = []
-    for transport, title in TITLES.items():
-        of_transport = [document for document in documents if _transport(document["client"]) == transport]
-        for first in range(0, len(of_transport), MOST_COLUMNS):
-            lines += ["", f"**{title}**", "", *_table(of_transport[first : first + MOST_COLUMNS])]
-    for document in documents:
-        lines += _failures(document)
-    return "\n".join(lines).lstrip() + "\n"
-
-
-def _transport(name: str) -> str:
-    """Return the transport of an implementation; one that is no longer here counts as TCP's."""
-    about = implementations.known().get(name, {})
-    return str(about.get("transport", "tcp"))
-
-
-def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
-    names = [document["client"] for document in documents]
-    lines = [f"| criterion | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
-    lines.append("|---" * (2 + len(names)) + "|")
-    for of_all in zip(*(document["criteria"] for document in documents), strict=True):
-        first = of_all[0]
-        if first["rows"]:
-            stands = " | ".join(_standing(criterion) for criterion in of_all)
-            level = "" if first["level"] == "text" else f" ({first['level']})"
-            lines.append(f"| {first['section']} {first['title']}{level} | {len(first['cells'])} | {stands} |")
-    return lines
-
-
-def _standing(criterion: dict[str, Any]) -> str:
-    """Show how many cells of a criterion have another verdict than MET; the sign of that if none has."""
-    counts = Counter(_verdicts([criterion]))
-    others = [f"{SIGNS[verdict]}\xa0{counts[verdict]}" for verdict in SIGNS if verdict != MET and counts[verdict]]
-    return " ".join(others) or SIGNS[MET]
-
-
-def _failures(document: dict[str, Any]) -> list[str]:
-    name, baseline, seeds = document["client"], document["baseline"], document["seeds"]
-    lines = ["", f"### {name}", "", f"`testbed evaluate {name} --baseline {baseline} --seeds {seeds}`:", ""]
-    lines += ["| section | what fails or is not known | where | measured |", "|---|---|---|---|"]
-    for criterion in document["criteria"]:
-        otherwise = {row["id"]: row["otherwise"] for row in criterion["rows"]}
-        for cell in criterion["cells"]:
-            if cell["verdict"] in _TOLD:
-                says = [cell["why"], *([f"it {cell['ended']}"] if cell["ended"] else [])]
-                fails = f"{_TOLD[cell['verdict']]} {otherwise[cell['row']]}"
-                lines.append(
-                    f"| {criterion['section']} | {fails} | {place(cell['point'])} | {_in_cell('; '.join(says))} |"
-                )
-    return lines
-
-
-def _in_cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

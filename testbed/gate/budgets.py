@@ -1,36 +1,19 @@
 """A file of budgets, checked before anything runs."""
 
-import ast
-import operator
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import expressions
 from analysis.errors import BadInputError
-from analysis.run.outcomes import ENDS
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
-from testbed.compare.differences import LEVEL, smallest_p
-from testbed.compare.metrics import METRICS, PHASES
-from testbed.compare.panel import CLIENT
+from testbed.client.differences import LEVEL, smallest_p
+from testbed.client.inequalities import HOLDS, calls_of_ended, check_words, compared, names_of
+from testbed.client.panel import CLIENT
 
-OPERATORS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"
-_QUOTED: Final = re.compile(r"""'[^']*'|"[^"]*\"""")
-_KEYWORD: Final = re.compile(r"[(,]\s*\w+\s*=(?!=)")
-_EQUALS: Final = re.compile(r"(?<![<>!=])={1,2}(?!=)")
-SHARES: Final = ("share", "utilization", "loss_rate", "retransmission_rate", "queue_share")
-NUMBERS: Final = {phase: [metric.name for metric in METRICS if metric.phase == phase] for phase in PHASES}
 
 
 @dataclass(frozen=True)
@@ -57,7 +40,7 @@ class Budget:
     @property
     def ends(self) -> set[str]:
         """The ends of the client that it bounds, so that they alone do not break it; an empty text stands for any."""
-        calls = [words for text in (self.measured, self.bound) for words in _calls_of_ended(text)]
+        calls = [words for text in (self.measured, self.bound) for words in calls_of_ended(text)]
         return {words.get("how", "") for words in calls if words.get("flow") == CLIENT}
 
     @property
@@ -99,22 +82,6 @@ class Budgets:
         return others
 
 
-def names_of(expression: str) -> list[ast.Name]:
-    """List the names in an expression."""
-    return [node for node in ast.walk(ast.parse(expression.strip(), mode="eval")) if isinstance(node, ast.Name)]
-
-
-def _calls_of_ended(expression: str) -> Iterator[dict[str | None, Any]]:
-    """Yield the arguments, by their names, of each call of `ended` whose arguments are written down."""
-    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ended":
-            named = {keyword.arg: keyword.value for keyword in node.keywords}
-            words = dict(zip(("flow", "how"), node.args, strict=False)) | named
-            written = {name: word.value for name, word in words.items() if isinstance(word, ast.Constant)}
-            if len(written) == len(words):
-                yield written
-
-
 def load(path: Path) -> Budgets:
     """Read and check a file. Raises BadInputError that names line and field of everything that is wrong."""
     try:
@@ -152,59 +119,10 @@ def unbroken(expression: str, scenario: str, cell: str | None) -> Budgets:
     Raises:
         ValueError: it is no expression, or has unknown words; the message says what was found.
     """
-    _check_words(expression)
+    check_words(expression)
     return Budgets(None, 1, [Budget(expression, scenario, cell, expression, "<=", expression, HOLDS["<="], "--")])
 
 
 def _budget(entry: dict[str, Any], at: str) -> Budget:
     measured, sign, bound = compared(entry["holds"])
     return Budget(entry["name"], entry["scenario"], entry.get("cell"), measured, sign, bound, HOLDS[sign], at)
-
-
-def compared(text: str, defined: Collection[str] = ()) -> tuple[str, str, str]:
-    """Split a comparison into what is measured, the sign and the bound; both sides may use the words `defined`.
-
-    Raises:
-        ValueError: it is no comparison, or has unknown words; the message says what was found.
-    """
-    if _EQUALS.search(_KEYWORD.sub("(", _QUOTED.sub("", text))):
-        raise ValueError(f"found {text!r}, which allows one exact number only; a pair of budgets bounds both sides")
-    _check_words(text, defined)
-    whole = ast.parse(text.strip(), mode="eval").body
-    if not isinstance(whole, ast.Compare):
-        raise ValueError(f"found {text!r}, which compares nothing")
-    if len(whole.ops) > 1:
-        raise ValueError(f"found {text!r}, which compares twice")
-    if type(whole.ops[0]) not in OPERATORS:
-        raise ValueError(f"found {text!r}, which tests equality or membership")
-    if not names_of(text):
-        raise ValueError(f"found {text!r}, which measures nothing")
-    for share, bound in ((whole.left, whole.comparators[0]), (whole.comparators[0], whole.left)):
-        value = bound.value if isinstance(bound, ast.Constant) else None
-        if is_share(share) and isinstance(value, int | float) and value > 1:
-            raise ValueError(f"found {text!r}, which compares a share, 0 to 1, with {value} (100 * is percent)")
-    return ast.unparse(whole.left), OPERATORS[type(whole.ops[0])], ast.unparse(whole.comparators[0])
-
-
-def is_share(node: ast.expr) -> bool:
-    """Whether an expression is the call of one word that gives a part of a whole, 0 to 1."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SHARES
-
-
-def _check_words(expression: str, defined: Collection[str] = ()) -> None:
-    if not expression.strip():
-        raise ValueError("found nothing")
-    if wrong := expressions.problem(expression, {*NUMBERS, *defined}):
-        raise ValueError(wrong)
-    for node in ast.walk(ast.parse(expression.strip(), mode="eval")):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS:
-            _check_number(node.func.id, node.args)
-    for words in _calls_of_ended(expression):
-        if (how := words.get("how", "")) not in ("", *ENDS):
-            raise ValueError(f"found {how!r}, no end ({', '.join(ENDS)})")
-
-
-def _check_number(phase: str, arguments: list[ast.expr]) -> None:
-    names = NUMBERS[phase]
-    if len(arguments) != 1 or not isinstance(arguments[0], ast.Constant) or arguments[0].value not in names:
-        raise ValueError(f"found {phase}({', '.join(map(ast.unparse, arguments))}), not one of {', '.join(names)}")

@@ -9,7 +9,7 @@ from typing import Final
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
-from testbed.compare.panel import check_point, filled, find
+from testbed.client.panel import check_point, filled, find
 from testbed.gate import budgets, judge, reports
 from testbed.gate.budgets import Budgets, Comparison
 from testbed.gate.judge import STUDY, Judgement

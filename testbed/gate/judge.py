@@ -1,12 +1,11 @@
 """Judges the runs of a client by budgets."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from analysis.claims.of_run import number
 from analysis.documents import read_yaml
 from analysis.errors import BadInputError
 from analysis.run import Run
@@ -14,12 +13,13 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
 from scenarios.counts import plural
-from testbed.compare.differences import largest_believed
-from testbed.compare.metrics import METRICS, PHASES
-from testbed.compare.panel import CLIENT, point
-from testbed.compare.standings import measured, tell_standing
+from testbed.client.differences import largest_believed
+from testbed.client.inequalities import number_of
+from testbed.client.metrics import METRICS
+from testbed.client.panel import CLIENT, point
+from testbed.client.standings import measured, tell_standing
+from testbed.client.units import told, unit
 from testbed.gate.budgets import Budget, Budgets, Comparison
-from testbed.gate.units import told, unit
 
 STUDY: Final = "gate"
 PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"
@@ -178,16 +178,3 @@ def _told(budget: Budget, run: Run) -> str:
 
 def _excess(measured: float, bound: float) -> float:
     return 0.0 if measured == bound else measured - bound
-
-
-def number_of(expression: str, run: Run) -> float:
-    """Value of an expression in the words of budgets; infinity for what never happened.
-
-    Raises NotMeasuredError for what the run does not tell, BadInputError for what is no number.
-    """
-    return number(expression, run, {phase: _metrics(phase, run) for phase in PHASES})
-
-
-def _metrics(phase: str, run: Run) -> Callable[[str], float]:
-    named = {metric.name: metric.measure for metric in METRICS if metric.phase == phase}
-    return lambda name: named[name](run)

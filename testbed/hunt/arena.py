@@ -12,7 +12,7 @@ from scenarios import checks, implementations, schema, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 from scenarios.load import Document
 from scenarios.units import QUANTITIES, Quantity, UnitError, parse
-from testbed.compare.panel import CLIENT
+from testbed.client.panel import CLIENT
 from testbed.hunt.scenario import EXPERIMENT, Data
 
 FOLDER: Final = Path(__file__).with_name("arenas")

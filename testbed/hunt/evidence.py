@@ -9,18 +9,14 @@ from typing import Final
 import yaml
 
 from analysis.claims.question import Question as Figures
-from analysis.documents import Fields
-from analysis.figures import roles, svg
-from analysis.figures.kinds.time_series import TimeSeries
 from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Runs as RunsOfFolder
-from testbed.compare.judge import PANELS, WIDTHS
-from testbed.gate.judge import number_of
+from testbed.client import pictures
+from testbed.client.inequalities import Number, number_of
+from testbed.client.packets import TAP, Packet, around
 from testbed.hunt.hunt import SEED, Finding, parts
 from testbed.hunt.measure import Runs
-from testbed.hunt.packets import TAP, Packet, around
-from testbed.hunt.properties import Number
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import EXPERIMENT, Data, text
 
@@ -114,13 +110,7 @@ def _finite(value: Number) -> Number:
 
 def _draw(run: Run, folder: Path) -> None:
     ask = Figures(RunsOfFolder(folder / "runs"), EXPERIMENT, {})
-    figure = TimeSeries(
-        Fields(folder, {"panels": PANELS, "cells": [{"cell": run.settings.cell}]}), ask, [], roles.by_flow
-    )
-    for suffix, width in WIDTHS.items():
-        write_text(
-            folder / f"figure{suffix}.svg", svg.draw(figure.specify(width, interactive=False), figure.alternative())
-        )
+    pictures.draw(folder / "figure", ask, [{"cell": run.settings.cell}])
 
 
 def _numbers(finding: Finding, question: Question) -> tuple[Number, Number]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from testbed.client.inequalities import Number
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
 from testbed.hunt.measure import Runs
-from testbed.hunt.properties import Number, Property
+from testbed.hunt.properties import Property
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data, name
 from testbed.hunt.search import Tried

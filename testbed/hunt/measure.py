@@ -20,8 +20,7 @@ from engine.run import execute, run_folder
 from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
-from testbed.gate.judge import number_of
-from testbed.hunt.properties import Number
+from testbed.client.inequalities import Number, number_of
 from testbed.hunt.scenario import Data, name, text
 from testbed.parallel import as_they_end, pool
 

@@ -15,9 +15,8 @@ from scenarios import schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
-from testbed.compare.panel import CLIENT
-from testbed.gate import budgets
-from testbed.gate.budgets import HOLDS
+from testbed.client.inequalities import HOLDS, WORDS, Number, compared, names_of, of_option
+from testbed.client.panel import CLIENT
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
 
@@ -28,13 +27,9 @@ ALONE, BESIDE = "alone", "beside"
 BASELINE: Final = "baseline"
 OWN: Final = "property"
 """The name of the property of a command line."""
-WORDS: Final = "a comparison in the words of docs/reference/claims.md and docs/howto/gate.md, with one of < <= > >="
 MIDDLE: Final = "duration / 2"
 _BROKEN, _WORST, _KEPT = 1.0, 2.0, 0.999
 _QUANTITIES: Final = {"rate": "rate", "buffer": "packets"}
-
-Number = float | None
-"""What an expression is in a run; None where the run does not tell."""
 
 
 @dataclass(frozen=True)
@@ -160,12 +155,13 @@ def load(path: Path) -> Property:
         raise BadInputError(str(error)) from None
 
 
-def of_expression(text: str, option: str = "--property") -> Property:
-    """Make a property of a comparison in the words of budgets, which an option of a command line gives.
+def of_expression(text: str) -> Property:
+    """Make a property of the comparison that a command line gives.
 
     Raises:
         BadInputError: it is none; the message says what was found.
     """
+    of_option(text, "--property")
     says = {
         "says": f"{text}.",
         "otherwise": f"breaks {text}",
@@ -174,19 +170,16 @@ def of_expression(text: str, option: str = "--property") -> Property:
         "of_version": False,
         "because": "The command line asks for it.",
     }
-    try:
-        return _property(OWN, says, MIDDLE)
-    except ValueError as error:
-        raise BadInputError(f"{option}: {error}; allowed: {WORDS}") from None
+    return _property(OWN, says, MIDDLE)
 
 
 def _property(name: str, data: dict[str, Any], instant: str) -> Property:
     comparison = data.get("other")
-    measured, sign, bound = budgets.compared(data["holds"], (OTHER,) if comparison else ())
-    names = {node.id for node in budgets.names_of(bound)}
+    measured, sign, bound = compared(data["holds"], (OTHER,) if comparison else ())
+    names = {node.id for node in names_of(bound)}
     if comparison and names != {OTHER}:
         raise ValueError(f"found the bound {bound!r}, which is not made of {OTHER!r} and numbers alone")
-    if OTHER in {node.id for node in budgets.names_of(measured)}:
+    if OTHER in {node.id for node in names_of(measured)}:
         raise ValueError(f"found {OTHER!r} on the left side")
     texts = {field: data[field] for field in ("says", "otherwise", "holds", "of_path", "of_version", "because")}
     return Property(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from scenarios import schema
 from scenarios.errors import FieldPath
 from scenarios.units import QUANTITIES
-from testbed.compare.panel import CLIENT
+from testbed.client.panel import CLIENT
 from testbed.hunt.arena import written
 from testbed.hunt.scenario import Data
 

@@ -8,10 +8,9 @@ met nothing else than it says; how the implementation ends after that does not c
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any, Final
 
 from analysis.documents import read_made
@@ -21,6 +20,7 @@ from analysis.report.evidence import Evidence, of_run
 from scenarios.counts import plural
 
 FORMAT: Final = 1
+FILE: Final = "interop.json"
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
 SIGNS: Final = {PASSED: "✓", FAILED: "✗", UNSUPPORTED: "\N{EN DASH}"}
 STUDY, FLOW, SEED = "interop", "pair", 1
@@ -48,7 +48,7 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
         "scripts": order["scripts"],
         "scripted": scripted,
     }
-    write_made(results / "interop.json", json.dumps(document, indent=1) + "\n")
+    write_made(results / FILE, json.dumps(document, indent=1) + "\n")
     write_shared(results)
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
@@ -71,42 +71,6 @@ def _evidence(results: Path, result: Result) -> Evidence:
     """Give what the run behind a result left."""
     run = Path(result["run"])
     return of_run(results / run, results, f"studies/{STUDY}/{run.parts[2]}.yaml") if result["run"] else Evidence()
-
-
-def tables(folders: Sequence[Path]) -> str:
-    """Return tables, in Markdown, of what has been judged in `folders`."""
-    return "".join(f"{table}\n" for folder in folders for table in _tables(read_made(folder, "interop.json").data))
-
-
-def _tables(document: Result) -> list[str]:
-    """Tables in Markdown: of all pairs, with a letter for each case that failed, and of all scripts."""
-    names, tables = document["implementations"], []
-    letters = dict(zip(document["cases"], ascii_lowercase, strict=False))
-    results = {(result["sender"], result["receiver"], result["case"]): result for result in document["results"]}
-
-    def cases(sender: str, receiver: str) -> str:
-        run = {case: results[sender, receiver, case] for case in letters}
-        run = {case: result["result"] for case, result in run.items() if result["why"] != NO_RUN}
-        text = SIGNS[next(iter(run.values()))] if len(set(run.values())) == 1 else ""
-        text = text or " ".join(letters[case] for case, result in run.items() if result == FAILED)
-        return text if len(run) == len(letters) or text == SIGNS[FAILED] else f"{text} ?"
-
-    if letters:
-        text = ", ".join(f"{letter} `{case}`" for case, letter in letters.items())
-        rows = {f"{number} `{name}`": name for number, name in enumerate(names, 1)}
-        tables.append(f"Failed: {text}.\n\n{_table('sender', rows, names, cases)}")
-    if document["scripts"]:
-        met = {(result["script"], result["implementation"]): SIGNS[result["result"]] for result in document["scripted"]}
-        rows = {f"`{script}`": script for script in document["scripts"]}
-        tables.append(_table("script", rows, names, lambda script, name: met[script, name]))
-    return tables
-
-
-def _table(corner: str, rows: dict[str, str], columns: Sequence[str], cell: Callable[[str, str], str]) -> str:
-    numbers = "".join(f" {number} |" for number in range(1, len(columns) + 1))
-    lines = [f"| {corner} |{numbers}", "|---" * (1 + len(columns)) + "|"]
-    lines += [f"| {head} |" + "".join(f" {cell(row, column)} |" for column in columns) for head, row in rows.items()]
-    return "\n".join(lines) + "\n"
 
 
 def _of_pair(results: Path, pair: Result, cases: dict[str, str]) -> list[Result]:

@@ -12,8 +12,8 @@ from typing import Final
 
 from engine.errors import EngineError
 from images.cache import file_digest, project_root
-from testbed.archive import sign
 from testbed.release import wheels
+from testbed.signatures import sign
 
 SUMS: Final = "SHA256SUMS"
 _DOCKERFILE: Final = Path("images/docker/gate.Dockerfile")
@@ -36,7 +36,7 @@ def main() -> int:
         files.append(Path(shutil.copy(project_root() / _DOCKERFILE, into)))
         (into / SUMS).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
         if options.sign:
-            sign.sign(into / SUMS, options.sign)
+            sign(into / SUMS, options.sign)
     except (EngineError, OSError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -20,9 +20,7 @@ from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import own_study
-from testbed.gate.budgets import HOLDS
-from testbed.hunt import properties
-from testbed.hunt.properties import Number, Property
+from testbed.client.inequalities import Inequality, Number, of_option
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import again, decided, futures, page
 from testbed.rewind.again import Past
@@ -71,7 +69,7 @@ class Order:
     events: Events | None
     called: str
     captures: tuple[str, ...]
-    judged: Property | None
+    judged: Inequality | None
     option: str
     processes: ProcessPoolExecutor
 
@@ -96,7 +94,7 @@ class Order:
         """Whether a future breaks the property; what it does not tell counts as broken."""
         measured, bound = self.numbers(outcome)
         assert self.judged is not None  # noqa: S101 (only asked then)
-        return measured is None or bound is None or not HOLDS[self.judged.sign](measured, bound)
+        return measured is None or bound is None or not self.judged.holds(measured, bound)
 
     def numbers(self, outcome: Outcome) -> tuple[Number, Number]:
         """Return what a future gave, and its bound."""
@@ -188,7 +186,7 @@ def _show(
     ]
     drawn = "its paths and its kernel draw other numbers" if order.count else "it draws the same numbers"
     events = {None: "the events are the same", NONE: "no further event happens"}
-    holds = order.judged.holds if order.judged else None
+    holds = order.judged.text if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
     shares = [(instant_ns / NS, share) for instant_ns, share in shares_at]
     shown = Rewound(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
@@ -238,7 +236,7 @@ def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: Pro
         events,
         called,
         tuple(options.capture),
-        None if wanted is None else properties.of_expression(wanted, option),
+        None if wanted is None else of_option(wanted, option),
         option,
         processes,
     )
@@ -288,7 +286,7 @@ def _told(order: Order, outcome: Outcome) -> str:
         return says
     measured, bound = order.numbers(outcome)
     verdict = "breaks" if order.fails(outcome) else "keeps"
-    return f"{says}; it {verdict} {order.judged.holds} ({measured} {order.judged.sign} {bound})"
+    return f"{says}; it {verdict} {order.judged.text} ({measured} {order.judged.sign} {bound})"
 
 
 def _data(order: Order, outcome: Outcome) -> dict[str, object]:

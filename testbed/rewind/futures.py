@@ -15,8 +15,7 @@ from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
-from testbed.gate.judge import number_of
-from testbed.hunt.properties import Number
+from testbed.client.inequalities import Number, number_of
 from testbed.rewind.again import Past
 
 STUDY: Final = "rewind"

@@ -8,14 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.figures import style, svg, told
-from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Link, of_run
 from analysis.run import Run
 from analysis.series import NotMeasuredError
-from testbed.compare.judge import WIDTHS
-from testbed.compare.panel import CLIENT
-from testbed.hunt.packets import TAP, Packet, around
+from testbed.client.packets import TAP, Packet, around
+from testbed.client.panel import CLIENT
 
 OWN: Final = Path(__file__).parent
 RUN, KEPT, BROKEN, OTHER = "the run", "a future that keeps it", "a future that breaks it", "a future"
@@ -215,6 +213,7 @@ def _rule(at_s: float) -> style.Specification:
 
 
 def _draw(place: Path, layers: style.Specification, alternative: str) -> None:
-    for suffix, width in WIDTHS.items():
-        body = {"width": width - style.AXIS - style.GAP, "height": HEIGHT, **layers}
-        write_text(place.with_name(f"{place.name}{suffix}.svg"), svg.draw(style.specification(body), alternative))
+    def specify(width: int) -> style.Specification:
+        return style.specification({"width": width - style.AXIS - style.GAP, "height": HEIGHT, **layers})
+
+    svg.write(place, specify, alternative)

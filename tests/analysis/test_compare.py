@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.capture.columns import write_columns
-from testbed.compare.differences import largest_believed, rank_test, smallest_p
+from testbed.client.differences import largest_believed, rank_test, smallest_p
 from testbed.compare.judge import compare
 from testbed.compare.pages import write_pages
 from tests.analysis.synthetic import plain, write

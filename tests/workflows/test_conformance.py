@@ -22,7 +22,7 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import tables
 from testbed.cli import main
-from testbed.compare.panel import filled
+from testbed.client.panel import filled
 from testbed.conformance import judge
 from testbed.conformance.command import CASES
 from testbed.conformance.measures import MEASURES, settled

@@ -21,10 +21,11 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
-from testbed.compare.panel import filled, point, points_for
+from testbed.client.panel import filled, point, points_for
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
+from testbed.evaluate.tables import tables as markdown
 from tests.analysis.browser import invalid
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
@@ -257,7 +258,7 @@ def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
         folders.append(tmp_path / name)
         folders[-1].mkdir()
         pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5, {})
-    lines = matrix.tables(folders).splitlines()
+    lines = markdown(folders).splitlines()
     assert lines[6:11] == [
         "**Programs with QUIC**",
         "",

@@ -26,10 +26,10 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
-from testbed.compare.panel import panel
+from testbed.client.panel import panel
+from testbed.client.units import told, unit
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
-from testbed.gate.units import told, unit
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 

@@ -18,8 +18,9 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
+from testbed.client import packets
 from testbed.gate import budgets
-from testbed.hunt import arena, command, evidence, measure, packets, properties, search, shrink, survival
+from testbed.hunt import arena, command, evidence, measure, properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, Runs
 from testbed.hunt.properties import Property

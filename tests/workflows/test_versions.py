@@ -20,7 +20,7 @@ from scenarios import implementations
 from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
-from testbed.compare.panel import filled, panel
+from testbed.client.panel import filled, panel
 from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
 from testbed.gate.judge import Judgement, Outcome

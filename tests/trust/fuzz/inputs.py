@@ -30,7 +30,7 @@ from scenarios import implementations, scenario_files, sums
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, expand, resolve
 from testbed.archive import pack, verify
-from testbed.archive.crate import METADATA
+from testbed.crates import METADATA
 from testbed.gate import budgets
 from tests.analysis import crafted, synthetic
 from tests.analysis.utp_model import Model

@@ -7,7 +7,7 @@ import polars as pl
 
 from analysis.run import Run
 from analysis.settings import NS
-from testbed.compare.panel import CLIENT
+from testbed.client.panel import CLIENT
 
 AROUND: Final = 8
 """Packets before the instant, and as many behind it."""

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from engine.errors import EngineError
-from testbed.archive.crate import METADATA, SIGNATURE
+from testbed.crates import METADATA, SIGNATURE
 
 NAMESPACE = "ledbat-testbed"
 _PROGRAM = "ssh-keygen"
