@@ -162,12 +162,6 @@ def _report(options: argparse.Namespace) -> None:
     )
 
 
-def _site(options: argparse.Namespace) -> None:
-    from analysis.site import write_site
-
-    write_site(Path(__file__).resolve().parents[1], options.results, options.out)
-
-
 def _summary(options: argparse.Namespace) -> None:
     from analysis.summary import print_summary
 
@@ -216,7 +210,6 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "measure": _measure,
     "figure": _figure,
     "report": _report,
-    "site": _site,
     "summary": _summary,
     "reference": _reference,
     "rejudge": _rejudge,
@@ -275,10 +268,6 @@ def _parser(called: str) -> argparse.ArgumentParser:
     other = "results, or an RO-Crate (a folder or .zip), from elsewhere, shown beside each claim; may be repeated"
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="number of processes that draw")
-
-    site = commands.add_parser("site", help="report, documentation and comparisons as one static folder")
-    site.add_argument("--results", type=Path, required=True, help="folder of results")
-    site.add_argument("--out", type=Path, required=True, help="folder for the site, which is replaced")
 
     summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
     summary.add_argument("--results", type=Path, required=True, help="folder of results")

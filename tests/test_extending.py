@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.site import navigation
+from testbed.site import navigation
 from tests.copies import Copy, copied
 
 ROOT = Path(__file__).parents[1]

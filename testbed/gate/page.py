@@ -13,7 +13,7 @@ OWN: Final = Path(__file__).parent
 
 
 def write(judgement: Judgement, results: Path) -> Path:
-    """Write gate.html into the folder of a gate, each budget with its run; return the page."""
+    """Write index.html into the folder of a gate, each budget with its run; return the page."""
     order = (BROKEN, UNKNOWN, PASSED)
     values = {
         "client": judgement.client,
@@ -25,8 +25,8 @@ def write(judgement: Judgement, results: Path) -> Path:
         "evidence_of": partial(_evidence, results),
     }
     write_shared(results)
-    render(pages(OWN, TEMPLATES), "gate.html", results / "gate.html", values)
-    return results / "gate.html"
+    render(pages(OWN, TEMPLATES), "gate.html", results / "index.html", values)
+    return results / "index.html"
 
 
 def _evidence(results: Path, outcome: Outcome) -> Evidence:

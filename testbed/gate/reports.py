@@ -16,7 +16,7 @@ SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
 
 
 def write(judgement: Judgement, results: Path) -> None:
-    """Print the outcomes and where the page is; write gate.json, gate.html, gate.md and junit.xml."""
+    """Print the outcomes and where the page is; write gate.json, index.html, gate.md and junit.xml."""
     document = {"format": FORMAT, **asdict(judgement)}
     write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(results / "gate.md", _markdown(judgement))

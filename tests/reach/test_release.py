@@ -182,7 +182,7 @@ def test_the_container_image_comes_to_a_verdict(image: str, tmp_path: Path) -> N
     command = ["docker", "run", "--rm", *walls, volume, image, "--client", "libutp"]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert [line.split()[0] for line in said.splitlines()] == WORDS
-    assert (tmp_path / "results/gate/libutp/gate.html").exists()
+    assert (tmp_path / "results/gate/libutp/index.html").exists()
 
 
 def test_a_lab_is_run_and_handed_in_from_its_pack(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_how_runs_are_judged(
     counts = ("1", "1" if result == "broken" else "0", "1" if result == "unknown" else "0")
     assert tuple(suite.attrib[name] for name in ("tests", "failures", "errors")) == counts
     assert f"1 {result}" in (results / "gate.md").read_text()
-    assert "of the one seed that ran" in (results / "gate.html").read_text()
+    assert "of the one seed that ran" in (results / "index.html").read_text()
     assert [json.loads(line)["client"] for line in history.read_text().splitlines()] == ["tcp-ledbat"] * 2
 
 

@@ -11,4 +11,4 @@ rule site:
     log:
         f"{config['folders']['results']}/logs/site.log",
     shell:
-        "python -m analysis site --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1 || failed {log:q}"
+        "python -m testbed.site --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1 || failed {log:q}"

@@ -13,7 +13,7 @@ STAGES = {
     "measure": "analysis.measure",
     "figures": "analysis.figures",
     "report": "analysis.report",
-    "site": "analysis.site",
+    "site": "testbed",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.__main__ import main
+from testbed.site.__main__ import main as publish
 from tests.analysis import kept_results
 from tests.analysis.browser import chromium, opened, serious
 from tests.analysis.synthetic import vouch
@@ -35,7 +36,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (results / "evaluate/tcp-bbr/index.html").write_text("<!doctype html><title>one</title>")
     matrix = '<!doctype html><title>all</title><link href="report.css"><a href="tcp-bbr/index.html#aqm">x</a>'
     (results / "evaluate/index.html").write_text(matrix)
-    assert main(["site", "--results", str(results), "--out", str(results / "site")]) == 0
+    for product in ("gate/libutp", "hunt/libutp", "rewind/alone-single-seed-1"):
+        run = results / product / "rewind/alone/past/seed-1"
+        run.mkdir(parents=True)
+        (run / "summary.json").write_text("{}")
+        link = f'<a href="{run.relative_to(results / product)}/summary.json">run</a>'
+        (results / product / "index.html").write_text(f"<!doctype html><title>{product}</title>{link}")
+    assert publish(["--results", str(results), "--out", str(results / "site")]) == 0
     return results / "site"
 
 
@@ -70,7 +77,7 @@ def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
 
 def test_captures_stay_at_home(site: Path) -> None:
     assert (site / "compare/tcp-cubic-tcp-ledbat/index.html").exists()
-    assert list(site.rglob("*.parquet")) == []
+    assert [*site.rglob("*.parquet"), *site.rglob("summary.json")] == []
     card = (site / "report/aina-fig3-delay-decrease.html").read_text()
     assert '<span class="soft">seed 1</span>' in card and "testbed run" in card  # what makes the run is there
     assert (site / "report/evidence/aina-fig3-delay-decrease/metrics.csv").is_file()
@@ -81,7 +88,8 @@ def test_captures_stay_at_home(site: Path) -> None:
 def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:
     page = opened(browser, site / "index.html")
     parts = page.locator(".parts b").all_inner_texts()
-    products = ["Comparison: tcp-cubic-tcp-ledbat", "Evaluation: all", "Evaluation: tcp-bbr"]
+    judged = ["Comparison: tcp-cubic-tcp-ledbat", "Evaluation: all", "Evaluation: tcp-bbr", "Gate: libutp"]
+    products = [*judged, "Hunt: libutp", "Rewind: alone-single-seed-1"]
     assert parts == ["The report", "What changed", *products, "Documentation"]
     assert serious(page) == []
     assert page.said == []
@@ -96,6 +104,6 @@ def test_the_documentation_is_searched_without_a_network(site: Path, browser: An
 
 
 def test_without_a_report_there_is_no_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["site", "--results", str(tmp_path), "--out", str(tmp_path / "site")]) == 2
+    assert publish(["--results", str(tmp_path), "--out", str(tmp_path / "site")]) == 2
     assert "report/index.html: missing" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,8 @@
-"""One static folder for any web host: report, documentation, comparisons, and a page that leads there."""
+"""One static folder for any web host: reports, pages of products, documentation, and a page that leads there.
+
+A product says what the site shows of it by `ON_SITE` in its `__init__.py`: for each folder of results, a title and what
+a reader finds on its pages.
+"""
 
 import re
 import shutil
@@ -7,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -17,12 +22,13 @@ from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render, write_shared
 from scenarios import sums
 from scenarios.files import give_name
+from testbed.cli import COMMANDS, ROOT
 
 OWN: Final = Path(__file__).with_name("templates")
 REPORT: Final = "report/index.html"
 SHIM: Final = "iframe-worker.js"
 # captures and columns stay at home; what pages show and link goes along
-LEFT_OUT: Final = ("*.parquet", "runs", "studies", "logs", ".made-for-*", ".snakemake")
+LEFT_OUT: Final = ("*.parquet", "*.pcap", "runs", "studies", "logs", "seed-*", "failed-seed-*", ".*")
 _ANCHOR: Final = re.compile(r'<a href="([^"#:]+)">(.*?)</a>')
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
@@ -36,8 +42,8 @@ class Part:
     says: str
 
 
-def write_site(project: Path, results: Path, out: Path) -> Path:
-    """Put everything below a folder of results, and the documentation of a checkout, into a folder; returns its index.
+def write(results: Path, out: Path) -> Path:
+    """Put everything below a folder of results, and the documentation, into a folder; return its index.
 
     Raises BadInputError where there is no report, or the documentation cannot be made.
     """
@@ -46,7 +52,7 @@ def write_site(project: Path, results: Path, out: Path) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         partial.chmod(0o755)
-        parts = [*_reports(results, partial), *_folders(results, partial), _documentation(project, partial)]
+        parts = [*_reports(results, partial), *_products(results, partial), _documentation(partial)]
         write_shared(partial)
         render(pages(OWN, TEMPLATES), "site.html", partial / "index.html", {"parts": parts})
         (partial / ".nojekyll").touch()  # GitHub Pages leaves out files that begin with _ otherwise
@@ -81,16 +87,14 @@ def _reports(results: Path, out: Path) -> list[Part]:
     return parts
 
 
-def _folders(results: Path, out: Path) -> list[Part]:
-    """Copy the pages of comparisons, interoperation, conformance, evaluations and contracts, a folder each."""
+def _products(results: Path, out: Path) -> list[Part]:
+    """Copy the pages of products, a folder each, in the order of the commands."""
+    packages = dict.fromkeys(module.rpartition(".")[0] for module, _ in COMMANDS.values() if module)
+    shown: dict[str, tuple[str, str]] = {}
+    for package in packages:
+        shown |= getattr(import_module(package), "ON_SITE", {})
     parts = []
-    for kind, title, says in (
-        ("compare", "Comparison", "Implementations beside each other, in the same scenarios"),
-        ("interop", "Interoperation", "Which implementations understand each other"),
-        ("conformance", "Conformance", "What its packets show of RFC 6817, LEDBAT++, RFC 9840 and BEP 29"),
-        ("evaluate", "Evaluation", "Whether it meets the criteria of RFC 9743 for new congestion controls"),
-        ("check", "Contract", "Whether an implementation keeps what every scenario relies on"),
-    ):
+    for kind, (title, says) in shown.items():
         if (results / kind / "index.html").exists():  # of all its folders
             (out / kind).mkdir()
             shutil.copyfile(results / kind / "index.html", out / kind / "index.html")
@@ -117,23 +121,23 @@ def _unlink_what_stayed(folder: Path) -> None:
         page.write_text(_ANCHOR.sub(text, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def _documentation(project: Path, out: Path) -> Part:
+def _documentation(out: Path) -> Part:
     """Build the documentation; links that leave docs/ are only text there."""
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "docs"
-        shutil.copytree(project / "docs", staged)
+        shutil.copytree(ROOT / "docs", staged)
         for page in staged.rglob("*.md"):
             page.write_text(_LINK.sub(_inside(page, staged), page.read_text(encoding="utf-8")), encoding="utf-8")
         (staged / "javascripts").mkdir()
         shutil.copyfile(OWN / SHIM, staged / "javascripts" / SHIM)
-        settings = (project / "mkdocs.yml").read_text(encoding="utf-8")
+        settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
         nav = yaml.safe_dump({"nav": navigation(staged)})
         (staged.parent / "mkdocs.yml").write_text(settings + nav, encoding="utf-8")
         mkdocs = [sys.executable, "-P", "-m", "mkdocs", "build", "--quiet", "--strict"]
         command = [*mkdocs, "--site-dir", str(out.resolve() / "docs")]
         done = subprocess.run(command, cwd=staged.parent, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BadInputError(f"{project / 'docs'}: {done.stderr.strip() or done.stdout.strip()}")
+        raise BadInputError(f"{ROOT / 'docs'}: {done.stderr.strip() or done.stdout.strip()}")
     return Part(
         "docs/index.html", "Documentation", "How to run it, add to it and read it; with a search that works offline"
     )
