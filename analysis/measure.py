@@ -286,6 +286,7 @@ def _result(
         "study": study.name,
         "paper": study.paper,
         "findings": study.findings,
+        "concluded": study.concluded,
         "conclusions": study.conclusions,
         # the report also names what has not been run
         "experiments": [

@@ -15,6 +15,7 @@ from scenarios.schema import load_schema, problems
 
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
 DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
+VARIED: Final = ("tested", "partly", "likely")  # kinds of evidence for causes, of runs that varied something
 DASH: Final = "-"  # papers print a dash for zero
 
 
@@ -283,8 +284,9 @@ def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> It
     if given == ["measure"] and not isinstance(interval, list) and number(entry.get("paper", "")) is None:
         yield document.problem((*path, "paper"), _found(entry.get("paper")), "a number to judge by, or `holds`")
     cause = entry.get("cause")
-    if isinstance(cause, dict) and (cause["evidence"] == "tested") != ("by" in cause):
-        yield document.problem((*path, "cause", "by"), _found(cause.get("by")), "the run that varied it, when tested")
+    if isinstance(cause, dict) and (cause["evidence"] in VARIED) != ("by" in cause):
+        allowed = f"the run that varied something, with {', '.join(VARIED)}"
+        yield document.problem((*path, "cause", "by"), _found(cause.get("by")), allowed)
 
 
 def _is_interval(interval: str | list[str]) -> bool:

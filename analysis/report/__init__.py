@@ -17,13 +17,14 @@ from analysis.files import whole, write_text
 from analysis.report import causes, changes, first, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
-from analysis.report.evidence import Source, command_of, command_of_all
+from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of, titled
 from analysis.report.tables import table
 from analysis.verdicts.rules import Outcome
 from scenarios import sums
+from scenarios.counts import plural
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
@@ -82,10 +83,16 @@ def _write(
     quotable = {}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, out)
-        values = _page(experiment, shown, reference, others, Source(experiment, shown, results, out, home))
+        kept = reference.kept.get(experiment.id) if reference else None
+        source = Source(experiment, shown, results, out, home, kept)
+        values = _page(experiment, shown, reference, others, source)
         quotable[experiment.id] = values["values"]
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
         render(environment, "experiment.html", out / f"{experiment.id}.html", common | values)
+    for runs_of, (experiment, by_cell) in simulated(shown).items():
+        cells = listed(runs_of, experiment, by_cell, results / "runs", home)
+        values = {"runs_of": runs_of, "experiment": experiment, "cells": cells}
+        render(environment, "runs.html", out / list_of(runs_of), values)
     write_shared(out)
     live = explained(results / "runs")
     if live:
@@ -109,6 +116,10 @@ def _write(
         "crosscheck": _crosscheck(results),
         "explained": live is not None,
         "is_quick": first.is_quick(experiments),
+        "claims": sum(len(experiment.counted) for experiment in shown),
+        "implementations": sorted({name for experiment in shown for name in experiment.implementations}),
+        "failed": sum(len(experiment.data["failed"]) for experiment in shown),
+        "full_run": first.full_run(shown, reference) if reference else None,
         "picked": first.picked(views),
         "full": first.full_counts(views),
         "undecided": first.undecided(shown, reference),
@@ -203,6 +214,8 @@ def pages(*templates: Path) -> Environment:
         "states": STATES,
         "state_words": overview.STATE_WORDS,
         "state_of": state_of,
+        "tally": overview.tally,
+        "cause_words": causes.WORDS,
     }
     return environment
 
@@ -260,7 +273,8 @@ def _page(
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": _caption(experiment),
         "of_result": first.of_result(experiment),
-        "commands": _commands(experiment),
+        "runs": plural(len(experiment.data["runs"]), "run"),
+        "list_of_runs": list_of(experiment.data["experiment"]["runs_of"]),
         "again": command_of_all([experiment.id], {run["size"] for run in experiment.data["runs"]}),
     }
 
@@ -295,9 +309,3 @@ def _shortened(experiment: Result) -> str:
         for ends in zip(*shorter, strict=True)
     )
     return f"{here} s (full: {full} s)"
-
-
-def _commands(experiment: Result) -> list[dict[str, Any]]:
-    """Give every run with the command that makes it again."""
-    scenario = str(experiment.data["experiment"].get("scenario"))
-    return [{**run, "command": command_of(run, scenario)} for run in experiment.data["runs"]]

@@ -1,20 +1,33 @@
 """What a card shows of a claim: built from its entry in verdicts.json, for the templates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.report.beside import Beside
+from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
-from analysis.report.formats import first_sentence, measured_value, paper_value, said, sentence
+from analysis.report.formats import (
+    DIGITS,
+    first_sentence,
+    measured_value,
+    number,
+    paper_value,
+    said,
+    sentence,
+    with_unit,
+)
 from analysis.report.named import bare_name, named
-from analysis.report.results import state_of
+from analysis.report.results import is_for_now, state_of
 from analysis.report.strip import held_strip, strip
+from analysis.verdicts import intervals
+from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Outcome
+from analysis.verdicts.tolerances import tolerances
 
 NOT_RUN_HERE: Final = "not run at this size"
+KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
     Outcome.NOT_REPRODUCED,
@@ -47,6 +60,7 @@ class Card:
     paper: str
     measured: str
     how_many: str
+    rule: str  # what decides: the interval, and where it has to lie
     why_not: str  # it is not judged
     strip: Markup
     cause: Cause | None
@@ -77,6 +91,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         paper=paper_value(claim),
         measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
+        rule=rule(_in_full(claim, others)),
         why_not=not_judged(claim),
         strip=held_strip(claim) or strip(claim),
         cause=_cause(claim, first_cards),
@@ -95,6 +110,53 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         ],
         evidence=source.of(claim),
     )
+
+
+def rule(claim: Mapping[str, Any]) -> str:
+    """Say in words what decides a claim: its 95 % interval, and where all of that has to lie."""
+    held, zones, interval = claim.get("held"), claim.get("zones"), claim.get("measured_interval")
+    if claim.get("kunit") or claim["verdict"] == Outcome.NOT_TESTABLE or not (held or zones):
+        return ""
+    if claim.get("statistic") == "fraction-in-mode":
+        return sentence(claim["rule"].partition(": ")[2])
+    unit, of_what = claim.get("unit"), " of the standard deviation" * (claim.get("statistic") == "std")
+    if held:
+        unit, of_what, zones = "%", " of the share of seeds", asdict(tolerances().predicates)
+        zones = {kind: _percent(zones[kind]) for kind in KINDS}
+        interval = _percent(intervals.fraction(sum(held.values()), len(held))) if len(held) > 1 else None
+    assert zones is not None  # noqa: S101 (as above)
+    places = [_place(zones[kind], unit) for kind in KINDS]
+    if not interval:
+        return f"In a full run, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
+    ends = [with_unit(end, unit, DIGITS + 1) for end in interval]
+    told = f"95 % interval{of_what}: {' to '.join(dict.fromkeys(ends))}."
+    more = " More seeds like these would not show more." if "do not tell" in claim.get("why", "") else ""
+    others = " or ".join(claim.get("alternatives", []))
+    more += f" The scan may say {others}, too, which counts as well." if others else ""
+    return f"{told} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"
+
+
+def _percent(ends: Sequence[float]) -> list[float | None]:
+    """Give a share of the seeds in percent."""
+    return [100 * ends[0], 100 * ends[1]]
+
+
+def _place(zone: Sequence[float | None], unit: str | None) -> str:
+    """Say where a zone is, of which an end may be open."""
+    low, high = zone
+    if low is None or high is None:
+        return f"at {with_unit(high, unit)} or less" if low is None else f"at {with_unit(low, unit)} or more"
+    if (unit, high) == ("%", 100):
+        return f"at {with_unit(low, unit)} or more"
+    return f"from {number(low)} to {with_unit(high, unit)}"
+
+
+def _in_full(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str, Any]:
+    """Give a claim as the full run has it, where it is only looked at here."""
+    there = next((other.claims.get(claim["id"]) for other in others if other.name == REFERENCE), None)
+    if not there or not is_for_now(claim):
+        return claim
+    return {**claim, **{name: there.get(name) for name in ("verdict", "held", *JUDGED)}}
 
 
 def name_of(claim: Mapping[str, Any]) -> str:

@@ -14,11 +14,22 @@ from analysis.report.results import Result, state_of
 from analysis.verdicts.rules import Outcome
 from scenarios.counts import plural
 
-TESTED: Final = "tested"
-KINDS: Final = {  # what is known of a cause: the heading, in the order of the page
-    TESTED: "a run has varied the cause",
-    "untested": "a cause is suspected, and no run has varied it",
-    "unknown": "the cause is not known; what was varied and excluded stands with each",
+WORDS: Final = {  # what is known of a cause, in the order of the page: as cards call it
+    "tested": "Cause",
+    "partly": "Part of the cause",
+    "likely": "Likely cause",
+    "untested": "Cause, untested",
+    "unknown": "Cause not known",
+}
+_HEADS: Final = {  # of the page, and of its summary
+    "tested": (
+        "shown by a run",
+        "a run that varied it makes the claim hold, or takes its number to the paper's or past it",
+    ),
+    "partly": ("shown in part", "a run that varied it takes the number towards the paper's; the rest is not known"),
+    "likely": ("likely", "runs excluded other causes, and none varied this one"),
+    "untested": ("suspected", "no run has varied anything"),
+    "unknown": ("not known", "what was varied and excluded stands with each"),
 }
 
 
@@ -66,18 +77,23 @@ def table(
     ]
     if not failing:
         return None
-    of_kind = {kind: [entry for entry in failing if entry[2]["evidence"] == kind] for kind in KINDS}
-    varied = f"{len(of_kind[TESTED])} of {plural(len(failing), 'claim')} that {'is' if len(failing) == 1 else 'are'}"
+    of_kind = {kind: [entry for entry in failing if entry[2]["evidence"] == kind] for kind in WORDS}
+    amounts = {kind: len(entries) for kind, entries in of_kind.items() if entries}
     return {
-        "title": f"A run has varied the cause of {varied} not reproduced",
+        "title": f"Why {plural(len(failing), 'claim')} {'is' if len(failing) == 1 else 'are'} not reproduced",
         "kinds": [
-            (f"{plural(len(entries), 'claim')}: {KINDS[kind]}", list(_groups(entries, experiments, values)))
-            for kind, entries in of_kind.items()
-            if entries
+            (kind, amount, *_HEADS[kind], list(_groups(of_kind[kind], experiments, values)))
+            for kind, amount in amounts.items()
         ],
         "failing": len(failing),
-        "varied": len(of_kind[TESTED]),
+        "said": f"Their cause is {_listed(amounts)}.",
     }
+
+
+def _listed(amounts: Mapping[str, int]) -> str:
+    """Say how many causes are known how well: shown by a run for 60, likely for 3 and not known for 14."""
+    said = [f"{_HEADS[kind][0]} for {amount}" for kind, amount in amounts.items()]
+    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
 
 
 def _state(claim: Mapping[str, Any], reference: Beside | None) -> str:

@@ -1,6 +1,7 @@
 """Where the evidence of a claim lies: run, captures, table, scenario, paper, and the packets around an instant."""
 
 import ast
+import json
 import math
 import shutil
 from collections import Counter
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
-from analysis.files import whole
+from analysis.files import whole, write_text
 from analysis.report.formats import printed_digits
 from analysis.report.results import QUICK, Result
 from analysis.run import Run
@@ -27,6 +28,7 @@ from scenarios.counts import plural
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
 FULL: Final = "full"
 _TABLE: Final = "metrics.csv"
+_FULL_RUN: Final = "full-run.json"
 _INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
 _MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
@@ -59,10 +61,31 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A run of a list: its seed, its folder if that is here, and what it keeps there."""
+
+    seed: int
+    folder: Link | None
+    columns: Link | None
+    captures: list[Link]
+
+
+@dataclass(frozen=True)
+class CellRuns:
+    """All runs of a cell: the command that makes the first one again, and where its captures are then."""
+
+    cell: str
+    runs: list[Kept]
+    command: str
+    captures: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What stands in the row below a claim; its commands make the run again, and keep its captures."""
 
     runs: list[Link] = field(default_factory=list)
+    all_runs: list[Link] = field(default_factory=list)  # lists of the runs of each seed, with their files
     captures: list[Link] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
     logs: list[Link] = field(default_factory=list)
@@ -102,21 +125,31 @@ def _to(name: str, path: Path, home: Path) -> Link:
 class Source:
     """The evidence of one experiment: small files go into `out`, links lead from the report in `home`.
 
-    `experiments` are all that are shown; claims may read runs of several.
+    `experiments` are all that are shown; claims may read runs of several. `full_run` is the experiment's file of the
+    reference set, as far as there is one.
     """
 
-    def __init__(self, experiment: Result, experiments: Iterable[Result], results: Path, out: Path, home: Path) -> None:
+    def __init__(
+        self,
+        experiment: Result,
+        experiments: Iterable[Result],
+        results: Path,
+        out: Path,
+        home: Path,
+        full_run: Mapping[str, Any] | None = None,
+    ) -> None:
         self._experiment = experiment
         self._out = out
         self._home = home.resolve()
         self._runs = results / "runs"
         self._ran = {}  # by experiment and cell: in its first seed
+        self._amounts = {}  # by experiment and cell: of seeds
         self._simulated = {}  # by the experiment whose runs it shows
-        for shown in [*experiments, experiment]:
-            self._simulated[shown.data["experiment"]["runs_of"]] = shown
-            for run in reversed(shown.data["runs"]):
-                self._ran[shown.data["experiment"]["runs_of"], run["cell"]] = run
-        self.files = list(self._copied())
+        for runs_of, (shown, runs) in simulated([*experiments, experiment]).items():
+            self._simulated[runs_of] = shown
+            for cell, of_cell in runs.items():
+                self._ran[runs_of, cell], self._amounts[runs_of, cell] = of_cell[0], len(of_cell)
+        self.files = [*self._copied(), *self._of_full_run(full_run or {})]
 
     def of(self, claim: Mapping[str, Any]) -> Evidence:
         """Give the evidence of a claim: that of the cells that it reads, in the first seed."""
@@ -134,7 +167,11 @@ class Source:
             runs = [link for run in read if (link := self._link(run))]
             commands, full_commands = ([self._command(run, size) for run in read] for size in ("", FULL))
         evidence = replace(
-            evidence, runs=runs, commands=commands, full_commands=[] if sizes == {FULL} else full_commands
+            evidence,
+            runs=runs,
+            all_runs=self._lists(read),
+            commands=commands,
+            full_commands=[] if sizes == {FULL} else full_commands,
         )
         return evidence if len(read) > 1 else self._looked_into(evidence, claim, read[0])
 
@@ -188,6 +225,22 @@ class Source:
             if folder.is_dir()
         ]
 
+    def _lists(self, read: Iterable[tuple[str, str]]) -> list[Link]:
+        """Link the lists of all runs that a claim reads: a list an experiment, at its first cell."""
+        first: dict[str, str] = {}
+        amounts: Counter[str] = Counter()
+        for experiment, cell in read:
+            first.setdefault(experiment, cell)
+            amounts[experiment] += self._amounts[experiment, cell]
+        own = self._experiment.data["experiment"]["runs_of"]
+        return [
+            Link(
+                plural(amounts[experiment], "run") + (f" of {experiment}" if experiment != own else ""),
+                f"{list_of(experiment)}#{quote(cell)}",
+            )
+            for experiment, cell in first.items()
+        ]
+
     def _folder(self, experiment: str, *below: str) -> Path:
         return self._runs.joinpath(self._simulated[experiment].study, experiment, *below)
 
@@ -208,6 +261,13 @@ class Source:
                     shutil.copyfile(source, temporary)
                 yield Link(name, str(shown))
 
+    def _of_full_run(self, kept: Mapping[str, Any]) -> Iterator[Link]:
+        """Write what the full run has of each claim, seed by seed."""
+        if kept:
+            shown = Path(FOLDER, self._experiment.id, _FULL_RUN)
+            write_text(self._out / shown, json.dumps({"claims": kept["claims"]}, indent=1, ensure_ascii=False) + "\n")
+            yield Link("full run (JSON)", str(shown))
+
     def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[Packet]:
         """Give the packets that came to the bottleneck around an instant; none where the run has no such captures."""
         try:
@@ -218,6 +278,54 @@ class Source:
 
 
 _known = cache(Runs)
+
+
+def simulated(experiments: Iterable[Result]) -> dict[str, tuple[Result, dict[str, list[dict[str, Any]]]]]:
+    """Give what ran, by the experiment that simulates it: one that shows it, and its runs by cell, each seed once."""
+    known: dict[str, tuple[Result, dict[str, dict[int, dict[str, Any]]]]] = {}
+    for shown in experiments:
+        runs_of = shown.data["experiment"]["runs_of"]
+        by_cell = known[runs_of][1] if runs_of in known else {}
+        known[runs_of] = (shown, by_cell)
+        for run in shown.data["runs"]:
+            by_cell.setdefault(run["cell"], {})[run["seed"]] = run
+    return {
+        runs_of: (shown, {cell: [run for _, run in sorted(by_seed.items())] for cell, by_seed in by_cell.items()})
+        for runs_of, (shown, by_cell) in known.items()
+    }
+
+
+def list_of(experiment: str) -> str:
+    """Give the page that lists the runs of an experiment."""
+    return f"runs-{experiment}.html"
+
+
+def listed(
+    runs_of: str, shown: Result, by_cell: Mapping[str, Sequence[dict[str, Any]]], runs: Path, home: Path
+) -> list[CellRuns]:
+    """List the runs of an experiment, with what their folders below `runs` keep, for a page in the folder `home`."""
+    scenario = str(shown.data["experiment"].get("scenario"))
+    place = Path(shown.study, runs_of)
+    return [
+        CellRuns(
+            cell,
+            [_kept(run, runs / place / cell / f"seed-{run['seed']}", home) for run in of_cell],
+            command_of(of_cell[0], scenario, "runs"),
+            str(Path("runs") / place / cell / f"seed-{of_cell[0]['seed']}" / "pcap"),
+        )
+        for cell, of_cell in by_cell.items()
+    ]
+
+
+def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:
+    columns = folder / "columns"
+    tables = plural(len(list(columns.glob("*.parquet"))), "table")
+    return Kept(
+        run["seed"],
+        _to(f"seed {run['seed']}", folder, home) if folder.is_dir() else None,
+        _to(tables, columns, home) if columns.is_dir() else None,
+        [_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+    )
 
 
 def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:

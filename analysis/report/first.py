@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_high
 from typing import Any, Final
 
 from analysis.documents import Fields
@@ -11,13 +12,13 @@ from analysis.figures.full_run import NOTHING, Known, Range, known, ranges
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
-from analysis.report.overview import Finding, StudyView, is_for_now, numbers_of
-from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, state_of
+from analysis.report.overview import Finding, StudyView, numbers_of
+from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Outcome
 from scenarios.counts import plural
 
-SHOWN: Final = 3  # findings of a kind
+SHOWN: Final = 5  # findings of a kind
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,27 @@ class Yielding:
     columns: list[str]
     rows: list[tuple[str, list[Share | None]]]
     not_run: list[str]  # neither here nor in the full run
+
+
+@dataclass(frozen=True)
+class FullRun:
+    """How large the full run is."""
+
+    runs: int
+    seeds: int  # that half of its claims have, or more
+
+
+def full_run(experiments: Iterable[Result], reference: Beside) -> FullRun | None:
+    """Say how many runs the full run had, and how many seeds its claims have; None where it does not say."""
+    runs: dict[str, int] = {}
+    for experiment in experiments:
+        runs_of = experiment.data["experiment"]["runs_of"]
+        runs[runs_of] = max(runs.get(runs_of, 0), reference.kept.get(experiment.id, {}).get("runs", 0))
+    seeds = [
+        len(claim["held"] or (claim["measured"] or {}).get("by_seed") or ()) for claim in reference.claims.values()
+    ]
+    measured = list(filter(None, seeds))
+    return FullRun(sum(runs.values()), int(median_high(measured))) if any(runs.values()) and measured else None
 
 
 def papers(views: Sequence[StudyView]) -> str:
@@ -89,24 +111,29 @@ def is_quick(experiments: Iterable[Result]) -> bool:
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
     """Give findings that hold, that do not, and that are open by the full run: some of each, of several studies."""
     kinds = (
-        ("Holds", lambda state: state == Outcome.REPRODUCED),
-        ("Does not hold", lambda state: state == Outcome.NOT_REPRODUCED),
-        ("Open", lambda state: state == Outcome.UNDECIDED),
+        ("Holds", Outcome.REPRODUCED, "right"),
+        ("Does not hold", Outcome.NOT_REPRODUCED, "wrong"),
+        ("Open", Outcome.UNDECIDED, "open"),
     )
-    return [(head, list(_from_several(views, is_of))) for head, is_of in kinds]
+    return [(head, _from_several(views, state, concluded)) for head, state, concluded in kinds]
 
 
-def _from_several(views: Sequence[StudyView], is_of: Any) -> Iterable[tuple[StudyView, Finding]]:
+def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> list[tuple[StudyView, Finding]]:
+    """Give one of each study, then a second one of each, until there are enough."""
     turns = []
     for view in views:
-        fitting = sorted((finding for finding in view.findings if is_of(finding.full)), key=_telling)
+        named = view.concluded.get(concluded, [])
+        fitting = sorted(
+            (finding for finding in view.findings if finding.full == state), key=lambda one: _telling(one, named)
+        )
         turns += [(turn, view, finding) for turn, finding in enumerate(fitting)]
     return [(view, finding) for _, view, finding in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
 
 
-def _telling(finding: Finding) -> int:
-    """Put findings with numbers first, and among them those that more experiments speak of."""
-    return -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.full_numbers)
+def _telling(finding: Finding, named: Sequence[str]) -> tuple[int, int]:
+    """Put what a study's conclusions name first; then those with numbers, of which more experiments speak."""
+    place = named.index(finding.name) if finding.name in named else len(named)
+    return place, -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.full_numbers)
 
 
 def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[int, int]:

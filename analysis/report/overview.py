@@ -15,10 +15,21 @@ from analysis.report.evidence import command_of_all
 from analysis.report.formats import counted, paper_value, said
 from analysis.report.named import bare_name, named, quantity
 from analysis.report.prose import values_of
-from analysis.report.results import LOOKS, NOT_HERE, STATES, Result, finding_of, state_of, states_of_findings
+from analysis.report.results import (
+    LOOKS,
+    NOT_HERE,
+    STATES,
+    Result,
+    finding_of,
+    is_for_now,
+    state_of,
+    states_of_findings,
+)
 from analysis.report.strip import strip
+from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Outcome, judge_predicate
+from analysis.verdicts.tolerances import tolerances
 from scenarios.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
@@ -73,6 +84,7 @@ class StudyView:
     name: str
     label: str
     paper: dict[str, Any]
+    concluded: dict[str, list[str]]
     conclusions: dict[str, list[str]]
     headline: str
     tail: str
@@ -105,6 +117,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         name=name,
         label=" ".join([first.study_name, *([str(first.paper["year"])] if "year" in first.paper else [])]),
         paper=first.paper,
+        concluded=first.concluded,
         conclusions=first.conclusions,
         headline=headline,
         tail=tail,
@@ -136,14 +149,14 @@ def _counts(claim: Mapping[str, Any]) -> bool:
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
     """Say in a sentence how many findings hold, and behind it what is known of the others."""
     decided = sum(counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
-    holds = sum(counts[outcome] for outcome in HOLDS)
+    holds = counts[Outcome.REPRODUCED]
     looked = sum(counts[look] for look in LOOKS.values())
     if decided:
-        hold = f"{'holds' if holds == 1 else 'hold'}{_nearly(counts)}"
-        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}."
+        hold = "holds" if holds == 1 else "hold"
+        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}{_nearly(counts[Outcome.NEAR])}."
     elif looked:
-        agree = sum(counts[LOOKS[outcome]] for outcome in HOLDS)
-        headline = f"One seed agrees with {agree} of {plural(looked, 'finding')} and decides none."
+        agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
+        headline = f"One seed agrees with {agree} of {plural(looked, 'finding')}{_nearly(nearly)}, and decides none."
     else:
         headline = "No finding is decided."
     parts = [
@@ -154,17 +167,22 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
     tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
     differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
     if reference and there and differs:
-        held = sum(there[outcome] for outcome in HOLDS)
-        of = held + there[Outcome.NOT_REPRODUCED]
+        holds, near, fails = (there[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
         when = f" of {reference.date}" if reference.date else ""
-        tail += (
-            f" In the full run{when}, {f'{held} of {of} hold{_nearly(there)}' if of else 'none of these is decided'}."
-        )
+        tail += f" In the full run{when}, {tally(holds, near, fails, 0)}."
     return headline, tail.strip()
 
 
-def _nearly(counts: Counter[str]) -> str:
-    return f" ({counts[Outcome.NEAR]} only nearly)" if counts[Outcome.NEAR] else ""
+def _nearly(amount: int) -> str:
+    return f", {amount} more nearly" if amount else ""
+
+
+def tally(holds: int, near: int, fails: int, open_ones: int) -> str:
+    """Say how findings stand, in the same words everywhere: 8 of 15 hold, 3 more nearly; 3 are open."""
+    decided = holds + near + fails
+    said = f"{holds} of {decided} {'holds' if holds == decided == 1 else 'hold'}{_nearly(near)}"
+    is_open = f"; {open_ones} {'is' if open_ones == 1 else 'are'} open" if open_ones else ""
+    return (said if decided else "none of these is decided") + is_open
 
 
 def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
@@ -219,16 +237,23 @@ def numbers_of(claim: Mapping[str, Any]) -> str:
         return not_judged(claim)
     measured, paper = said(claim), paper_value(claim)
     if claim.get("held"):
-        is_open = claim["verdict"] == Outcome.UNDECIDED and not claim.get("is_look")
-        return "; ".join(filter(None, (measured, _why_open(claim["held"]) if is_open else "", named(claim))))
+        open_or_near = "" if claim.get("is_look") else _why_open(claim["verdict"], claim["held"])
+        return "; ".join(filter(None, (measured, open_or_near, named(claim))))
     if paper and measured:
         name = bare_name(claim)
         return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}"
     return f"{quantity(claim).name}: {measured}" if measured else str(claim.get("why", ""))
 
 
-def _why_open(held: Mapping[str, bool]) -> str:
-    """Say how many seeds like these would decide a statement, or that none would."""
+def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
+    """Say why a statement is no better than near, or open: how many seeds like these would decide it, if any would."""
+    if verdict == Outcome.NEAR:
+        low, high = intervals.fraction(sum(held.values()), len(held))
+        needed = 100 * tolerances().predicates.reproduced[0]
+        told = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
+        return f"{told}, and reproduced needs {needed:.0f} % or more for all of it"
+    if verdict != Outcome.UNDECIDED:
+        return ""
     wanted = judge_predicate(sum(held.values()), len(held)).seeds_wanted
     return f"it takes {wanted} to decide" if wanted else "more like these would not decide"
 
@@ -259,11 +284,6 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         full_link=page_of(full_deciding["id"]),
         strip=strip(full_deciding),
     )
-
-
-def is_for_now(claim: Mapping[str, Any]) -> bool:
-    """Say whether a claim waits for other runs: a look, or not judged here."""
-    return bool(claim.get("is_look")) or state_of(claim) == NOT_HERE
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:

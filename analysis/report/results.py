@@ -42,6 +42,7 @@ class Result:
     artefact: str
     study: str
     paper: dict[str, Any]
+    concluded: dict[str, list[str]]  # the findings that each list of conclusions is about
     conclusions: dict[str, list[str]]
     findings: dict[str, str]
     folder: Path | None
@@ -131,6 +132,7 @@ def collect(results: Path) -> list[Result]:
                     artefact=named.get("artefact", str),
                     study=document.get("study", str),
                     paper=document.get("paper", dict),
+                    concluded=document.maybe("concluded", dict) or {},
                     conclusions=document.get("conclusions", dict),
                     findings=document.get("findings", dict),
                     folder=own.path.parent if own else None,
@@ -169,6 +171,11 @@ def is_look(claim: Mapping[str, Any], is_quick: bool) -> bool:
     """Say whether a claim is only looked at: by runs of size quick, or by one seed. A KUnit case has no seeds."""
     by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
     return not claim.get("kunit") and (is_quick or len(by_seed) == 1)
+
+
+def is_for_now(claim: Mapping[str, Any]) -> bool:
+    """Say whether a claim waits for other runs: a look, or not judged here."""
+    return bool(claim.get("is_look")) or state_of(claim) == NOT_HERE
 
 
 def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:

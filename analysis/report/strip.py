@@ -8,12 +8,15 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.report.formats import measured_value, number, paper_value, power_of_ten
+from analysis.report.named import bare_name, quantity
+from analysis.units import unit_of
 from scenarios.counts import plural
 
 WIDTH: Final = 320
-HEIGHT: Final = 50
+HEIGHT: Final = 64
 SIDE: Final = 14  # room for half a label
 AXIS: Final = 34  # y of the line
+DIGITS: Final = 48  # y of the numbers below it
 DOTS: Final = 18  # y of the seeds' row
 DECADES: Final = 30  # values that differ by more than this factor stand on a logarithmic axis
 AIR: Final = 0.08
@@ -72,7 +75,8 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     ]
     for tick, label in scale.ticks():
         x = scale(tick)
-        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{HEIGHT - 2}">{label}</text>')
+        parts.append(f'<path class="axis" d="M{x} {AXIS}v4"/><text x="{x}" y="{DIGITS}">{label}</text>')
+    parts.append(f'<text x="{WIDTH / 2:.0f}" y="{HEIGHT - 3}">{_escape(_title(claim))}</text>')
     ends = sorted({scale(bound) for bound in paper})
     if len(ends) == 2:
         parts.append(f'<path class="paper-range" d="M{ends[0]} 8H{ends[1]}"/>')
@@ -84,6 +88,13 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if centre is not None and len(seeds) != 1:
         parts.append(f'<path class="mean" d="M{scale(centre)} {DOTS + 5}v8"/>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 (numbers, and text that is escaped above)
+
+
+def _title(claim: Mapping[str, Any]) -> str:
+    """Say what the axis shows, with its unit in brackets."""
+    name, unit = bare_name(claim) or quantity(claim).name, unit_of(claim.get("unit"))
+    spread = "standard deviation of " * (claim.get("statistic") == "std")
+    return f"{spread}{name}" + (f" [{unit}]" if unit else "")
 
 
 def _told(claim: Mapping[str, Any], seeds: list[float]) -> str:

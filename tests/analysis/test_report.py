@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -170,7 +171,10 @@ def test_each_picture_says_what_it_shows(results: Path, name: str) -> None:
 
 def test_the_page_says_how_to_run_it_again(results: Path) -> None:
     text = (results / "report/made-by-hand.html").read_text()
-    assert f"testbed run {results}/made/hand.yaml --seed 2" in text
+    assert 'href="runs-made-by-hand.html"' in text
+    listed = (results / "report/runs-made-by-hand.html").read_text()
+    assert f"testbed run {results}/made/hand.yaml --seed 1 --into runs" in listed
+    assert all(f">seed {seed}</a>" in listed for seed in (1, 2))
 
 
 def test_the_interactive_figure_cannot_be_broken_out_of(results: Path) -> None:
@@ -264,6 +268,15 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
     assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report/made-by-hand.html").read_text()
     rows = dict(re.findall(r'<article class="claim[^"]*" id="(e0\d)".*?(<div class="evidence.*?</div>)', page, re.S))
+    lists = {name: set(re.findall(r'href="(runs-[^"]*)"', row)) for name, row in rows.items()}
+    assert lists["e01"] == {"runs-made-by-hand.html#case%3Db"} and lists["e05"] == {"runs-made-by-hand.html#case%3Da"}
+    listed = (tmp_path / "report/runs-made-by-hand.html").read_text()
+    for cell in ("case=a", "case=b"):
+        of_cell = listed.partition(f'id="{cell}"')[2].partition("</section>")[0]
+        assert f"--cell {cell} --into runs" in of_cell and f"runs/made/made-by-hand/{cell}/seed-1/pcap" in of_cell
+        for link in (links := re.findall(r'<a href="([^"]*)"', of_cell)):
+            assert (tmp_path / "report" / unquote(link)).exists()
+        assert [Path(unquote(link)).name for link in links][:2] == ["seed-1", "columns"]
     for name, cells in (("e01", "b"), ("e02", "a"), ("e03", "a"), ("e04", "a"), ("e05", "ab")):
         linked = set(re.findall(r'href="[^"]*/runs/made/made-by-hand/case%3D(.)/seed-1/"', rows[name]))
         assert linked == set(re.findall("--cell case=(.)", rows[name])) == set(cells), name
