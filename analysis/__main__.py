@@ -94,13 +94,13 @@ def _observe(options: argparse.Namespace) -> None:
         if run not in captures:
             _observe_run(run)
     if options.interface:
-        from analysis.observer.lone.live import follow
+        from analysis.observer.standalone.live import follow
 
         if options.paths:
             raise BadInputError("-i: found captures as well; allowed: one of the two")
         _tell(follow(options.interface, options.into or Path("observed", options.interface), options.seconds))
     elif captures:
-        from analysis.observer.lone.report import observe
+        from analysis.observer.standalone.report import observe
 
         _tell(observe(captures, options.into or Path("observed", captures[0].name.partition(".")[0])))
     elif not options.paths:
@@ -138,9 +138,9 @@ def _figure(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
+    from analysis.ns2 import by_claim
     from analysis.report import write_report
     from analysis.report.beside import reference_set, results_of
-    from analysis.simulated import by_claim
 
     if options.draw:
         from analysis.figures.draw import draw, outdated
@@ -191,15 +191,15 @@ def _diff(options: argparse.Namespace) -> None:
 
 
 def _like(options: argparse.Namespace) -> None:
-    from analysis.reference.seeds import ask
+    from analysis.reference.seeds import request_seeds
 
-    ask(options.studies, options.reference, options.out)
+    request_seeds(options.studies, options.reference, options.out)
 
 
 def _seeds(options: argparse.Namespace) -> None:
-    from analysis.more_seeds import ask
+    from analysis.more_seeds import request_seeds
 
-    ask(options.results, options.out)
+    request_seeds(options.results, options.out)
 
 
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {

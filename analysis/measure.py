@@ -17,7 +17,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
-from analysis.figures.numbers import as_json, asked_by, numbers_of
+from analysis.figures.numbers import as_json, expressions_of, numbers_of
 from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
@@ -107,7 +107,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
             shown, there = _original(claim, where), Question(ask.runs, where.runs_of, where.words)
         entry = _judge(shown, experiment, there, tests, rows) | _cut_short(shown, there, cut)
         if shown is claim and "not_testable" not in entry:
-            entry["by_reading"] = readings.judged(shown, experiment, by_reading)
+            entry["by_reading"] = readings.verdicts(shown, experiment, by_reading)
         judged.append(_tell_missing(entry, failed))
     extras = [_extra(extra, experiment, ask, rows) for extra in experiment.also_measured]
     table = io.StringIO()
@@ -133,7 +133,7 @@ def _questions(experiment: Experiment, figure: Fields, ask: Question) -> Iterato
         yield from ((expression, claim.cell) for expression in (claim.measure, claim.holds) if expression)
     yield from ((assertion.holds, assertion.cell) for assertion in experiment.asserts)
     yield from ((extra.measure, extra.cell) for extra in experiment.also_measured)
-    yield from asked_by(figure, ask)
+    yield from expressions_of(figure, ask)
 
 
 def _others(study: Study, experiment: Experiment) -> list[Experiment]:
@@ -200,10 +200,10 @@ def _judge(
     if claim.kunit:
         if tests is None:
             return entry | _not_testable(NOT_TESTED, f"the KUnit case {claim.id} has not been run: {WITHOUT_KUNIT}")
-        verdict = rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
-        if verdict.outcome == rules.Outcome.NOT_TESTABLE:
-            return entry | _not_testable(NOT_TESTED, verdict.why)
-        return entry | as_entry(verdict)
+        judgement = rules.judge_case(claim.id, tests.child("cases").maybe(claim.id, str))
+        if judgement.verdict == rules.Verdict.NOT_TESTABLE:
+            return entry | _not_testable(NOT_TESTED, judgement.why)
+        return entry | as_entry(judgement)
     judged = judge(claim, experiment.words, values, held)
     if judged is not None:
         return entry | as_entry(judged)
@@ -238,17 +238,17 @@ def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple
     return {"metric": extra.metric, "unit": extra.unit, "cell": extra.cell, "measured": measured, "unknown": unknown}
 
 
-def as_entry(verdict: rules.Verdict) -> dict[str, Any]:
+def as_entry(judgement: rules.Judgement) -> dict[str, Any]:
     """Give what verdicts.json has of a verdict."""
     return {
-        "verdict": verdict.outcome,
-        "why": verdict.why,
-        "rule": verdict.rule,
-        "rule_reason": verdict.reason,
-        "measured_interval": verdict.interval,
-        "seeds_wanted": verdict.seeds_wanted,
-        "zones": _zones(verdict.zones) if verdict.zones else None,
-        "chance": verdict.chance,
+        "verdict": judgement.verdict,
+        "why": judgement.why,
+        "rule": judgement.rule,
+        "rule_reason": judgement.reason,
+        "measured_interval": judgement.interval,
+        "seeds_wanted": judgement.seeds_wanted,
+        "zones": _zones(judgement.zones) if judgement.zones else None,
+        "chance": judgement.chance,
     }
 
 

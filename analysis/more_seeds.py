@@ -12,7 +12,7 @@ from analysis.documents import read_if_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.report.results import Result, collect
-from analysis.verdicts.seeds import BUDGET, Asked, Batch, Cell, more_seeds
+from analysis.verdicts.seeds import BUDGET, Batch, Cell, SeedRequest, more_seeds
 from scenarios.cells import plan
 from scenarios.counts import plural
 from scenarios.errors import ScenarioError
@@ -20,7 +20,7 @@ from scenarios.errors import ScenarioError
 HOUR_S: Final = 3600
 
 
-def ask(results: Path, out: Path | None, console: Console | None = None) -> None:
+def request_seeds(results: Path, out: Path | None, console: Console | None = None) -> None:
     """Say which seeds the claims measured under `results` ask for and what they cost; add them to the file `out`.
 
     The file has the number of seeds by experiment and cell (`seeds`), and the claims beyond the budget with the virtual
@@ -32,13 +32,13 @@ def ask(results: Path, out: Path | None, console: Console | None = None) -> None
     before_it = read_if_made(out.parent, out.name) if out else None
     kept = before_it.get("seeds", dict) if before_it else {}
     before = {(experiment, cell): seeds for experiment, cells in kept.items() for cell, seeds in cells.items()}
-    asked = more_seeds((experiment.data for experiment in measured), first, before)
-    for (experiment, cell), seeds in asked.seeds.items():
+    request = more_seeds((experiment.data for experiment in measured), first, before)
+    for (experiment, cell), seeds in request.seeds.items():
         kept.setdefault(experiment, {})[cell] = seeds
     if out:
-        text = json.dumps({"seeds": kept, "beyond": asked.beyond}, indent=1, sort_keys=True)
+        text = json.dumps({"seeds": kept, "beyond": request.beyond}, indent=1, sort_keys=True)
         write_made(out, text + "\n")
-    _print(asked, first, before, console or Console())
+    _print(request, first, before, console or Console())
 
 
 def _first_batch(measured: list[Result]) -> dict[Cell, Batch]:
@@ -53,10 +53,10 @@ def _first_batch(measured: list[Result]) -> dict[Cell, Batch]:
     return {(entry["experiment"], entry["cell"]): Batch(len(entry["seeds"]), entry["virtual_s"]) for entry in planned}
 
 
-def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], console: Console) -> None:
+def _print(request: SeedRequest, first: dict[Cell, Batch], before: dict[Cell, int], console: Console) -> None:
     runs: Counter[str] = Counter()
     virtual_s: Counter[str] = Counter()
-    for cell, seeds in asked.seeds.items():
+    for cell, seeds in request.seeds.items():
         more = seeds - max(first[cell].seeds, before.get(cell, 0))
         runs[cell[0]] += more
         virtual_s[cell[0]] += round(more * first[cell].virtual_s)
@@ -66,27 +66,27 @@ def _print(asked: Asked, first: dict[Cell, Batch], before: dict[Cell, int], cons
         for head in ("cells", "more runs", "virtual h"):
             table.add_column(head, justify="right")
         for name in sorted(runs):
-            cells = sum(experiment == name for experiment, _ in asked.seeds)
+            cells = sum(experiment == name for experiment, _ in request.seeds)
             table.add_row(name, str(cells), str(runs[name]), f"{virtual_s[name] / HOUR_S:.1f}")
         console.print(table)
-        hours = f"{asked.virtual_s / HOUR_S:.1f} h of virtual time"
+        hours = f"{request.virtual_s / HOUR_S:.1f} h of virtual time"
         sentence = (
-            f"{plural(len(asked.claims), 'claim')} {'asks' if len(asked.claims) == 1 else 'ask'} for "
+            f"{plural(len(request.claims), 'claim')} {'asks' if len(request.claims) == 1 else 'ask'} for "
             f"{plural(runs.total(), 'more run')}, {hours}, in the next pass."
         )
     else:
         sentence = "No cell needs more seeds."
-    spent = (asked.spent_s + asked.virtual_s) / (asked.first_s or 1)
-    sentence += f" With these, seeds beyond the first batch take {spent:.0%} of its {asked.first_s / HOUR_S:.1f} h; "
+    spent = (request.spent_s + request.virtual_s) / (request.first_s or 1)
+    sentence += f" With these, seeds beyond the first batch take {spent:.0%} of its {request.first_s / HOUR_S:.1f} h; "
     lines = [sentence + f"{BUDGET:.0%} are allowed."]
-    if asked.undecidable:
+    if request.undecidable:
         lines.append(
             "Left undecided, since more seeds like those measured would not help: "
-            f"{plural(len(asked.undecidable), 'claim')}."
+            f"{plural(len(request.undecidable), 'claim')}."
         )
-    if asked.beyond:
+    if request.beyond:
         costs: dict[str, list[float]] = {}
-        for name, cost_s in sorted(asked.beyond.items()):
+        for name, cost_s in sorted(request.beyond.items()):
             costs.setdefault(name.rpartition("/")[0], []).append(cost_s / HOUR_S)
         named = ", ".join(f"{len(each)} of {name} (up to {max(each):.1f} h each)" for name, each in costs.items())
         lines.append(f"Claims beyond that: {named}.")

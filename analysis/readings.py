@@ -23,29 +23,29 @@ def questions(experiment: Experiment, runs: Runs) -> dict[str, Question]:
     return {reading.title: Question(runs, reading.runs_of, experiment.words) for reading in experiment.readings}
 
 
-def judged(claim: Claim, experiment: Experiment, asked: Mapping[str, Question]) -> list[dict[str, Any]]:
+def verdicts(claim: Claim, experiment: Experiment, questions: Mapping[str, Question]) -> list[dict[str, Any]]:
     """Return a verdict for each reading that has runs for the claim.
 
     A claim whose expression names further cells that a reading replaces has none: it would compare two readings.
     """
-    return list(_judged(claim, experiment, asked))
+    return list(_verdicts(claim, experiment, questions))
 
 
-def _judged(claim: Claim, experiment: Experiment, asked: Mapping[str, Question]) -> Iterator[dict[str, Any]]:
+def _verdicts(claim: Claim, experiment: Experiment, questions: Mapping[str, Question]) -> Iterator[dict[str, Any]]:
     for reading in experiment.readings:
         cell = reading.cell(claim.cell)
         if cell is None or claim.kunit or claim.not_testable or _mixes(claim, experiment, reading):
             continue
-        ask = asked[reading.title]
+        ask = questions[reading.title]
         values = ask.numbers(claim.measure, cell)[0] if claim.measure else {}
         held = ask.truths(claim.holds, cell)[0] if claim.holds else {}
-        verdict = judge(claim, experiment.words, values, held)
-        if verdict is not None:
+        judgement = judge(claim, experiment.words, values, held)
+        if judgement is not None:
             yield {
                 "title": reading.title,
                 "cell": cell,
-                "verdict": verdict.outcome,
-                "why": verdict.why,
+                "verdict": judgement.verdict,
+                "why": judgement.why,
                 "measured": asdict(spread(values)) | {"by_seed": as_json(values)} if values else None,
                 "held": held or None,
             }

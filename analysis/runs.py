@@ -5,9 +5,9 @@ from pathlib import Path
 
 from analysis.documents import read_made
 from analysis.files import check_folder
-from analysis.kept import Kept
 from analysis.run import Run
 from analysis.series import NotMeasuredError
+from analysis.table_cache import TableCache
 
 FAILED = "failed-seed-"
 
@@ -27,13 +27,13 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         check_folder(folder, "runs")
         self._folder = folder
-        self._kept = Kept()
+        self._cache = TableCache()
         self._experiments: dict[str, dict[tuple[str, int], Run]] = {}
 
     def by_cell_and_seed(self, experiment: str) -> dict[tuple[str, int], Run]:
         """List the runs of an experiment that succeeded: only these have such a folder."""
         if experiment not in self._experiments:
-            runs = [Run(folder, self._kept) for folder in sorted(self._folder.glob(f"*/{experiment}/*/seed-*"))]
+            runs = [Run(folder, self._cache) for folder in sorted(self._folder.glob(f"*/{experiment}/*/seed-*"))]
             runs.sort(key=lambda run: (run.settings.cell, run.settings.seed))
             self._experiments[experiment] = {(run.settings.cell, run.settings.seed): run for run in runs}
         return self._experiments[experiment]

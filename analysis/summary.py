@@ -7,15 +7,15 @@ from rich.table import Table
 
 from analysis.report.formats import counted, duration
 from analysis.report.results import LOOKS, NOT_HERE, STATES, collect, findings
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from scenarios.counts import plural
 
 STYLES = {
-    Outcome.REPRODUCED: "green",
-    Outcome.NEAR: "yellow",
-    Outcome.UNDECIDED: "magenta",
-    Outcome.NOT_REPRODUCED: "red",
-    Outcome.NOT_TESTABLE: "dim",
+    Verdict.REPRODUCED: "green",
+    Verdict.NEAR: "yellow",
+    Verdict.UNDECIDED: "magenta",
+    Verdict.NOT_REPRODUCED: "red",
+    Verdict.NOT_TESTABLE: "dim",
     NOT_HERE: "dim",
 } | dict.fromkeys(LOOKS.values(), "cyan")
 

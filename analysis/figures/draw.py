@@ -46,9 +46,9 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
     document = read_made(folder, MEASURED)
-    full_run.add_to(document.data, reference)
+    full_run.add_ranges(document.data, reference)
     figure = kinds.make(document, runs)
-    caption = figure.caption() + full_run.lacks(document.data["figure"])
+    caption = figure.caption() + full_run.missing_numbers(document.data["figure"])
     says = figure.alternative()
     layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)

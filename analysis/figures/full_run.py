@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures.numbers import lines_of, placed
+from analysis.figures.numbers import lines_of, point_of
 from scenarios.resolve import expand
 
 QUICK: Final = "quick"
@@ -33,7 +33,7 @@ def range_of(values: Iterable[float | str]) -> Range | None:
 
 
 @dataclass(frozen=True)
-class Known:
+class Recorded:
     """What the reference set has of a figure's numbers, by name; the `few` are of only so many seeds: `seeds`."""
 
     ranges: dict[str, Range]
@@ -41,7 +41,7 @@ class Known:
     seeds: int | None = None
 
     @property
-    def called(self) -> str:
+    def description(self) -> str:
         """Say what the pale parts of a figure are: the full run, or the few seeds of it whose figure was kept."""
         if not self.few:
             return "the full run"
@@ -51,18 +51,18 @@ class Known:
         return f"the full run ({seeds}; all where a claim has the same number)"
 
 
-NOTHING: Final = Known({})
+NOTHING: Final = Recorded({})
 
 
-def known(figure: Fields, measured: Mapping[str, Any], kept: Mapping[str, Any]) -> Known:
+def recorded(figure: Fields, measured: Mapping[str, Any], kept: Mapping[str, Any]) -> Recorded:
     """Give what a reference set's file has of a figure.
 
     What was recorded of the figure counts before what claims and further numbers say of it, unless in fewer seeds.
     """
     recorded, judged = kept.get("figure", {}), _of_the_same(figure, _judged(measured, kept))
     if seeds := kept.get("figure_seeds"):
-        return Known({**recorded, **judged}, frozenset(recorded.keys() - judged.keys()), seeds)
-    return Known({**judged, **recorded})
+        return Recorded({**recorded, **judged}, frozenset(recorded.keys() - judged.keys()), seeds)
+    return Recorded({**judged, **recorded})
 
 
 def point_name(axis: str, line: str, x: float) -> str:
@@ -78,20 +78,20 @@ def points(kept: Mapping[str, Range], axis: str) -> Iterator[tuple[str, float, R
             yield line, float(x), known
 
 
-def add_to(measured: dict[str, Any], reference: Path | None) -> None:
+def add_ranges(measured: dict[str, Any], reference: Path | None) -> None:
     """Add to the declaration of a quick look's figure, as `full_run`, the ranges that the reference set has of it."""
     file = reference / f"{measured['experiment']['id']}.json" if reference else None
     if file is None or not file.exists() or not any(run["size"] == QUICK for run in measured["runs"]):
         return
     kept = json.loads(file.read_text(encoding="utf-8"))
     figure = Fields(file, measured["figure"], "figure")
-    there = known(figure, measured, kept)
-    measured["figure"]["full_run"], measured["figure"]["full_run_called"] = there.ranges, there.called
+    there = recorded(figure, measured, kept)
+    measured["figure"]["full_run"], measured["figure"]["full_run_called"] = there.ranges, there.description
     names = set(_names(figure, measured["experiment"].get("scenario")))
     measured["figure"]["full_run_lacks"] = [len(names - there.ranges.keys()), len(names)]
 
 
-def lacks(figure: Mapping[str, Any]) -> str:
+def missing_numbers(figure: Mapping[str, Any]) -> str:
     """Say what of a quick look's figure the reference set does not have; nothing where it has all."""
     missing, total = figure.get("full_run_lacks", (0, 0))
     if "full_run_lacks" in figure and figure["kind"] == "time-series":
@@ -110,7 +110,7 @@ def _names(figure: Fields, scenario: str | None) -> Iterator[str]:
     for cell in cells:
         for plot in plots:
             for name in lines_of(plot):
-                if place := placed(figure, name, cell.settings["cell_values"]):
+                if place := point_of(figure, name, cell.settings["cell_values"]):
                     yield point_name(plot.get("axis", str), *place)
 
 
@@ -150,7 +150,7 @@ def _of_the_same(figure: Fields, judged: Mapping[str, Mapping[str, Any]]) -> dic
             factor, number = _factor(expression)
             for (other, said), cell, known in measures:
                 values = dict(part.split("=", 1) for part in (cell or "").split(",") if "=" in part)
-                if said == number and (place := placed(figure, name, values)):
+                if said == number and (place := point_of(figure, name, values)):
                     by_name[point_name(axis, *place)] = _scaled(known, factor / other)
         for line, printed in (plot.maybe("paper", dict) or {}).items():
             for x, y, *claim in printed:

@@ -42,7 +42,7 @@ def as_json(by_seed: Mapping[Any, float]) -> dict[Any, float | str]:
     return {seed: value if math.isfinite(value) else "never" for seed, value in by_seed.items()}
 
 
-def asked_by(figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
+def expressions_of(figure: Fields, ask: Question) -> Iterator[tuple[str, str | None]]:
     """Yield all expressions that `numbers_of` evaluates, each with its cell."""
     for fields in figure.children("values"):
         if "claim" not in fields.data:
@@ -67,7 +67,7 @@ def _points(figure: Fields, plot: Fields, ask: Question) -> Iterator[_Point]:
                 figure.name("over"), over, f"a name of the matrix: {', '.join(values) or 'there is none'}"
             )
         for name, expression in lines_of(plot).items():
-            if place := placed(figure, name, values):
+            if place := point_of(figure, name, values):
                 yield _Point(*place, expression, cell)
 
 
@@ -77,7 +77,7 @@ def lines_of(plot: Fields) -> dict[str, str]:
     return {"": measure} if isinstance(measure, str) else plot.get("measure", dict)
 
 
-def placed(figure: Fields, name: str, values: Mapping[str, Any]) -> tuple[str, float] | None:
+def point_of(figure: Fields, name: str, values: Mapping[str, Any]) -> tuple[str, float] | None:
     """Give line and x of the number of this name in a cell with these values; None where the figure leaves it out."""
     over, labels, wanted = figure.get("over", str), figure.maybe("labels", dict) or {}, figure.maybe("only", dict) or {}
     if over not in values or any(values.get(other) != value for other, value in wanted.items()):

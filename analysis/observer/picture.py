@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from analysis.figures import plot, roles, style, svg, told
+from analysis.figures import alternative_text, plot, roles, style, svg
 from analysis.figures.bands import band
 from analysis.figures.plot import Line, Plot
 from analysis.figures.roles import Role
@@ -43,7 +43,7 @@ def stacked(panels: Mapping[str, Mapping[str, Series]], look: Mapping[str, Role]
     drawn = [plot.draw(panel, width, HEIGHT, data=panel.axis) for panel in plots]
     datasets = {panel.axis: plot.rows(panel) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
-    return svg.draw(whole, told.over_time([(None, plots)], *interval))
+    return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval))
 
 
 def _each(names: list[str], series: Callable[[str], Series]) -> dict[str, Series]:

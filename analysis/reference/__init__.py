@@ -16,7 +16,7 @@ from analysis.files import write_text
 from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 
 _ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
@@ -131,7 +131,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
 def judged_of(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return what findings need of a claim beside its verdict, and the seeds that it wants while it is undecided."""
     judged = {name: _nine_digits(claim[name]) for name in JUDGED if claim.get(name) is not None}
-    if claim["verdict"] == Outcome.UNDECIDED:
+    if claim["verdict"] == Verdict.UNDECIDED:
         judged[WANTED] = claim[WANTED]
     return judged
 

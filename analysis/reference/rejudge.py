@@ -55,17 +55,17 @@ def _anew(
         if entry["check"] != said:
             yield claim.id, "checked in another way", "it needs runs"
             continue
-        verdict = verdict_of(original, where.words, entry)
-        if verdict:
-            if verdict.outcome != entry["verdict"]:
-                yield claim.id, entry["verdict"], verdict.outcome
-            entry["verdict"] = verdict.outcome
+        judgement = judgement_of(original, where.words, entry)
+        if judgement:
+            if judgement.verdict != entry["verdict"]:
+                yield claim.id, entry["verdict"], judgement.verdict
+            entry["verdict"] = judgement.verdict
             for name in (*JUDGED, WANTED):
                 entry.pop(name, None)
-            entry |= judged_of(as_entry(verdict))
+            entry |= judged_of(as_entry(judgement))
 
 
-def verdict_of(claim: Claim, words: Mapping[str, str], kept: Mapping[str, Any]) -> rules.Verdict | None:
+def judgement_of(claim: Claim, words: Mapping[str, str], kept: Mapping[str, Any]) -> rules.Judgement | None:
     """Judge a claim by the values that a reference set has of it; None for what no values decide."""
     if claim.not_testable or claim.kunit:
         return None

@@ -11,8 +11,8 @@ from analysis.claims import registry
 from analysis.documents import read_json, read_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
-from analysis.reference.rejudge import verdict_of
-from analysis.verdicts.rules import Outcome
+from analysis.reference.rejudge import judgement_of
+from analysis.verdicts.rules import Verdict
 from analysis.verdicts.seeds import Batch, Cell, cells_of
 from scenarios import CLAIMS, STUDY, scenario_files
 from scenarios.cells import plan
@@ -22,7 +22,7 @@ from scenarios.errors import ScenarioError
 HOUR_S: Final = 3600
 
 
-def ask(studies: Path, reference: Path, out: Path | None, console: Console | None = None) -> None:
+def request_seeds(studies: Path, reference: Path, out: Path | None, console: Console | None = None) -> None:
     """Say which verdicts of the reference set the first batch of seeds does not reach; ask for their seeds in `out`.
 
     Its first seeds have the values that a run gives, so what the rules make of them is known before anything runs.
@@ -71,14 +71,14 @@ def _unlike(studies: Path, reference: Path, have: Mapping[Cell, int]) -> Iterato
         for claim in experiment.claims:
             entry: dict[str, Any] = entries.get(claim.id, {})
             seeds = max(len(entry.get("by_seed") or {}), len(entry.get("held") or {}))
-            if claim.same_as or not seeds or entry["verdict"] == Outcome.NOT_TESTABLE:
+            if claim.same_as or not seeds or entry["verdict"] == Verdict.NOT_TESTABLE:
                 continue
             cells = cells_of(claim.data, about, have)
             here = min((have[cell] for cell in cells), default=0)
             if here >= seeds:
                 continue
-            verdict = verdict_of(claim, experiment.words, _of_first(entry, here))
-            if verdict and verdict.outcome != entry["verdict"]:
+            judgement = judgement_of(claim, experiment.words, _of_first(entry, here))
+            if judgement and judgement.verdict != entry["verdict"]:
                 yield claim.id, seeds, cells
 
 

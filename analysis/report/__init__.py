@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from analysis.figures import told
+from analysis.figures import alternative_text
 from analysis.files import whole, write_text
-from analysis.report import causes, changes, first, formats, machines, overview, prose
+from analysis.report import causes, changes, first_page, formats, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
@@ -22,7 +22,7 @@ from analysis.report.explained import explained
 from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of, titled
 from analysis.report.tables import table
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from scenarios import sums
 from scenarios.counts import plural
 
@@ -115,20 +115,20 @@ def _write(
         "why_not": overview.why_not(views),
         "crosscheck": _crosscheck(results),
         "explained": live is not None,
-        "is_quick": first.is_quick(experiments),
+        "is_quick": first_page.is_quick(experiments),
         "claims": sum(len(experiment.counted) for experiment in shown),
         "implementations": sorted({name for experiment in shown for name in experiment.implementations}),
         "failed": sum(len(experiment.data["failed"]) for experiment in shown),
-        "full_run": first.full_run(shown, reference) if reference else None,
-        "picked": first.picked(views),
-        "full": first.full_counts(views),
-        "undecided": first.undecided(shown, reference),
-        "cannot": sum(finding.full == Outcome.NOT_TESTABLE for view in views for finding in view.findings),
-        "machine": first.machine(shown, reference) if reference else None,
-        "yielding": first.yielding(shown, reference),
-        "ranking": (ranking := first.ranking(shown)),
+        "full_run": first_page.full_run(shown, reference) if reference else None,
+        "picked": first_page.picked(views),
+        "full": first_page.full_counts(views),
+        "undecided": first_page.undecided(shown, reference),
+        "cannot": sum(finding.full == Verdict.NOT_TESTABLE for view in views for finding in view.findings),
+        "machine": first_page.machine(shown, reference) if reference else None,
+        "yielding": first_page.yielding(shown, reference),
+        "ranking": (ranking := first_page.ranking(shown)),
         "ranking_caption": _caption(ranking) if ranking else "",
-        "papers": first.papers(views),
+        "papers": first_page.papers(views),
         "chosen_after": [
             (claim["id"], f"{experiment.study_name}, {experiment.artefact}")
             for experiment in shown
@@ -227,7 +227,7 @@ def render(environment: Environment, template: str, path: Path, values: dict[str
 
 
 def _told_of(folder: Path, address: str) -> str:
-    return told.of_file(folder / address)
+    return alternative_text.of_file(folder / address)
 
 
 def _if_drawn(experiment: Result) -> Result:
@@ -265,14 +265,14 @@ def _page(
         "experiment": experiment,
         "entry": experiment.data["experiment"],
         "expected": "year" not in experiment.paper,
-        "is_quick": first.is_quick([experiment]),
+        "is_quick": first_page.is_quick([experiment]),
         "shortened": _shortened(experiment),
         "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
         "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
         "further": _further(experiment, reference),
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": _caption(experiment),
-        "of_result": first.of_result(experiment),
+        "of_result": first_page.of_result(experiment),
         "runs": plural(len(experiment.data["runs"]), "run"),
         "list_of_runs": list_of(experiment.data["experiment"]["runs_of"]),
         "again": command_of_all([experiment.id], {run["size"] for run in experiment.data["runs"]}),
@@ -286,7 +286,7 @@ def _caption(experiment: Result) -> str:
 
 def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
     """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
-    kept = reference.kept.get(experiment.id, {}) if reference and first.is_quick([experiment]) else {}
+    kept = reference.kept.get(experiment.id, {}) if reference and first_page.is_quick([experiment]) else {}
     there = kept.get("also_measured", {})
     numbers = []
     for entry in experiment.data["also_measured"]:

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from analysis.errors import BadInputError
 from analysis.files import reference_files
-from analysis.report.formats import said
+from analysis.report.formats import result_text
 from analysis.report.results import QUICK, is_look, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from analysis.verdicts.spread import spread
 from scenarios import archives
 from scenarios.archives import ArchiveError
 
 REFERENCE: Final = "full run"
-HOLDS: Final = (Outcome.REPRODUCED, Outcome.NEAR)
+HOLDS: Final = (Verdict.REPRODUCED, Verdict.NEAR)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Beside:
         there = self.claims.get(claim["id"])
         if there is None:
             return None
-        text = said({**claim, "measured": there["measured"], "held": there["held"]})
+        text = result_text({**claim, "measured": there["measured"], "held": there["held"]})
         return {"name": self.name, "verdict": state_of(there), "text": text, **_agreement(claim, there)}
 
 
@@ -50,7 +50,7 @@ def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, 
     same_numbers = bool(both) and all(here[seed] == other[seed] for seed in both)
     if claim.get("is_look"):
         opposite = {claim["verdict"] in HOLDS, there["verdict"] in HOLDS} == {True, False}
-        contradicts = opposite and Outcome.NOT_REPRODUCED in (claim["verdict"], there["verdict"])
+        contradicts = opposite and Verdict.NOT_REPRODUCED in (claim["verdict"], there["verdict"])
         return {"agrees": not contradicts, "same_numbers": same_numbers, "same_seeds": False}
     agrees = claim["verdict"] == there["verdict"]
     return {"agrees": agrees, "same_numbers": same_numbers, "same_seeds": here.keys() == other.keys()}

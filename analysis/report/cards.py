@@ -14,27 +14,27 @@ from analysis.report.formats import (
     measured_value,
     number,
     paper_value,
-    said,
+    result_text,
     sentence,
     with_unit,
 )
-from analysis.report.named import bare_name, named
+from analysis.report.named_numbers import bare_name, named
 from analysis.report.results import is_for_now, state_of
 from analysis.report.strip import held_strip, strip
 from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from analysis.verdicts.tolerances import tolerances
 
 NOT_RUN_HERE: Final = "not run at this size"
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
-    Outcome.NOT_REPRODUCED,
-    Outcome.UNDECIDED,
-    Outcome.NEAR,
-    Outcome.REPRODUCED,
-    Outcome.NOT_TESTABLE,
+    Verdict.NOT_REPRODUCED,
+    Verdict.UNDECIDED,
+    Verdict.NEAR,
+    Verdict.REPRODUCED,
+    Verdict.NOT_TESTABLE,
 )
 
 
@@ -74,7 +74,7 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source:
     """Give the cards of an experiment, failures first, otherwise as the paper has them."""
     first_cards: dict[str, str] = {}
     made = []
-    for claim in sorted(claims, key=lambda entry: ORDER.index(Outcome(entry["verdict"]))):
+    for claim in sorted(claims, key=lambda entry: ORDER.index(Verdict(entry["verdict"]))):
         card = _card(claim, others, first_cards, source)
         if card.cause and not card.cause.told_at:
             first_cards[claim["cause"]["text"]] = card.name
@@ -89,7 +89,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         state=state_of(claim),
         sentence=sentence(claim["title"]),
         paper=paper_value(claim),
-        measured=sentence(said(claim)) if claim.get("held") else measured_value(claim),
+        measured=sentence(result_text(claim)) if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
         rule=rule(_in_full(claim, others)),
         why_not=not_judged(claim),
@@ -97,7 +97,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         cause=_cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
-            {"title": other["title"], "state": state_of({**claim, **other}), "text": said({**claim, **other})}
+            {"title": other["title"], "state": state_of({**claim, **other}), "text": result_text({**claim, **other})}
             for other in claim.get("by_reading", [])
         ],
         simulated=[
@@ -115,7 +115,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
 def rule(claim: Mapping[str, Any]) -> str:
     """Say in words what decides a claim: its 95 % interval, and where all of that has to lie."""
     held, zones, interval = claim.get("held"), claim.get("zones"), claim.get("measured_interval")
-    if claim.get("kunit") or claim["verdict"] == Outcome.NOT_TESTABLE or not (held or zones):
+    if claim.get("kunit") or claim["verdict"] == Verdict.NOT_TESTABLE or not (held or zones):
         return ""
     if claim.get("statistic") == "fraction-in-mode":
         return sentence(claim["rule"].partition(": ")[2])

@@ -11,7 +11,7 @@ from analysis.report.cards import name_of, page_of
 from analysis.report.overview import label_of
 from analysis.report.prose import marked
 from analysis.report.results import Result, state_of
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from scenarios.counts import plural
 
 WORDS: Final = {  # what is known of a cause, in the order of the page: as cards call it
@@ -73,7 +73,7 @@ def table(
         (experiment, claim, claim["cause"])
         for experiment in experiments
         for claim in experiment.counted
-        if claim.get("cause") and _state(claim, reference) == Outcome.NOT_REPRODUCED
+        if claim.get("cause") and _state(claim, reference) == Verdict.NOT_REPRODUCED
     ]
     if not failing:
         return None

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
-from analysis.report.formats import said
+from analysis.report.formats import result_text
 from analysis.report.results import NOT_HERE, Result, state_of
 from scenarios.counts import plural
 
@@ -51,7 +51,7 @@ def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
             there["verdict"],
             state_of(claim),
             there["text"],
-            said(claim),
+            result_text(claim),
             not there["agrees"],
         )
 

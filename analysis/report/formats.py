@@ -146,12 +146,12 @@ def count(held: Mapping[str, bool] | None) -> str:
     return f"it holds in {yes} of {len(held)} seeds"
 
 
-def said(claim: Mapping[str, Any]) -> str:
+def result_text(claim: Mapping[str, Any]) -> str:
     """Say what decides a claim: in how many seeds its predicate held, or its number."""
     return count(claim.get("held")) or measured_value(claim)
 
 
-def reading_outcomes(claims: Iterable[Mapping[str, Any]], title: str) -> str:
+def reading_verdicts(claims: Iterable[Mapping[str, Any]], title: str) -> str:
     """Count the verdicts that another reading of the text gives, such as `3 reproduced, 1 undecided`."""
     verdicts = (
         other["verdict"] for claim in claims for other in claim.get("by_reading", []) if other["title"] == title
@@ -247,7 +247,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
         with_unit,
         paper_value,
         measured_value,
-        reading_outcomes,
+        reading_verdicts,
         sentence,
         head,
         duration,

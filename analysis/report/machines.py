@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.report.beside import Beside
 from analysis.report.cards import page_of
-from analysis.report.formats import said
+from analysis.report.formats import result_text
 from analysis.report.results import Result, state_of
 from scenarios.counts import plural
 
@@ -30,7 +30,7 @@ def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, 
                     "name": claim["id"],
                     "title": claim["title"],
                     "state": state_of(claim),
-                    "text": said(claim),
+                    "text": result_text(claim),
                     "there": there,
                     "agreement": f"{agreeing} of {len(known)}" if known else "",
                     "differing": len(known) - agreeing,

@@ -12,8 +12,8 @@ from analysis.provenance import distinct
 from analysis.report.beside import HOLDS, Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.evidence import command_of_all
-from analysis.report.formats import counted, paper_value, said
-from analysis.report.named import bare_name, named, quantity
+from analysis.report.formats import counted, paper_value, result_text
+from analysis.report.named_numbers import bare_name, named, quantity
 from analysis.report.prose import values_of
 from analysis.report.results import (
     LOOKS,
@@ -28,12 +28,12 @@ from analysis.report.results import (
 from analysis.report.strip import strip
 from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
-from analysis.verdicts.rules import Outcome, judge_predicate
+from analysis.verdicts.rules import Verdict, judge_predicate
 from analysis.verdicts.tolerances import tolerances
 from scenarios.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
-NOT_JUDGED: Final = (str(Outcome.NOT_TESTABLE), NOT_HERE)
+NOT_JUDGED: Final = (str(Verdict.NOT_TESTABLE), NOT_HERE)
 # what failed stands first, a look behind the verdict that it resembles
 FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
 
@@ -148,12 +148,12 @@ def _counts(claim: Mapping[str, Any]) -> bool:
 
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
     """Say in a sentence how many findings hold, and behind it what is known of the others."""
-    decided = sum(counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
-    holds = counts[Outcome.REPRODUCED]
+    decided = sum(counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
+    holds = counts[Verdict.REPRODUCED]
     looked = sum(counts[look] for look in LOOKS.values())
     if decided:
         hold = "holds" if holds == 1 else "hold"
-        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}{_nearly(counts[Outcome.NEAR])}."
+        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}{_nearly(counts[Verdict.NEAR])}."
     elif looked:
         agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
         headline = f"One seed agrees with {agree} of {plural(looked, 'finding')}{_nearly(nearly)}, and decides none."
@@ -161,13 +161,13 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         headline = "No finding is decided."
     parts = [
         *((counts[look], look) for look in LOOKS.values() if decided),
-        *((counts[state], state) for state in (str(Outcome.UNDECIDED), str(Outcome.NOT_TESTABLE), NOT_HERE)),
+        *((counts[state], state) for state in (str(Verdict.UNDECIDED), str(Verdict.NOT_TESTABLE), NOT_HERE)),
     ]
     tail = ", ".join(counted(state, amount) for amount, state in parts if amount)
     tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
-    differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
+    differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
     if reference and there and differs:
-        holds, near, fails = (there[outcome] for outcome in (*HOLDS, Outcome.NOT_REPRODUCED))
+        holds, near, fails = (there[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
         when = f" of {reference.date}" if reference.date else ""
         tail += f" In the full run{when}, {tally(holds, near, fails, 0)}."
     return headline, tail.strip()
@@ -218,7 +218,7 @@ def _contradicts(state: str, there: str) -> bool:
         return False
     if state in LOOKS.values():
         held = state in (LOOKS[outcome] for outcome in HOLDS)
-        return there == Outcome.NOT_REPRODUCED if held else there in HOLDS and state == LOOKS[Outcome.NOT_REPRODUCED]
+        return there == Verdict.NOT_REPRODUCED if held else there in HOLDS and state == LOOKS[Verdict.NOT_REPRODUCED]
     return state != there
 
 
@@ -235,7 +235,7 @@ def numbers_of(claim: Mapping[str, Any]) -> str:
     """
     if state_of(claim) == NOT_HERE:
         return not_judged(claim)
-    measured, paper = said(claim), paper_value(claim)
+    measured, paper = result_text(claim), paper_value(claim)
     if claim.get("held"):
         open_or_near = "" if claim.get("is_look") else _why_open(claim["verdict"], claim["held"])
         return "; ".join(filter(None, (measured, open_or_near, named(claim))))
@@ -247,12 +247,12 @@ def numbers_of(claim: Mapping[str, Any]) -> str:
 
 def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
     """Say why a statement is no better than near, or open: how many seeds like these would decide it, if any would."""
-    if verdict == Outcome.NEAR:
+    if verdict == Verdict.NEAR:
         low, high = intervals.fraction(sum(held.values()), len(held))
         needed = 100 * tolerances().predicates.reproduced[0]
         told = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
         return f"{told}, and reproduced needs {needed:.0f} % or more for all of it"
-    if verdict != Outcome.UNDECIDED:
+    if verdict != Verdict.UNDECIDED:
         return ""
     wanted = judge_predicate(sum(held.values()), len(held)).seeds_wanted
     return f"it takes {wanted} to decide" if wanted else "more like these would not decide"
@@ -362,15 +362,15 @@ def _span(amounts: list[int]) -> str:
 
 
 STATE_WORDS: Final[dict[str, str]] = {
-    Outcome.REPRODUCED: "the 95 % interval lies within the tolerance of the paper's value",
-    Outcome.NEAR: "within the larger tolerance, and not shown to be within the smaller one",
-    Outcome.UNDECIDED: "the interval crosses a bound; more seeds may decide",
-    Outcome.NOT_REPRODUCED: "outside both tolerances",
-    Outcome.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
-    LOOKS[Outcome.REPRODUCED]: "within the tolerance in one seed, which decides nothing",
-    LOOKS[Outcome.NEAR]: "within the larger tolerance in one seed, which decides nothing",
-    LOOKS[Outcome.UNDECIDED]: "one seed cannot show it",
-    LOOKS[Outcome.NOT_REPRODUCED]: "outside both tolerances in one seed, which decides nothing",
+    Verdict.REPRODUCED: "the 95 % interval lies within the tolerance of the paper's value",
+    Verdict.NEAR: "within the larger tolerance, and not shown to be within the smaller one",
+    Verdict.UNDECIDED: "the interval crosses a bound; more seeds may decide",
+    Verdict.NOT_REPRODUCED: "outside both tolerances",
+    Verdict.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
+    LOOKS[Verdict.REPRODUCED]: "within the tolerance in one seed, which decides nothing",
+    LOOKS[Verdict.NEAR]: "within the larger tolerance in one seed, which decides nothing",
+    LOOKS[Verdict.UNDECIDED]: "one seed cannot show it",
+    LOOKS[Verdict.NOT_REPRODUCED]: "outside both tolerances in one seed, which decides nothing",
     NOT_HERE: "another size, or the module's tests, would test it",
 }
 assert set(STATE_WORDS) == set(STATES)  # noqa: S101

@@ -10,7 +10,7 @@ from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
 from analysis.files import check_folder
 from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from scenarios import sums
 from scenarios.implementations import used_by
 
@@ -21,14 +21,14 @@ NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another s
 QUICK: Final = "quick"
 # One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
-    Outcome.REPRODUCED: "agrees in one seed",
-    Outcome.NEAR: "nearly agrees in one seed",
-    Outcome.UNDECIDED: "open in one seed",
-    Outcome.NOT_REPRODUCED: "differs in one seed",
+    Verdict.REPRODUCED: "agrees in one seed",
+    Verdict.NEAR: "nearly agrees in one seed",
+    Verdict.UNDECIDED: "open in one seed",
+    Verdict.NOT_REPRODUCED: "differs in one seed",
 }
-DECIDED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.NOT_REPRODUCED)
+DECIDED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED)
 # what a page tells apart: the verdicts, looks, and what another run of the same programs could test
-STATES: Final = (*Outcome, *LOOKS.values(), NOT_HERE)
+STATES: Final = (*Verdict, *LOOKS.values(), NOT_HERE)
 # reasons that a run at another size, or of the module's tests, takes away
 _FOR_NOW: Final = ("not run at this size", "tests not run")
 
@@ -100,7 +100,7 @@ def titled(experiment: Result, full_run: Mapping[str, Mapping[str, Any]] | None)
 def state_of(claim: Mapping[str, Any]) -> str:
     """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_HERE where only this run cannot test it."""
     reason = (claim.get("not_testable") or {}).get("reason")
-    if claim["verdict"] == Outcome.NOT_TESTABLE:
+    if claim["verdict"] == Verdict.NOT_TESTABLE:
         return NOT_HERE if reason in _FOR_NOW else str(claim["verdict"])
     return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
@@ -184,11 +184,11 @@ def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     NOT_HERE stands where nothing of it could be tested only for now.
     """
     claims = list(claims)
-    looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Outcome.NOT_TESTABLE}
+    looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Verdict.NOT_TESTABLE}
     for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_HERE}
 
-    def state(finding: str, verdict: Outcome) -> str:
-        if verdict == Outcome.NOT_TESTABLE:
+    def state(finding: str, verdict: Verdict) -> str:
+        if verdict == Verdict.NOT_TESTABLE:
             return NOT_HERE if finding in for_now else str(verdict)
         return LOOKS[verdict] if finding in looks else str(verdict)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.report.formats import measured_value, number, paper_value, power_of_ten
-from analysis.report.named import bare_name, quantity
+from analysis.report.named_numbers import bare_name, quantity
 from analysis.units import unit_of
 from scenarios.counts import plural
 

@@ -11,9 +11,9 @@ import polars as pl
 from analysis import settings
 from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
-from analysis.kept import Kept
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
 from analysis.settings import NS, Flow
+from analysis.table_cache import TableCache
 from scenarios import sums
 
 MOST_BYTES: Final = 600_000_000
@@ -31,7 +31,7 @@ def keep(make: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]
 
     @wraps(make)
     def keeping(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.kept.get((self.folder, make.__name__, args), lambda: make(self, *args, **kwargs))
+        return self.cache.get((self.folder, make.__name__, args), lambda: make(self, *args, **kwargs))
 
     return keeping
 
@@ -39,12 +39,12 @@ def keep(make: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]
 class RunFolder:
     """The folder of a finished run.
 
-    What is made of its tables is cached in `kept`, which runs may share.
+    What is made of its tables is cached in `cache`, which runs may share.
     """
 
-    def __init__(self, folder: Path, kept: Kept | None = None) -> None:
+    def __init__(self, folder: Path, cache: TableCache | None = None) -> None:
         self.folder = folder
-        self.kept = kept or Kept()
+        self.cache = cache or TableCache()
         self.settings = settings.load(folder)
         self.summary: Fields = read_made(folder, "summary.json")
         self._tables: dict[str, Path] = {}  # those whose sums have been compared

@@ -14,10 +14,10 @@ import numpy as np
 from analysis.verdicts import rules
 from analysis.verdicts.expected import Expected
 from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Outcome, Verdict
+from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, ORDER, Judgement, Verdict
 
 CLAIMS: Final = 1000  # synthetic claims per row
-JUDGED: Final = (Outcome.REPRODUCED, Outcome.NEAR, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
+JUDGED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED)
 
 Draw = Callable[[np.random.Generator, int], list[float]]  # (generator, count) -> one number per seed
 
@@ -110,7 +110,7 @@ def cases() -> Iterator[Case]:
         yield Case("one of two modes", truth, mode, _modes(fraction))
 
 
-def _judge(case: Case, numbers: list[float]) -> Verdict:
+def _judge(case: Case, numbers: list[float]) -> Judgement:
     """Judge the numbers of some seeds."""
     if case.expected is None:
         return rules.judge_predicate(int(sum(numbers)), len(numbers))
@@ -122,8 +122,8 @@ class Row:
     """Verdicts of the claims of a case after the first seeds, and after as many as the rules then ask for."""
 
     case: Case
-    first: Counter[Outcome]
-    adapted: Counter[Outcome]
+    first: Counter[Verdict]
+    adapted: Counter[Verdict]
 
 
 @cache
@@ -134,16 +134,16 @@ def rows() -> tuple[Row, ...]:
 
 def _count(case: Case, number: int) -> Row:
     random = np.random.default_rng(number)
-    first: Counter[Outcome] = Counter()
-    adapted: Counter[Outcome] = Counter()
+    first: Counter[Verdict] = Counter()
+    adapted: Counter[Verdict] = Counter()
     for _ in range(CLAIMS):
         numbers = case.draw(random, BOUND_OF_FRACTIONS)
-        seeds, verdict = FIRST, _judge(case, numbers[:FIRST])
-        first[verdict.outcome] += 1
-        while verdict.seeds_wanted > seeds:
-            seeds = verdict.seeds_wanted
-            verdict = _judge(case, numbers[:seeds])
-        adapted[verdict.outcome] += 1
+        seeds, judgement = FIRST, _judge(case, numbers[:FIRST])
+        first[judgement.verdict] += 1
+        while judgement.seeds_wanted > seeds:
+            seeds = judgement.seeds_wanted
+            judgement = _judge(case, numbers[:seeds])
+        adapted[judgement.verdict] += 1
     return Row(case, first, adapted)
 
 
@@ -173,32 +173,32 @@ def families() -> Iterator[Family]:
         yield Family("mean, deviation 0.06", 12, false, index, _normal(0.65, 0.06), _normal(0.80, 0.06))
 
 
-def _findings(family: Family, number: int) -> tuple[Counter[Outcome], Counter[Outcome]]:
+def _findings(family: Family, number: int) -> tuple[Counter[Verdict], Counter[Verdict]]:
     """Judge findings by their worst claims, and as `findings` does."""
     random = np.random.default_rng(number)
-    worst: Counter[Outcome] = Counter()
-    together: Counter[Outcome] = Counter()
+    worst: Counter[Verdict] = Counter()
+    together: Counter[Verdict] = Counter()
     for _ in range(FINDINGS):
         draws = [family.false_draw] * family.false + [family.true_draw] * (family.size - family.false)
         verdicts = [
             rules.judge_number(family.expected, dict(enumerate(draw(random, SEEDS_OF_FINDINGS)))) for draw in draws
         ]
-        worst[max((verdict.outcome for verdict in verdicts), key=ORDER.index)] += 1
-        entries = [_entry(family.expected, place, verdict) for place, verdict in enumerate(verdicts)]
+        worst[max((judgement.verdict for judgement in verdicts), key=ORDER.index)] += 1
+        entries = [_entry(family.expected, place, judgement) for place, judgement in enumerate(verdicts)]
         together[verdicts_of_findings(entries)["f"]] += 1
     return worst, together
 
 
-def _entry(expected: Expected, place: int, verdict: Verdict) -> dict[str, Any]:
+def _entry(expected: Expected, place: int, judgement: Judgement) -> dict[str, Any]:
     return {
         "id": f"x/e{place:02}",
         "finding": "f",
         "metric": expected.metric,
         "statistic": expected.statistic,
-        "verdict": verdict.outcome,
-        "measured_interval": verdict.interval,
-        "zones": verdict.zones and asdict(verdict.zones),
-        "chance": verdict.chance,
+        "verdict": judgement.verdict,
+        "measured_interval": judgement.interval,
+        "zones": judgement.zones and asdict(judgement.zones),
+        "chance": judgement.chance,
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from analysis.verdicts.intervals import NORMAL95
-from analysis.verdicts.rules import ORDER, Outcome
+from analysis.verdicts.rules import ORDER, Verdict
 
 DECIDING: Final = "claim"  # the role of claims that count; echoes and settings follow from the scenario itself
 FALSE_DISCOVERIES: Final = 0.05  # part of the claims that count against findings and are true
@@ -18,7 +18,7 @@ WANTED: Final = "seeds_wanted"  # how many seeds an undecided claim should have;
 FEWEST: Final = 4  # numbers that are judged together
 
 
-def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Outcome]:
+def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Verdict]:
     """Return the verdict of each finding of a study, from the entries of its claims in verdicts.json.
 
     A finding stands only if all its claims do, so the worst of them decides, once those count as undecided that are
@@ -33,19 +33,19 @@ def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Outco
     return {finding: _verdict(of_finding) for finding, of_finding in by_finding.items()}
 
 
-def _verdict(claims: Sequence[Mapping[str, Any]]) -> Outcome:
-    testable = [claim for claim in claims if Outcome(claim["verdict"]) != Outcome.NOT_TESTABLE]
+def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
+    testable = [claim for claim in claims if Verdict(claim["verdict"]) != Verdict.NOT_TESTABLE]
     if not testable:
-        return Outcome.NOT_TESTABLE
-    outcomes: dict[str, Outcome] = dict(zip((claim["id"] for claim in testable), _after_chance(testable), strict=True))
-    if Outcome.NOT_REPRODUCED in outcomes.values():
-        return Outcome.NOT_REPRODUCED
+        return Verdict.NOT_TESTABLE
+    outcomes: dict[str, Verdict] = dict(zip((claim["id"] for claim in testable), _after_chance(testable), strict=True))
+    if Verdict.NOT_REPRODUCED in outcomes.values():
+        return Verdict.NOT_REPRODUCED
     for family in families(testable):
         outcomes |= dict.fromkeys((claim["id"] for claim in family), together(family))
     return max(outcomes.values(), key=ORDER.index)
 
 
-def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Return the claims' verdicts, where one that is not reproduced may be undecided among so many.
 
     The rule is Benjamini and Hochberg's. One without a chance, such as a KUnit case, does not depend on seeds.
@@ -54,9 +54,9 @@ def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     kept = [chance for rank, chance in enumerate(chances, 1) if chance <= FALSE_DISCOVERIES * rank / len(chances)]
     most = max(kept, default=0.0)
     return [
-        Outcome.UNDECIDED
-        if claim["verdict"] == Outcome.NOT_REPRODUCED and (claim.get("chance") or 0.0) > most
-        else Outcome(claim["verdict"])
+        Verdict.UNDECIDED
+        if claim["verdict"] == Verdict.NOT_REPRODUCED and (claim.get("chance") or 0.0) > most
+        else Verdict(claim["verdict"])
         for claim in claims
     ]
 
@@ -71,7 +71,7 @@ def families(claims: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]
     return [family for family in alike.values() if len(family) >= FEWEST]
 
 
-def together(family: Sequence[Mapping[str, Any]]) -> Outcome:
+def together(family: Sequence[Mapping[str, Any]]) -> Verdict:
     """Judge numbers of one kind as one: how far they are from the paper's on average, in units of their distances."""
     places = [_place(claim) for claim in family]
     centre = math.fsum(place for place, _, _ in places) / len(places)
@@ -79,10 +79,10 @@ def together(family: Sequence[Mapping[str, Any]]) -> Outcome:
     larger = math.fsum(near for _, _, near in places) / len(places)
     outside, inside = abs(centre) - half, abs(centre) + half
     if inside <= 1:
-        return Outcome.REPRODUCED
+        return Verdict.REPRODUCED
     if outside >= larger:
-        return Outcome.NOT_REPRODUCED
-    return Outcome.NEAR if inside <= larger else Outcome.UNDECIDED
+        return Verdict.NOT_REPRODUCED
+    return Verdict.NEAR if inside <= larger else Verdict.UNDECIDED
 
 
 def _place(claim: Mapping[str, Any]) -> tuple[float, float, float]:

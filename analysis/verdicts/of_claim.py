@@ -6,12 +6,12 @@ from analysis.claims.registry import DASH, Claim
 from analysis.claims.syntax import is_about_means
 from analysis.verdicts import rules
 from analysis.verdicts.expected import BOUNDS, STATISTICS, Expected
-from analysis.verdicts.rules import Verdict
+from analysis.verdicts.rules import Judgement
 
 
 def judge(
     claim: Claim, words: Mapping[str, str], values: Mapping[int, float], held: Mapping[int, bool]
-) -> Verdict | None:
+) -> Judgement | None:
     """Judge a claim by what each seed measured; None where no seed measured anything.
 
     `words` are those of the claim's experiment.

@@ -27,7 +27,7 @@ LOOKS: Final = (FIRST, 10, BOUND, BOUND_OF_FRACTIONS)
 EPSILON: Final = 1e-5
 
 
-class Outcome(StrEnum):
+class Verdict(StrEnum):
     """The verdicts, from best to worst.
 
     Near: within the larger distance, and not shown to be within the smaller one. Undecided: more seeds may decide, or
@@ -41,11 +41,13 @@ class Outcome(StrEnum):
     NOT_TESTABLE = "not testable"
 
 
-ORDER: Final = tuple(Outcome)
+ORDER: Final = tuple(Verdict)
 
 # what an interval within the larger distance that crosses the smaller one leaves possible
-NEAR_AT_LEAST: Final = (Outcome.REPRODUCED, Outcome.NEAR)
-NOT_TOLD: Final = "that is within the larger distance; whether within the smaller one, {} seeds like these do not tell"
+NEAR_AT_LEAST: Final = (Verdict.REPRODUCED, Verdict.NEAR)
+WITHIN_THE_LARGER: Final = (
+    "that is within the larger distance; whether within the smaller one, {} seeds like these do not tell"
+)
 
 # why a single number has no interval
 ONE_SEED: Final = "one seed has no interval"
@@ -53,8 +55,8 @@ OF_MEANS: Final = "means over the seeds have no interval"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """An outcome, the sentence that says why, and the rule that decided with its reason.
+class Judgement:
+    """A verdict, the sentence that says why, and the rule that decided with its reason.
 
     `interval` is the 95 % interval that decided, in the claim's unit, or of the fraction of seeds; None without one.
     `zones` are what the rule allows around the printed value, in the claim's unit; None where no number is compared.
@@ -64,7 +66,7 @@ class Verdict:
     help. `between`: the best and the worst verdict that the interval leaves possible, where it leaves several.
     """
 
-    outcome: Outcome
+    verdict: Verdict
     why: str
     rule: str
     reason: str
@@ -72,19 +74,19 @@ class Verdict:
     seeds_wanted: int = 0
     zones: Zones | None = None
     chance: float | None = None
-    between: tuple[Outcome, Outcome] | None = None
+    between: tuple[Verdict, Verdict] | None = None
 
 
 @dataclass(frozen=True)
 class _Possible:
-    """The outcomes that an interval leaves possible: all from `best` to `worst`."""
+    """The verdicts that an interval leaves possible: all from `best` to `worst`."""
 
-    best: Outcome
-    worst: Outcome
+    best: Verdict
+    worst: Verdict
 
     @property
-    def outcome(self) -> Outcome:
-        return self.best if self.best == self.worst else Outcome.UNDECIDED
+    def verdict(self) -> Verdict:
+        return self.best if self.best == self.worst else Verdict.UNDECIDED
 
 
 def _all_of(*parts: _Possible) -> _Possible:
@@ -110,12 +112,12 @@ def _either(*parts: _Possible) -> _Possible:
 
 def _at_best_near(part: _Possible) -> _Possible:
     """Turn a condition into one for near, which holds only where it is fully met."""
-    met = {Outcome.REPRODUCED: Outcome.NEAR}
-    return _Possible(met.get(part.best, Outcome.NOT_REPRODUCED), met.get(part.worst, Outcome.NOT_REPRODUCED))
+    met = {Verdict.REPRODUCED: Verdict.NEAR}
+    return _Possible(met.get(part.best, Verdict.NOT_REPRODUCED), met.get(part.worst, Verdict.NOT_REPRODUCED))
 
 
 def _compare(interval: Interval, zones: Zones) -> _Possible:
-    """Return the outcomes that are possible for a value in the interval."""
+    """Return the verdicts that are possible for a value in the interval."""
 
     def inside(zone: Interval) -> bool:
         return _at_most(zone[0], interval[0]) and _at_most(interval[1], zone[1])
@@ -123,10 +125,10 @@ def _compare(interval: Interval, zones: Zones) -> _Possible:
     def apart(zone: Interval) -> bool:
         return not (_at_most(zone[0], interval[1]) and _at_most(interval[0], zone[1]))
 
-    steps = ((Outcome.REPRODUCED, zones.reproduced), (Outcome.NEAR, zones.near))
+    steps = ((Verdict.REPRODUCED, zones.reproduced), (Verdict.NEAR, zones.near))
     return _Possible(
-        best=next((outcome for outcome, zone in steps if not apart(zone)), Outcome.NOT_REPRODUCED),
-        worst=next((outcome for outcome, zone in steps if inside(zone)), Outcome.NOT_REPRODUCED),
+        best=next((verdict for verdict, zone in steps if not apart(zone)), Verdict.NOT_REPRODUCED),
+        worst=next((verdict for verdict, zone in steps if inside(zone)), Verdict.NOT_REPRODUCED),
     )
 
 
@@ -134,7 +136,7 @@ def _at_most(low: float, high: float) -> bool:
     return low <= high + EPSILON * max(abs(low), abs(high))
 
 
-def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool = False) -> Verdict:
+def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool = False) -> Judgement:
     """Judge one number per seed; infinity stands for an event that never happened.
 
     `of_means`: the number is made of means over all seeds, so it is one number, repeated for each seed.
@@ -148,13 +150,13 @@ def judge_number(expected: Expected, values: Mapping[int, float], of_means: bool
         zones = tolerances().zones(expected, expected.readings()[0])
         rule = tolerances().rule(expected)
         why = "a standard deviation needs two seeds"
-        return Verdict(Outcome.UNDECIDED, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
+        return Judgement(Verdict.UNDECIDED, why, rule.name, rule.reason, seeds_wanted=FIRST, zones=zones)
     return _looking_ahead(
         judge(expected, numbers), len(numbers), bound, lambda seeds: judge(expected, _repeated(numbers, seeds))
     )
 
 
-def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
+def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Judgement:
     """Compare the interval of the mean, or of the standard deviation."""
     rule = tolerances().rule(expected)
     readings = expected.readings()
@@ -162,8 +164,8 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
     never = len(numbers) - len(finite)
     if not finite:
         why = f"it did not happen in {never} of {plural(never, 'seed')}"
-        verdict = _verdict(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
-        return replace(verdict, zones=tolerances().zones(expected, readings[0]))
+        judgement = _judgement(_compare_fraction(0, never), why, rule.name, rule.reason, None, never, alone)
+        return replace(judgement, zones=tolerances().zones(expected, readings[0]))
     interval = _interval(expected, rule, finite)
     zones = [tolerances().zones(expected, reading, _own_error(expected, finite)) for reading in readings]
     parts = [_compare(interval, zone) for zone in zones]
@@ -172,16 +174,16 @@ def _judge_numbers(expected: Expected, numbers: list[float], alone: str = ONE_SE
         by_seed = _compare_fraction(len(finite), len(numbers))
         parts = [_all_of(part, by_seed) for part in parts]
         why += f"; it did not happen in {never} of {plural(len(numbers), 'seed')}"
-    if len({part.outcome for part in parts}) > 1:
-        listed = ", ".join(f"as {reading} it is {part.outcome}" for reading, part in zip(readings, parts, strict=True))
+    if len({part.verdict for part in parts}) > 1:
+        listed = ", ".join(f"as {reading} it is {part.verdict}" for reading, part in zip(readings, parts, strict=True))
         why += f"; the scan is hard to read: {listed}"
     text = _text(expected, rule, zones[0])
-    verdict = _verdict(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
+    judgement = _judgement(_any_of(parts), why, text, rule.reason, interval, len(numbers), alone)
     chance = max(_chance(expected, rule, finite, zone.near) for zone in zones) if len(finite) > 1 else None
-    return replace(verdict, zones=zones[0], chance=chance)
+    return replace(judgement, zones=zones[0], chance=chance)
 
 
-def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Verdict:
+def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED) -> Judgement:
     """Judge by the fraction of the seeds whose number is as the paper has it, where outcomes are of several kinds."""
     zones = tolerances().zones(expected, expected.readings()[0])
     inside, around = (_count(zone, numbers) for zone in (zones.reproduced, zones.near))
@@ -195,8 +197,8 @@ def _judge_mode(expected: Expected, numbers: list[float], alone: str = ONE_SEED)
     why = f"the number is {small} in {_of_seeds(inside, len(numbers))}, {large} in {around}"
     interval = intervals.fraction(inside, len(numbers))
     chance = chances.of_fraction(inside, len(numbers), tolerances().predicates.near[0])
-    verdict = _verdict(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
-    return replace(verdict, zones=zones, chance=chance if len(numbers) > 1 else None)
+    judgement = _judgement(possible, why, text, tolerances().predicates_reason, interval, len(numbers), alone)
+    return replace(judgement, zones=zones, chance=chance if len(numbers) > 1 else None)
 
 
 def _count(zone: Interval, numbers: list[float]) -> int:
@@ -253,39 +255,39 @@ def _points(expected: Expected) -> str:
     return " points" if expected.unit == "percent" else _unit(expected)
 
 
-def _verdict(
+def _judgement(
     possible: _Possible, why: str, rule: str, reason: str, interval: Interval | None, seeds: int, alone: str
-) -> Verdict:
+) -> Judgement:
     """Make the verdict. A single value decides by itself; `alone` says why it has no interval."""
     if seeds == 1:
-        return Verdict(possible.outcome, f"{why}; {alone}", rule, reason)
-    between = (possible.best, possible.worst) if possible.outcome == Outcome.UNDECIDED else None
-    return Verdict(possible.outcome, why, rule, reason, interval, between=between)
+        return Judgement(possible.verdict, f"{why}; {alone}", rule, reason)
+    between = (possible.best, possible.worst) if possible.verdict == Verdict.UNDECIDED else None
+    return Judgement(possible.verdict, why, rule, reason, interval, between=between)
 
 
-def _looking_ahead(verdict: Verdict, seeds: int, bound: int, judge: Callable[[int], Verdict]) -> Verdict:
+def _looking_ahead(judgement: Judgement, seeds: int, bound: int, judge: Callable[[int], Judgement]) -> Judgement:
     """Add how many seeds are wanted: at the first look at which seeds like those measured would decide.
 
     `judge` gives the verdict of so many seeds like those measured. One seed says nothing about others: it asks for
     FIRST. Where no look would tell reproduced from near, both of which are within the larger distance, near is shown.
     """
     if seeds == 1:
-        return replace(verdict, seeds_wanted=FIRST)
-    if not verdict.between:
-        return verdict
+        return replace(judgement, seeds_wanted=FIRST)
+    if not judgement.between:
+        return judgement
     looks = {look: judge(look) for look in LOOKS if seeds < look <= bound}
-    if verdict.between == NEAR_AT_LEAST:
-        wanted = next((look for look, then in looks.items() if then.outcome == Outcome.REPRODUCED), 0)
+    if judgement.between == NEAR_AT_LEAST:
+        wanted = next((look for look, then in looks.items() if then.verdict == Verdict.REPRODUCED), 0)
         if not wanted:
-            return replace(verdict, outcome=Outcome.NEAR, why=f"{verdict.why}; {NOT_TOLD.format(bound)}")
+            return replace(judgement, verdict=Verdict.NEAR, why=f"{judgement.why}; {WITHIN_THE_LARGER.format(bound)}")
     else:
         decided = [look for look, then in looks.items() if not then.between]
         near = [look for look, then in looks.items() if then.between == NEAR_AT_LEAST]
         wanted = next(iter(decided + near), 0)
-    why = f"{verdict.why}; undecided between {' and '.join(verdict.between)}"
+    why = f"{judgement.why}; undecided between {' and '.join(judgement.between)}"
     if looks and not wanted:
         why += f"; {bound} seeds like these would leave it so"
-    return replace(verdict, why=why, seeds_wanted=wanted)
+    return replace(judgement, why=why, seeds_wanted=wanted)
 
 
 def _repeated(numbers: list[float], count: int) -> list[float]:
@@ -293,7 +295,7 @@ def _repeated(numbers: list[float], count: int) -> list[float]:
     return list(itertools.islice(itertools.cycle(numbers), count))
 
 
-def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
+def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Judgement:
     """Judge a predicate by the fraction of the seeds in which it held.
 
     `of_means`: it is about means over all seeds, so it is one statement, repeated for each seed.
@@ -308,7 +310,7 @@ def judge_predicate(held: int, seeds: int, of_means: bool = False) -> Verdict:
     )
 
 
-def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Verdict:
+def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Judgement:
     zones = tolerances().predicates
     text = (
         f"predicate: reproduced when it holds in {zones.reproduced[0]:.0%} of the seeds or more, "
@@ -318,8 +320,8 @@ def _judge_fraction(held: int, seeds: int, alone: str = ONE_SEED) -> Verdict:
     interval = intervals.fraction(held, seeds)
     possible = _compare_fraction(held, seeds)
     chance = chances.of_fraction(held, seeds, zones.near[0]) if seeds > 1 else None
-    verdict = _verdict(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
-    return replace(verdict, chance=chance)
+    judgement = _judgement(possible, why, text, tolerances().predicates_reason, interval, seeds, alone)
+    return replace(judgement, chance=chance)
 
 
 def _of_seeds(count: int, seeds: int) -> str:
@@ -332,18 +334,18 @@ def _compare_fraction(count: int, of: int) -> _Possible:
     return _compare(interval, tolerances().predicates)
 
 
-def judge_case(name: str, outcome: str | None) -> Verdict:
+def judge_case(name: str, outcome: str | None) -> Judgement:
     """Judge by the outcome of a KUnit case: passed, failed, or skipped (None: there is no such case)."""
     if outcome not in ("passed", "failed"):
         return not_testable(f"the KUnit case {name} was {outcome}" if outcome else f"there is no KUnit case {name}")
-    verdict = Outcome.REPRODUCED if outcome == "passed" else Outcome.NOT_REPRODUCED
+    verdict = Verdict.REPRODUCED if outcome == "passed" else Verdict.NOT_REPRODUCED
     text = "module test: reproduced when the KUnit case of the claim's name passes"
     reason = (
         "The case feeds the module's own code, built for the debug kernel, and compares exactly: nothing is random."
     )
-    return Verdict(verdict, f"the KUnit case {name} {outcome}", text, reason)
+    return Judgement(verdict, f"the KUnit case {name} {outcome}", text, reason)
 
 
-def not_testable(why: str) -> Verdict:
+def not_testable(why: str) -> Judgement:
     """Make the verdict of a claim that cannot be measured."""
-    return Verdict(Outcome.NOT_TESTABLE, why, "", "")
+    return Judgement(Verdict.NOT_TESTABLE, why, "", "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.claims.syntax import ELSEWHERE, SINGLE
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 
 Cell = tuple[str, str]  # (experiment that simulates it, cell)
 
@@ -28,7 +28,7 @@ class Batch:
 
 
 @dataclass
-class Asked:
+class SeedRequest:
     """The decision.
 
     `seeds` has the number of seeds for each cell that needs more, and `claims` are the claims that need them. `beyond`
@@ -45,7 +45,9 @@ class Asked:
     virtual_s: float = 0.0  # of the seeds asked for now
 
 
-def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch], before: Mapping[Cell, int]) -> Asked:
+def more_seeds(
+    measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch], before: Mapping[Cell, int]
+) -> SeedRequest:
     """Decide which cells get more seeds.
 
     Claims that more seeds are expected to decide come before those with a single seed, which says nothing about other
@@ -62,7 +64,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
         for run in result["runs"]:
             ran.setdefault((result["experiment"]["runs_of"], run["cell"]), set()).add(run["seed"])
     have = {cell: max(len(seeds), before.get(cell, 0)) for cell, seeds in ran.items() if cell in first}
-    asked = Asked(
+    asked = SeedRequest(
         first_s=sum(first[cell].seeds * first[cell].virtual_s for cell in have),
         spent_s=sum((seeds - first[cell].seeds) * first[cell].virtual_s for cell, seeds in have.items()),
     )
@@ -79,7 +81,7 @@ def more_seeds(measured: Iterable[Mapping[str, Any]], first: Mapping[Cell, Batch
                 cells = dict.fromkeys(cells_of(claim, result, have), wanted)
                 alone = min((len(ran[cell]) for cell in cells), default=0) < 2
                 waiting.append((alone, cost_s(cells), claim["id"], cells))
-            elif claim["verdict"] == Outcome.UNDECIDED:
+            elif claim["verdict"] == Verdict.UNDECIDED:
                 asked.undecidable.append(claim["id"])
     for _, _, name, cells in sorted(waiting, key=lambda batch: batch[:3]):
         virtual_s = cost_s(cells)  # a cheaper claim may have asked for some of these seeds

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.figures import plot, roles, style, told
+from analysis.figures import alternative_text, plot, roles, style
 from analysis.figures.style import Specification
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
@@ -48,7 +48,7 @@ def alternative(runs: dict[str, list[Run]]) -> str:
         says = [(client, f"{known[client, 50]} and {known[client, 90]}") for client in clients]
         parts.append((f"{phase}, {quantity}", says))
     axes = f"Distributions over time of {' and '.join(QUANTITIES)}"
-    return told.picture(axes, "Values are those not exceeded in 50 and in 90 % of the time", parts)
+    return alternative_text.picture(axes, "Values are those not exceeded in 50 and in 90 % of the time", parts)
 
 
 def _plots(runs: dict[str, list[Run]]) -> list[tuple[str, str, list[dict[str, Any]]]]:

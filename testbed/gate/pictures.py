@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.figures import style, svg, told
+from analysis.figures import alternative_text, style, svg
 from analysis.files import write_text
 from analysis.report import TEMPLATES, pages, render, write_shared
 from testbed.gate.judge import Judgement
@@ -63,4 +63,4 @@ def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> 
     body = {"width": style.WIDE - style.AXIS, "height": HEIGHT, "layer": [line, rule]}
     says = [(point["version"], f"{style.number(point['measured'])}, {point['result']}") for point in points]
     limit = " and ".join(map(style.number, sorted(bounds))) or "none"
-    return svg.draw(style.specification(body), told.picture(name, f"The budget: {limit}", [("", says)]))
+    return svg.draw(style.specification(body), alternative_text.picture(name, f"The budget: {limit}", [("", says)]))

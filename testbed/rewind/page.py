@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.figures import style, svg, told
+from analysis.figures import alternative_text, style, svg
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Link, of_run
 from analysis.run import Run
@@ -82,7 +82,9 @@ def write(home: Path, shown: Rewound) -> Path:
         says = [(f"{at_s:.3f} s", f"{100 * share:.0f} %") for at_s, share in shown.shares]
         axes = "Futures that fail [%] over the instant from which they are otherwise [s]"
         _draw(
-            home / "shares", _shares(shown), told.picture(axes, "A point for each instant that was tried", [("", says)])
+            home / "shares",
+            _shares(shown),
+            alternative_text.picture(axes, "A point for each instant that was tried", [("", says)]),
         )
     values = {
         "shown": shown,
@@ -173,7 +175,7 @@ def _told_futures(run: Run, futures: Sequence[tuple[Branch, Run]], flow: str, at
     ends = [(RUN, run), *((f"{branch.name}, {branch.kind}", future) for branch, future in futures)]
     means = [(name, style.number(_mean(each, flow, at_s))) for name, each in ends]
     axes = f"Rate of {flow} [Mbit/s] over 0 to {style.number(run.duration)} s, of the run and its futures"
-    return told.picture(axes, f"Values are means from {style.number(at_s)} s on", [("", means)])
+    return alternative_text.picture(axes, f"Values are means from {style.number(at_s)} s on", [("", means)])
 
 
 def _shares(shown: Rewound) -> style.Specification:

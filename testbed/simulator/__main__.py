@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis.documents import read_json
 from analysis.files import write_text
-from analysis.simulated import FOLDER, RESULTS, cells
+from analysis.ns2 import FOLDER, RESULTS, cells
 from images import index, lock
 from images.cache import Store, default_root, file_digest
 from images.errors import ImageError

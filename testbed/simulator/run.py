@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from analysis.simulated import Cell
+from analysis.ns2 import Cell
 from images import walls
 from images.ns2.build import HERE, Simulator
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.documents import read_json
-from analysis.simulated import CELLS, NUMBERS, Cell, cells
+from analysis.ns2 import CELLS, NUMBERS, Cell, cells
 from analysis.verdicts.intervals import standard_deviation
 
 REFERENCE: Final = Path(__file__).parents[2] / "workflows/reference"

@@ -16,7 +16,7 @@ from analysis.capture import pcap
 from analysis.errors import BadInputError
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.lone import captures
+from analysis.observer.standalone import captures
 from tests.analysis import crafted
 
 PKTS = 20_000

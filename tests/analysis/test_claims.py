@@ -192,11 +192,11 @@ def test_other_readings_get_verdicts_beside_the_one_that_counts(tmp_path: Path, 
     )
     experiment = registry.load(path)
     asked = readings.questions(experiment, runs)
-    [judged] = readings.judged(experiment.claims[0], experiment, asked)
+    [judged] = readings.verdicts(experiment.claims[0], experiment, asked)
     assert (judged["title"], judged["cell"], judged["verdict"]) == ("another flow", "case=a", "reproduced")
     assert judged["measured"]["by_seed"] == {1: pytest.approx(0.2)}
     # what names a further cell would compare two readings, and no reading has the cell of the last one
-    assert [readings.judged(claim, experiment, asked) for claim in experiment.claims[1:]] == [[], []]
+    assert [readings.verdicts(claim, experiment, asked) for claim in experiment.claims[1:]] == [[], []]
 
 
 def test_a_reading_of_no_claim_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from analysis import report
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import full_run, kinds, panels, roles, style, told
+from analysis.figures import alternative_text, full_run, kinds, panels, roles, style
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.scatter import Scatter
@@ -67,8 +67,8 @@ def svg_of(folder: Path) -> str:
 def told_of(folder: Path) -> str:
     """Give the text that each drawing of a figure carries for readers who do not see it."""
     figure = folder / "made-by-hand"
-    text = told.of_file(figure / "figure.svg")
-    assert told.of_file(figure / "figure-narrow.svg") == text
+    text = alternative_text.of_file(figure / "figure.svg")
+    assert alternative_text.of_file(figure / "figure-narrow.svg") == text
     assert json.dumps(text)[1:-1] in (figure / "figure.html").read_text()
     assert len(text) < MOST_BYTES
     return text
@@ -316,18 +316,18 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     claim = {"id": "x/e01", "measure": "share('ledbat', 1)"}
     figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
     measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
-    full_run.add_to(measured, tmp_path)
+    full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run"
     figure["values"].append({"label": "b", "measure": "jain(1)"})
     (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
-    full_run.add_to(measured, tmp_path)
+    full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
     assert figure["full_run_called"] == "the full run (one seed; all where a claim has the same number)"
 
 
 def test_a_quick_look_at_curves_says_that_those_of_the_full_run_are_not_kept() -> None:
-    assert "curves are not kept" in full_run.lacks({"kind": "time-series", "full_run_lacks": [0, 0]})
-    assert full_run.lacks({"kind": "time-series"}) == ""
+    assert "curves are not kept" in full_run.missing_numbers({"kind": "time-series", "full_run_lacks": [0, 0]})
+    assert full_run.missing_numbers({"kind": "time-series"}) == ""
 
 
 def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp
 
     def of_full_run(figure: dict[str, Any]) -> dict[str, list[float]]:
         measured = {"experiment": experiment, "claims": claims, "runs": [{"size": "quick"}], "figure": figure}
-        full_run.add_to(measured, tmp_path)
+        full_run.add_ranges(measured, tmp_path)
         return dict(measured["figure"]["full_run"])
 
     assert of_full_run(curves) == {
@@ -383,8 +383,8 @@ def test_a_look_says_which_numbers_of_the_full_run_are_not_kept(tmp_path: Path, 
     (tmp_path / "x.json").write_text(json.dumps({"claims": {}, "figure": figure}))
     about = {"id": "x", "scenario": str(experiment.scenario)}
     measured = {"experiment": about, "claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
-    full_run.add_to(measured, tmp_path)
-    assert full_run.lacks(measured["figure"]) == said
+    full_run.add_ranges(measured, tmp_path)
+    assert full_run.missing_numbers(measured["figure"]) == said
 
 
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import yaml
 from analysis.__main__ import main
 from analysis.report.results import collect
 from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
 from tests.analysis.synthetic import vouch
 
@@ -39,12 +39,12 @@ def test_the_worst_claim_is_a_findings_verdict() -> None:
         claim(10, "reproduced"),  # a finding by itself
     ]
     assert verdicts_of_findings(claims) == {
-        "a": Outcome.REPRODUCED,
-        "b": Outcome.NEAR,
-        "c": Outcome.UNDECIDED,
-        "d": Outcome.NOT_REPRODUCED,
-        "e": Outcome.NOT_TESTABLE,
-        "x/e10": Outcome.REPRODUCED,
+        "a": Verdict.REPRODUCED,
+        "b": Verdict.NEAR,
+        "c": Verdict.UNDECIDED,
+        "d": Verdict.NOT_REPRODUCED,
+        "e": Verdict.NOT_TESTABLE,
+        "x/e10": Verdict.REPRODUCED,
     }
     assert verdicts_of_findings(reversed(claims)) == verdicts_of_findings(claims)
 
@@ -56,7 +56,7 @@ def test_echoes_settings_and_repetitions_do_not_count() -> None:
         claim(3, "not reproduced", finding="b", role="setting"),
         claim(4, "not reproduced", same_as="y/e01"),
     ]
-    assert verdicts_of_findings(claims) == {"a": Outcome.NEAR}
+    assert verdicts_of_findings(claims) == {"a": Verdict.NEAR}
 
 
 def number(place: int, interval: tuple[float, float], verdict: str, chance: float) -> dict[str, Any]:
@@ -68,18 +68,18 @@ def number(place: int, interval: tuple[float, float], verdict: str, chance: floa
 def test_a_claim_counts_against_a_finding_where_chance_does_not_explain_it_among_so_many() -> None:
     true = [number(place, (-0.5, 0.5), "reproduced", 1.0) for place in range(2, 21)]
     by_chance = number(1, (2.1, 3.0), "not reproduced", 0.02)  # of twenty, one such is likely
-    assert verdicts_of_findings([by_chance, *true]) == {"a": Outcome.REPRODUCED}  # together they are at 0.1
-    assert verdicts_of_findings([{**by_chance, "chance": 1e-4}, *true]) == {"a": Outcome.NOT_REPRODUCED}
-    assert verdicts_of_findings([{**by_chance, "chance": None}, *true]) == {"a": Outcome.NOT_REPRODUCED}
-    assert verdicts_of_findings([by_chance]) == {"a": Outcome.NOT_REPRODUCED}
+    assert verdicts_of_findings([by_chance, *true]) == {"a": Verdict.REPRODUCED}  # together they are at 0.1
+    assert verdicts_of_findings([{**by_chance, "chance": 1e-4}, *true]) == {"a": Verdict.NOT_REPRODUCED}
+    assert verdicts_of_findings([{**by_chance, "chance": None}, *true]) == {"a": Verdict.NOT_REPRODUCED}
+    assert verdicts_of_findings([by_chance]) == {"a": Verdict.NOT_REPRODUCED}
 
 
 def test_numbers_of_one_kind_are_judged_together() -> None:
     undecided = [number(place, (-1.5, 1.5), "undecided", 1.0) for place in range(1, 13)]
-    assert verdicts_of_findings(undecided) == {"a": Outcome.REPRODUCED}
-    assert verdicts_of_findings(undecided[:3]) == {"a": Outcome.UNDECIDED}
+    assert verdicts_of_findings(undecided) == {"a": Verdict.REPRODUCED}
+    assert verdicts_of_findings(undecided[:3]) == {"a": Verdict.UNDECIDED}
     shifted = [number(place, (0.5, 3.5), "undecided", 0.5) for place in range(1, 13)]
-    assert verdicts_of_findings(shifted) == {"a": Outcome.UNDECIDED}
+    assert verdicts_of_findings(shifted) == {"a": Verdict.UNDECIDED}
 
 
 def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **experiment: Any) -> dict[str, Any]:

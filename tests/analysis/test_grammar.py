@@ -14,7 +14,7 @@ import yaml
 from numpy.typing import NDArray
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style, svg, told
+from analysis.figures import alternative_text, plot, roles, style, svg
 from analysis.figures.bands import band
 from analysis.series import Series
 from analysis.settings import Flow
@@ -317,5 +317,5 @@ def test_a_dark_figure_differs_only_in_its_style_and_says_what_it_shows(
     (tmp_path / "both.svg").write_text(both := svg.draw({}, 'from "1" to 2'))
     assert re.sub(r' role="img" aria-label="[^"]*"><style>.*?</style>', ">", both, count=1) == light
     assert f"<style>{svg.DARK}</style>" in both
-    assert told.of_file(tmp_path / "both.svg") == 'from "1" to 2'
+    assert alternative_text.of_file(tmp_path / "both.svg") == 'from "1" to 2'
     assert svg.DARK.startswith("@media screen and (prefers-color-scheme:dark)")

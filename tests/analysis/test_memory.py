@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.kept import Kept, held_bytes
+from analysis.table_cache import TableCache, held_bytes
 from tests.analysis.synthetic import NS, ORIGIN_NS, Made, frame, pcap, vouch, write
 
 PACKETS = 500_000
@@ -87,7 +87,7 @@ def test_columns_do_not_hold_a_capture_and_measures_not_all_runs(runs: Path, tmp
 
 
 def test_what_was_not_used_for_longest_is_let_go() -> None:
-    kept = Kept(most_bytes=3000)
+    cache = TableCache(most_bytes=3000)
     made: list[str] = []
 
     def get(key: str, numbers: int) -> int:
@@ -95,7 +95,7 @@ def test_what_was_not_used_for_longest_is_let_go() -> None:
             made.append(key)
             return np.zeros(numbers)
 
-        return len(kept.get(key, make))
+        return len(cache.get(key, make))
 
     for key in "aba":
         assert get(key, 150) == 150

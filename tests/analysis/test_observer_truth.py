@@ -10,7 +10,7 @@ import pytest
 
 from analysis.capture.columns import write_columns
 from analysis.observer.flight import Cause
-from analysis.observer.lone import report
+from analysis.observer.standalone import report
 from analysis.run import Run
 from engine.run import execute, run_folder
 from scenarios.resolve import expand

@@ -19,11 +19,11 @@ from analysis.errors import BadInputError
 from analysis.report import _shortened, causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of
-from analysis.report.first import SHOWN, yielding
+from analysis.report.first_page import SHOWN, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 from tests.analysis.synthetic import vouch
@@ -65,7 +65,7 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     claims = [claim for result in collect(quick.parent / "here") for claim in result.claims if not claim.get("kunit")]
     there = FULL_RUN.claims
     assert len(claims) > 500
-    decided = {*map(str, Outcome)} - {"not testable"}
+    decided = {*map(str, Verdict)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
     looked_at = {claim.get("finding") for claim in claims if claim["is_look"] and state_of(claim) != "not testable"}
     findings = [finding for view in studies(collect(quick.parent / "here"), None) for finding in view.findings]

@@ -10,7 +10,7 @@ from analysis.claims import registry
 from analysis.report import prose
 from analysis.report.beside import HOLDS
 from analysis.report.results import LOOKS, Result, collect, states_of_findings
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from tests.analysis import kept_results
 
 SCENARIOS = {
@@ -61,10 +61,10 @@ def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments
     assert about.concluded.keys() <= about.conclusions.keys()
     assert ("right" in about.concluded) == ("right" in about.conclusions)
     allowed = {
-        "short": {*HOLDS, Outcome.NOT_REPRODUCED},
+        "short": {*HOLDS, Verdict.NOT_REPRODUCED},
         "right": set(HOLDS),
-        "wrong": {Outcome.NOT_REPRODUCED},
-        "open": {Outcome.UNDECIDED, Outcome.NOT_TESTABLE, *LOOKS.values()},  # as on the first page
+        "wrong": {Verdict.NOT_REPRODUCED},
+        "open": {Verdict.UNDECIDED, Verdict.NOT_TESTABLE, *LOOKS.values()},  # as on the first page
     }
     concluded = [(kind, name) for kind, names in about.concluded.items() for name in names]
     assert {name for _, name in concluded} <= about.findings.keys()

@@ -15,16 +15,16 @@ from analysis.reference.rejudge import rejudge
 from analysis.verdicts import chances, coverage, intervals, rules
 from analysis.verdicts.expected import Expected, half_last_digit
 from analysis.verdicts.of_claim import expected
-from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Outcome, Verdict
+from analysis.verdicts.rules import BOUND, BOUND_OF_FRACTIONS, FIRST, Judgement, Verdict
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import tolerances
 from tests.analysis import kept_results
 
 REPRODUCED, NEAR, UNDECIDED, NOT = (
-    Outcome.REPRODUCED,
-    Outcome.NEAR,
-    Outcome.UNDECIDED,
-    Outcome.NOT_REPRODUCED,
+    Verdict.REPRODUCED,
+    Verdict.NEAR,
+    Verdict.UNDECIDED,
+    Verdict.NOT_REPRODUCED,
 )
 
 
@@ -35,22 +35,22 @@ def says(printed: str, unit: str | None = "1", **fields: Any) -> Expected:
     return Expected(**{"printed": printed, "unit": unit, "metric": "m", **fields})
 
 
-def judge(claim: Expected, *values: float) -> Verdict:
+def judge(claim: Expected, *values: float) -> Judgement:
     return rules.judge_number(claim, dict(enumerate(values, 1)))
 
 
-def always(claim: Expected, value: float) -> Outcome:
+def always(claim: Expected, value: float) -> Verdict:
     """Judge seeds that all have one value: an interval without width."""
-    return judge(claim, value, value, value).outcome
+    return judge(claim, value, value, value).verdict
 
 
 @pytest.mark.parametrize(
     ("unit", "read"), [("kbps", " kbit/s"), ("percent", " %"), ("ratio", ""), ("fraction", ""), ("packets", " packets")]
 )
 def test_a_verdict_has_the_units_of_the_cards(unit: str, read: str) -> None:
-    verdict = judge(says("120", unit), 100, 110)
-    assert verdict.why.startswith(f"the mean 105{read} (95 % interval ")
-    assert "fraction" not in verdict.rule and "kbps" not in verdict.rule
+    judgement = judge(says("120", unit), 100, 110)
+    assert judgement.why.startswith(f"the mean 105{read} (95 % interval ")
+    assert "fraction" not in judgement.rule and "kbps" not in judgement.rule
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_printed_digits_say_how_far_rounding_goes(printed: str, half: float)
         (says("0.50", "ratio", half_width=0.11), 0.6, REPRODUCED),  # the paper's own interval is wider
     ],
 )
-def test_how_far_a_number_may_be(claim: Expected, value: float, outcome: Outcome) -> None:
+def test_how_far_a_number_may_be(claim: Expected, value: float, outcome: Verdict) -> None:
     assert always(claim, value) == outcome
     assert judge(claim, value, value).reason
 
@@ -108,10 +108,10 @@ def test_rounding_of_floats_decides_nothing(full: float) -> None:
         (0.5, UNDECIDED, 0),  # and these would show nothing
     ],
 )
-def test_the_interval_decides_not_the_mean(half: float, outcome: Outcome, wanted: int) -> None:
-    verdict = judge(says("0.65"), *(0.65 + half * step for step in (-1, -0.5, 0, 0.5, 1)))
-    assert (verdict.outcome, verdict.seeds_wanted) == (outcome, wanted)
-    assert verdict.why.endswith("; 20 seeds like these would leave it so") == (half == 0.5)
+def test_the_interval_decides_not_the_mean(half: float, outcome: Verdict, wanted: int) -> None:
+    judgement = judge(says("0.65"), *(0.65 + half * step for step in (-1, -0.5, 0, 0.5, 1)))
+    assert (judgement.verdict, judgement.seeds_wanted) == (outcome, wanted)
+    assert judgement.why.endswith("; 20 seeds like these would leave it so") == (half == 0.5)
 
 
 def test_an_undecided_verdict_says_between_which() -> None:
@@ -121,27 +121,27 @@ def test_an_undecided_verdict_says_between_which() -> None:
 
 
 def test_near_is_shown_where_no_seeds_would_tell_it_from_reproduced() -> None:
-    verdict = judge(says("0.65"), *[0.63, 0.74] * 10)  # 0.658 to 0.712: on both sides of 0.685, and below 0.735
-    assert (verdict.outcome, verdict.seeds_wanted) == (NEAR, 0)
-    assert verdict.why.endswith(f"away from 0.65; {rules.NOT_TOLD.format(BOUND)}")
-    assert judge(says("0.65"), *[0.63, 0.73] * 10).outcome == NEAR
-    assert judge(says("0.65"), *[0.63, 0.73] * 500).outcome == REPRODUCED  # more than the rules would run
-    assert judge(says("0.65"), *[0.66, 0.77] * 10).outcome == UNDECIDED  # 0.688 to 0.742: near or not reproduced
+    judgement = judge(says("0.65"), *[0.63, 0.74] * 10)  # 0.658 to 0.712: on both sides of 0.685, and below 0.735
+    assert (judgement.verdict, judgement.seeds_wanted) == (NEAR, 0)
+    assert judgement.why.endswith(f"away from 0.65; {rules.WITHIN_THE_LARGER.format(BOUND)}")
+    assert judge(says("0.65"), *[0.63, 0.73] * 10).verdict == NEAR
+    assert judge(says("0.65"), *[0.63, 0.73] * 500).verdict == REPRODUCED  # more than the rules would run
+    assert judge(says("0.65"), *[0.66, 0.77] * 10).verdict == UNDECIDED  # 0.688 to 0.742: near or not reproduced
 
 
 def test_one_seed_decides_by_its_value_says_so_and_asks_for_more() -> None:
-    verdict = judge(says("0.65"), 0.66)
-    assert verdict.outcome == REPRODUCED
-    assert verdict.why.endswith("one seed has no interval")
-    assert (verdict.interval, verdict.seeds_wanted) == (None, FIRST)
+    judgement = judge(says("0.65"), 0.66)
+    assert judgement.verdict == REPRODUCED
+    assert judgement.why.endswith("one seed has no interval")
+    assert (judgement.interval, judgement.seeds_wanted) == (None, FIRST)
 
 
 def test_means_over_the_seeds_are_one_number_however_many_seeds_give_it() -> None:
     number = rules.judge_number(says("0.65"), {1: 0.66, 2: 0.66, 3: 0.66}, of_means=True)
-    assert (number.outcome, number.interval, number.seeds_wanted) == (REPRODUCED, None, 0)
+    assert (number.verdict, number.interval, number.seeds_wanted) == (REPRODUCED, None, 0)
     assert number.why.endswith("means over the seeds have no interval")
     holds, fails = (rules.judge_predicate(held, 5, of_means=True) for held in (5, 0))
-    assert (holds.outcome, fails.outcome, fails.seeds_wanted) == (REPRODUCED, NOT, 0)
+    assert (holds.verdict, fails.verdict, fails.seeds_wanted) == (REPRODUCED, NOT, 0)
     assert fails.why.startswith("it does not hold; ")
 
 
@@ -155,7 +155,7 @@ def test_what_is_made_of_means_is_seen_through_words() -> None:
     ("value", "outcome"),
     [(4.1e-4, REPRODUCED), (6.1e-4, REPRODUCED), (2.8e-4, REPRODUCED), (2.2e-4, NEAR), (8e-4, NEAR), (9e-4, NOT)],
 )
-def test_rare_events_are_compared_by_factors(value: float, outcome: Outcome) -> None:
+def test_rare_events_are_compared_by_factors(value: float, outcome: Verdict) -> None:
     assert always(says("4.1e-4", "fraction"), value) == outcome
 
 
@@ -171,27 +171,27 @@ def test_seeds_without_a_rare_event_count_as_zeros() -> None:
     low, high = intervals.mean_of_rates([0, 0, 4e-4, 8e-4])
     assert 0 < low < 3e-4 < high
     assert low * high == pytest.approx(3e-4**2)
-    assert judge(says("3.0e-4", "fraction"), 0, 0, 4e-4, 8e-4).outcome == UNDECIDED
+    assert judge(says("3.0e-4", "fraction"), 0, 0, 4e-4, 8e-4).verdict == UNDECIDED
 
 
 def test_another_reading_of_the_print_does_not_decide_but_leaves_undecided() -> None:
     claim = says("5.8e-5", "fraction", alternatives=("5.8e-6",))
-    verdict = judge(claim, 5.6e-6, 5.8e-6, 5.7e-6)
-    assert verdict.outcome == UNDECIDED
-    assert verdict.seeds_wanted == 0  # more seeds do not make the print easier to read
-    assert "the scan is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in verdict.why
+    judgement = judge(claim, 5.6e-6, 5.8e-6, 5.7e-6)
+    assert judgement.verdict == UNDECIDED
+    assert judgement.seeds_wanted == 0  # more seeds do not make the print easier to read
+    assert "the scan is hard to read: as 5.8e-05 it is not reproduced, as 5.8e-06 it is reproduced" in judgement.why
     assert always(claim, 1e-3) == NOT
 
 
 def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -> None:
     claim = says("0.12", statistic="std")
     draw = np.random.default_rng(1).normal
-    assert judge(claim, *draw(0.6, 0.12, 100)).outcome == REPRODUCED
-    assert judge(claim, *draw(0.6, 0.12, 10)).outcome == UNDECIDED
-    assert judge(claim, *draw(0.6, 0.03, 20)).outcome == NOT
-    assert judge(claim, 0.6, 0.6, 0.6).outcome == NOT
-    assert judge(claim, 0.6).outcome == UNDECIDED
-    assert judge(says("0", statistic="std"), 0.6, 0.6).outcome == REPRODUCED
+    assert judge(claim, *draw(0.6, 0.12, 100)).verdict == REPRODUCED
+    assert judge(claim, *draw(0.6, 0.12, 10)).verdict == UNDECIDED
+    assert judge(claim, *draw(0.6, 0.03, 20)).verdict == NOT
+    assert judge(claim, 0.6, 0.6, 0.6).verdict == NOT
+    assert judge(claim, 0.6).verdict == UNDECIDED
+    assert judge(says("0", statistic="std"), 0.6, 0.6).verdict == REPRODUCED
 
 
 def test_a_deviation_of_ten_runs_of_the_paper_has_an_interval_of_its_own() -> None:
@@ -210,23 +210,23 @@ def test_an_outlier_makes_the_interval_of_a_deviation_wider() -> None:
 
 def test_outcomes_of_two_kinds_are_judged_by_how_often_the_papers_kind_comes() -> None:
     claim = says("142", "s", statistic="fraction-in-mode")
-    assert judge(claim, *[141.0] * 20).outcome == REPRODUCED
+    assert judge(claim, *[141.0] * 20).verdict == REPRODUCED
     mixed = judge(claim, 141, 141, 141, 141, 216)
-    assert (mixed.outcome, mixed.seeds_wanted) == (UNDECIDED, BOUND)  # 16 of 20 show that it is near
+    assert (mixed.verdict, mixed.seeds_wanted) == (UNDECIDED, BOUND)  # 16 of 20 show that it is near
     assert mixed.why.startswith("the number is from 134.4 to 149.6 s in 4 of 5 seeds")
-    assert judge(claim, *[216.0] * 8, 141).outcome == NOT
+    assert judge(claim, *[216.0] * 8, 141).verdict == NOT
     # seeds that all have a number nearby are near, as their mean would be
     nearby = judge(claim, *[155.0] * 20)
-    assert nearby.outcome == judge(says("142", "s"), *[155.0] * 20).outcome == NEAR
+    assert nearby.verdict == judge(says("142", "s"), *[155.0] * 20).verdict == NEAR
 
 
 def test_what_never_happens() -> None:
     never = judge(says("6.0", "s"), *[math.inf] * 5)
-    assert (never.outcome, never.why) == (NOT, "it did not happen in 5 of 5 seeds")
-    assert judge(says("6.0", "s"), *[math.inf] * 3).outcome == UNDECIDED  # three seeds do not show that it never does
+    assert (never.verdict, never.why) == (NOT, "it did not happen in 5 of 5 seeds")
+    assert judge(says("6.0", "s"), *[math.inf] * 3).verdict == UNDECIDED  # three seeds do not show that it never does
     seldom = judge(says("6.0", "s"), *[6.0] * 18, *[math.inf] * 2)
-    assert (seldom.outcome, "it did not happen in 2 of 20 seeds" in seldom.why) == (NEAR, True)
-    assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).outcome == REPRODUCED
+    assert (seldom.verdict, "it did not happen in 2 of 20 seeds" in seldom.why) == (NEAR, True)
+    assert judge(says("6.0", "s"), *[6.0] * 48, *[math.inf] * 2).verdict == REPRODUCED
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_what_never_happens() -> None:
         (0, 1, NOT, FIRST),
     ],
 )
-def test_predicates(held: int, seeds: int, outcome: Outcome, wanted: int) -> None:
-    verdict = rules.judge_predicate(held, seeds)
-    assert (verdict.outcome, verdict.seeds_wanted) == (outcome, wanted)
+def test_predicates(held: int, seeds: int, outcome: Verdict, wanted: int) -> None:
+    judgement = rules.judge_predicate(held, seeds)
+    assert (judgement.verdict, judgement.seeds_wanted) == (outcome, wanted)
 
 
 def test_intervals_are_those_of_the_tables() -> None:
@@ -287,15 +287,15 @@ def test_what_the_registry_says_is_read_with_its_digits(tmp_path: Path) -> None:
         ("at least", 1.6e-4, NOT),
     ],
 )
-def test_a_bound_is_open_on_one_side(bound: Any, value: float, outcome: Outcome) -> None:
+def test_a_bound_is_open_on_one_side(bound: Any, value: float, outcome: Verdict) -> None:
     assert always(says("1e-3", "fraction", metric="loss_rate", bound=bound), value) == outcome
 
 
 def test_a_trend_needs_an_interval_on_one_side_of_zero() -> None:
     rises, falls = (says("0", "1", bound=bound) for bound in ("above", "below"))
-    assert judge(rises, 1, 2, 3, 2, 1).outcome == judge(falls, -1, -2, -3, -2, -1).outcome == REPRODUCED
-    assert judge(rises, -1, -2, -3, -2, -1).outcome == NOT
-    assert judge(rises, -1, 1, -2, 3, 1).outcome == UNDECIDED
+    assert judge(rises, 1, 2, 3, 2, 1).verdict == judge(falls, -1, -2, -3, -2, -1).verdict == REPRODUCED
+    assert judge(rises, -1, -2, -3, -2, -1).verdict == NOT
+    assert judge(rises, -1, 1, -2, 3, 1).verdict == UNDECIDED
     assert always(rises, 0.0) == NOT
 
 
@@ -318,14 +318,14 @@ def test_a_distance_does_not_reach_the_other_direction() -> None:
 
 def test_the_spread_of_losses_has_a_floor_of_one_packet() -> None:
     spread_of_losses = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10)
-    assert judge(spread_of_losses, 3e-6, 3e-6, 3e-6, 3e-6).outcome == NOT
+    assert judge(spread_of_losses, 3e-6, 3e-6, 3e-6, 3e-6).verdict == NOT
     with_floor = says("1.3e-6", "fraction", metric="loss_rate", statistic="std", runs=10, grain=4e-6)
-    assert judge(with_floor, 3e-6, 3e-6, 3e-6, 3e-6).outcome == REPRODUCED
+    assert judge(with_floor, 3e-6, 3e-6, 3e-6, 3e-6).verdict == REPRODUCED
 
 
 def test_a_papers_mean_of_few_runs_has_a_sampling_error() -> None:
     values = [0.57] * 14 + [0.95] * 6  # mean 0.684, deviation 0.18
-    assert judge(says("0.80"), *values).outcome == UNDECIDED
+    assert judge(says("0.80"), *values).verdict == UNDECIDED
     zones = judge(says("0.80", runs=10), *values).zones
     assert zones is not None and zones.reproduced[0] == pytest.approx(0.80 - 0.005 - math.hypot(0.03, 0.118), abs=1e-3)
     assert judge(says("0.65", runs=10), 0.65, 0.65, 0.65).zones == judge(says("0.65"), 0.65, 0.65, 0.65).zones
@@ -338,9 +338,9 @@ def test_the_tail_of_students_t(t: float, degrees: int) -> None:
 
 def test_a_chance_below_a_fortieth_is_an_interval_apart_from_the_zone() -> None:
     for values in ([0.74, 0.76, 0.78], [0.70, 0.76, 0.82], [0.8, 0.8, 0.801], [0.65, 0.66]):
-        verdict = judge(says("0.65"), *values)
-        assert verdict.chance is not None
-        assert (verdict.chance < 0.025) == (verdict.outcome == NOT)
+        judgement = judge(says("0.65"), *values)
+        assert judgement.chance is not None
+        assert (judgement.chance < 0.025) == (judgement.verdict == NOT)
 
 
 def test_spread() -> None:

@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from analysis.claims import registry
-from analysis.simulated import FOLDER, NUMBERS, SPREAD, by_claim, cells
+from analysis.ns2 import FOLDER, NUMBERS, SPREAD, by_claim, cells
 from images import build_root, locked
 from images.cache import file_digest
 from images.ns2 import build

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import full_run, plot, roles, style, told
+from analysis.figures import alternative_text, full_run, plot, roles, style
 from analysis.figures.style import Specification
 from analysis.units import with_unit
 
@@ -78,7 +78,7 @@ class Curves:
         """Say what the figure shows to readers who do not see it."""
         parts = [(fields.get("axis", str), list(self._told(fields))) for fields in self._plots]
         axes = f"{', '.join(axis for axis, _ in parts)} over {self._figure.get('axis', str)}"
-        return told.picture(axes, "Values are medians over the seeds", parts)
+        return alternative_text.picture(axes, "Values are medians over the seeds", parts)
 
     def _told(self, fields: Fields) -> Iterator[tuple[str, str]]:
         measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))
@@ -87,7 +87,7 @@ class Curves:
             for whose, rows in sources:
                 points = [(float(row["x"]), float(row["y"])) for row in rows if row["s"] == line]
                 if points and not (whose == "full run" and any(row["s"] == line for row in measured)):
-                    yield f"{line} ({whose})" if line and whose else line or whose, told.course(points)
+                    yield f"{line} ({whose})" if line and whose else line or whose, alternative_text.course(points)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""

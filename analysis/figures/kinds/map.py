@@ -5,7 +5,7 @@ from statistics import median
 from typing import Final
 
 from analysis.documents import Fields
-from analysis.figures import pixels, roles, style, told
+from analysis.figures import alternative_text, pixels, roles, style
 from analysis.figures.full_run import Range
 from analysis.figures.pixels import Rows
 from analysis.figures.style import Specification
@@ -68,7 +68,7 @@ class Map:
             for row, columns in rows.items()
         ]
         how = f"Values are {self._numbers}, for {self._across}"
-        return told.picture(f"{self._axis}, for {self._down}", how, parts)
+        return alternative_text.picture(f"{self._axis}, for {self._down}", how, parts)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (it says all its numbers)
         """Give the Vega-Lite specification for a page of `width` pixels."""

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import plot, roles, style, told
+from analysis.figures import alternative_text, plot, roles, style
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 
@@ -62,7 +62,9 @@ class Scatter:
         """Say what the figure shows to readers who do not see it."""
         across, up = self._axes
         cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in self._rows]
-        return told.picture(f"{across} across and {up} up", "Values are medians over the seeds", [("", cases)])
+        return alternative_text.picture(
+            f"{across} across and {up} up", "Values are medians over the seeds", [("", cases)]
+        )
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""

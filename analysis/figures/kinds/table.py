@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import pixels, style, told
+from analysis.figures import alternative_text, pixels, style
 from analysis.figures.style import Specification
 from scenarios.counts import plural
 
@@ -72,7 +72,7 @@ class Table:
             for label, claims in self._rows
         ]
         how = "Values are the paper's, and the measured one with its verdict"
-        return told.picture(f"Table of {plural(len(parts), 'row')}", how, parts)
+        return alternative_text.picture(f"Table of {plural(len(parts), 'row')}", how, parts)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:  # noqa: ARG002 (a table has no moving parts)
         """Give the Vega-Lite specification for a page of `width` pixels."""

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
-from analysis.figures import panels, plot, roles, style, told
+from analysis.figures import alternative_text, panels, plot, roles, style
 from analysis.figures.bands import band, occurring
 from analysis.figures.panels import Panel
 from analysis.figures.plot import Line, Mark, Plot
@@ -121,7 +121,7 @@ class TimeSeries:
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
-        return told.over_time(self._arrangement, *self._interval)
+        return alternative_text.over_time(self._arrangement, *self._interval)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -272,7 +272,7 @@ def _kept(panel: Panel, number: int) -> Panel:
     """Give a panel that makes the lines of a run once, as long as there is room for them."""
 
     def lines(run: Run) -> panels.Lines:
-        return run.kept.get((run.folder, number), lambda: panel.lines(run))
+        return run.cache.get((run.folder, number), lambda: panel.lines(run))
 
     return replace(panel, lines=lines)
 

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import roles, style, told
+from analysis.figures import alternative_text, roles, style
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 from analysis.units import with_unit
@@ -75,7 +75,9 @@ class ValuesBySeed:
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
             groups.setdefault(row["group"], []).append((row["name"], _told(row)))
-        return told.picture(self._axis, "Values are medians and ranges over the seeds", list(groups.items()))
+        return alternative_text.picture(
+            self._axis, "Values are medians and ranges over the seeds", list(groups.items())
+        )
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -244,9 +246,9 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
 
 def _told(row: dict[str, Any]) -> str:
     if row["seeds"]:
-        text = told.spread(row["low"], row["middle"], row["high"])
+        text = alternative_text.spread(row["low"], row["middle"], row["high"])
     else:
-        text = f"{told.spread(*row['there'])} in the full run" if "there" in row else "not measured"
+        text = f"{alternative_text.spread(*row['there'])} in the full run" if "there" in row else "not measured"
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 

@@ -9,9 +9,9 @@ from analysis.figures import roles
 from analysis.figures.roles import Role
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.lone import report
-from analysis.observer.lone.report import Observed
 from analysis.observer.picture import stacked
+from analysis.observer.standalone import report
+from analysis.observer.standalone.report import Observed
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.formats import number
 from analysis.series import Series

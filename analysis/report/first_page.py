@@ -8,14 +8,14 @@ from statistics import median_high
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures.full_run import NOTHING, Known, Range, known, ranges
+from analysis.figures.full_run import NOTHING, Range, Recorded, ranges, recorded
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
 from analysis.report.overview import Finding, StudyView, numbers_of
 from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
-from analysis.verdicts.rules import Outcome
+from analysis.verdicts.rules import Verdict
 from scenarios.counts import plural
 
 SHOWN: Final = 5  # findings of a kind
@@ -111,9 +111,9 @@ def is_quick(experiments: Iterable[Result]) -> bool:
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
     """Give findings that hold, that do not, and that are open by the full run: some of each, of several studies."""
     kinds = (
-        ("Holds", Outcome.REPRODUCED, "right"),
-        ("Does not hold", Outcome.NOT_REPRODUCED, "wrong"),
-        ("Open", Outcome.UNDECIDED, "open"),
+        ("Holds", Verdict.REPRODUCED, "right"),
+        ("Does not hold", Verdict.NOT_REPRODUCED, "wrong"),
+        ("Open", Verdict.UNDECIDED, "open"),
     )
     return [(head, _from_several(views, state, concluded)) for head, state, concluded in kinds]
 
@@ -143,7 +143,7 @@ def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[
         for experiment in experiments
         for claim in experiment.counted
     ]
-    wanted = [claim[WANTED] for claim in full if state_of(claim) == Outcome.UNDECIDED]
+    wanted = [claim[WANTED] for claim in full if state_of(claim) == Verdict.UNDECIDED]
     return sum(map(bool, wanted)), wanted.count(0)
 
 
@@ -155,8 +155,8 @@ def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, i
     counted = []
     for view in views:
         states = Counter(finding.full for finding in view.findings)
-        open_ones = sum(states[state] for state in (Outcome.UNDECIDED, *LOOKS.values()))
-        holds, near, fails = (states[state] for state in (Outcome.REPRODUCED, Outcome.NEAR, Outcome.NOT_REPRODUCED))
+        open_ones = sum(states[state] for state in (Verdict.UNDECIDED, *LOOKS.values()))
+        holds, near, fails = (states[state] for state in (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED))
         counted.append((view, holds, near, fails, open_ones))
     return counted
 
@@ -182,7 +182,7 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
         if figure.get("overview") == "yielding":
             kept = reference.kept.get(experiment.id) if reference else None
             place = Fields(Path(experiment.id), figure, "figure")
-            there = known(place, experiment.data, kept) if kept else NOTHING
+            there = recorded(place, experiment.data, kept) if kept else NOTHING
             here = ranges(figure)
             labels = [value["label"] for value in figure["values"]]
             what = ". ".join(filter(None, (_of_seeds(figure) if here else "", *_of_full_run(here, there))))
@@ -190,14 +190,14 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
     return None
 
 
-def _of_full_run(here: Mapping[str, Range], there: Known) -> list[str]:
+def _of_full_run(here: Mapping[str, Range], there: Recorded) -> list[str]:
     """Say which numbers are the full run's, of how many of its seeds, and why some have none beside them."""
     both = [_beside(here[label], there.ranges[label]) for label in here.keys() & there.ranges.keys()]
     marks = ["pale"] * bool(there.ranges.keys() - here.keys()) + ["in brackets"] * any(both)
     if not marks:
         return []
     range_too = ", median and range" if any(low < high for low, _, high in there.ranges.values()) else ""
-    seeds = "the full run" if _is_mixed(there) else there.called
+    seeds = "the full run" if _is_mixed(there) else there.description
     fewer = f" over all its seeds (*: {plural(there.seeds or 0, 'seed')})" if _is_mixed(there) else ""
     said = f"{' and '.join(marks).capitalize()}: {seeds}{range_too}{fewer}"
     unknown = "" if here.keys() <= there.ranges.keys() else " or none is known"
@@ -205,7 +205,7 @@ def _of_full_run(here: Mapping[str, Range], there: Known) -> list[str]:
     return [said, *([without] if any(both) and not all(both) else [])]
 
 
-def _is_mixed(there: Known) -> bool:
+def _is_mixed(there: Recorded) -> bool:
     return 0 < len(there.few) < len(there.ranges)
 
 
@@ -222,7 +222,7 @@ def _beside(here: Range, there: Range) -> str:
     return middle if low == high else f"{middle}, {low} to {high}"
 
 
-def _table(page: str, what: str, here: dict[str, Range], there: Known, labels: list[str]) -> Yielding:
+def _table(page: str, what: str, here: dict[str, Range], there: Recorded, labels: list[str]) -> Yielding:
     pairs = [label.partition(": ") for label in labels]
     columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
 

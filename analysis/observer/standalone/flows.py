@@ -7,7 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from analysis.observer.conversation import DATA, LARGEST_FRAME, both_ways
-from analysis.observer.lone.captures import UDP, Captured
+from analysis.observer.standalone.captures import UDP, Captured
 
 FEWEST_PKTS: Final = 20  # with data; less tells nothing of a controller
 MOST: Final = 20  # flows of a capture that are described, the largest first

@@ -12,7 +12,7 @@ _BYTES_OF_AN_ITEM: Final = 40  # of a list of numbers, with its slot in the list
 T = TypeVar("T")
 
 
-class Kept:
+class TableCache:
     """Values by key. Together they hold at most `most_bytes` of arrays and tables, or there is only one."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.errors import BadInputError
-from analysis.observer.lone.report import observe
+from analysis.observer.standalone.report import observe
 
 SNAP_BYTES: Final = 160  # headers, with IPv6's and uTP's longest selective acknowledgements
 EVERY_S: Final = 5.0  # the page is written anew

@@ -15,8 +15,8 @@ import pytest
 from analysis.__main__ import main
 from analysis.capture import pcap
 from analysis.errors import BadInputError
-from analysis.observer.lone import captures, clocks, flows
-from analysis.observer.lone.page import title
+from analysis.observer.standalone import captures, clocks, flows
+from analysis.observer.standalone.page import title
 from tests.analysis.browser import speechless
 from tests.analysis.synthetic import NS, ORIGIN_NS, frame, over_ipv6, pcapng, utp_frame
 from tests.analysis.synthetic import pcap as classic

@@ -25,8 +25,8 @@ from analysis.observer.conversation import (
     ticks,
     unwrapped,
 )
-from analysis.observer.lone.flows import CapturedFlow
-from analysis.observer.lone.tap import Place, Tap
+from analysis.observer.standalone.flows import CapturedFlow
+from analysis.observer.standalone.tap import Place, Tap
 from analysis.series import Floats, NotMeasuredError
 
 

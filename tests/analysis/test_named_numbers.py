@@ -13,7 +13,7 @@ from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
 from analysis.report import overview
 from analysis.report.formats import DASH, paper_value, with_unit
-from analysis.report.named import bare_name, bound, named, quantity
+from analysis.report.named_numbers import bare_name, bound, named, quantity
 from analysis.runs import Runs
 from analysis.units import unit_of
 from tests.analysis.synthetic import plain, vouch, write

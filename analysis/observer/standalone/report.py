@@ -16,11 +16,11 @@ from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Conversation, Samples
 from analysis.observer.flight import Flight
-from analysis.observer.lone import captures, flows, pair, tap, view
-from analysis.observer.lone.flows import CapturedFlow
-from analysis.observer.lone.pair import Pair
-from analysis.observer.lone.tap import Place, Tap
 from analysis.observer.observe import described
+from analysis.observer.standalone import captures, flows, pair, tap, view
+from analysis.observer.standalone.flows import CapturedFlow
+from analysis.observer.standalone.pair import Pair
+from analysis.observer.standalone.tap import Place, Tap
 from analysis.series import Floats, NotMeasuredError, Series
 
 FORMAT: Final = 1
@@ -63,7 +63,7 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
     Raises BadInputError, before anything is written, when a file is no capture or holds no packet of TCP or UDP.
     """
     # the page needs the drawing library, which takes long to load
-    from analysis.observer.lone import page
+    from analysis.observer.standalone import page
 
     summaries: list[flows.Summary] = []
     for path in paths:

@@ -18,9 +18,9 @@ import polars as pl
 
 from analysis.observer.conversation import Ints, ticks, unwrapped
 from analysis.observer.flight import Flight
-from analysis.observer.lone import clocks
-from analysis.observer.lone.captures import OUTGOING
-from analysis.observer.lone.flows import CapturedFlow
+from analysis.observer.standalone import clocks
+from analysis.observer.standalone.captures import OUTGOING
+from analysis.observer.standalone.flows import CapturedFlow
 from analysis.series import Floats
 
 INITIAL_HOPS: Final = (64, 128, 255)  # of Linux and macOS, Windows, and others

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from analysis.observer.conversation import Samples
-from analysis.observer.lone import clocks
-from analysis.observer.lone.captures import Captured
-from analysis.observer.lone.flows import CapturedFlow
 from analysis.observer.observe import spread
+from analysis.observer.standalone import clocks
+from analysis.observer.standalone.captures import Captured
+from analysis.observer.standalone.flows import CapturedFlow
 from analysis.series import Floats
 
 FEWEST_PKTS: Final = 20
