@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--baseline",
         help=f"control that shows whether the path is at fault, or an earlier version; default: {STANDARD}",
     )
-    budget = f"length of the search: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
+    budget = f"length of the hunt: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
     parser.add_argument("--budget", default="10min", help=budget)
     parser.add_argument("--seed", type=int, default=1, help="seed of the search; default: %(default)s")
     parser.add_argument(
@@ -82,7 +82,7 @@ def main(options: argparse.Namespace) -> int:
     made_of = measure.made_of({client, baseline, *place.implementations})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
-    runs = measure.Runs(folder, expressions(applicable), made_of)
+    runs = measure.Runs(folder, expressions(applicable), made_of, has_room=budget.has_room)
     hunt = Hunt(
         place,
         applicable,
@@ -97,7 +97,7 @@ def main(options: argparse.Namespace) -> int:
     findings: list[Evidence] = []
     for finding in hunt.new_findings():
         findings.append(evidence.keep(finding, len(findings) + 1, hunt.question(finding.prop), folder))
-        print(f"found: {client} {finding.prop.otherwise}: {finding.survival}", file=sys.stderr, flush=True)
+        print(f"found: {client} {finding.prop.otherwise}: {findings[-1].survival}", file=sys.stderr, flush=True)
         pages.write(folder, hunt, findings)
     with ended_after(LIMIT_S, "testbed hunt: the page"):
         page = pages.write(folder, hunt, findings)
@@ -119,7 +119,7 @@ def _properties(options: argparse.Namespace, about: Implementation) -> list[Prop
 
 
 class _Budget:
-    """How long a search goes on: a time, or a number of runs."""
+    """How long a hunt goes on: a time, or a number of runs."""
 
     def __init__(self, text: str) -> None:
         self._started_s = time.monotonic()
@@ -139,6 +139,10 @@ class _Budget:
         if self._runs is None:
             return math.inf if self._passed_s < self._limit_s else 0
         return self._runs - runs
+
+    def has_room(self, runs: int) -> bool:
+        """Whether there is room for so many runs in all: while a time is not over, for any number."""
+        return self._passed_s < self._limit_s if self._runs is None else runs <= self._runs
 
     def left_s(self, runs: int) -> float:
         """Return the time that is left (s) after some runs, at least one, if more of them are as fast."""
@@ -181,6 +185,6 @@ class _Progress:
 def _left(seconds: float) -> str:
     """Say how long the search still goes on."""
     if seconds == 0:
-        return "the budget is used up; what has begun is finished"
+        return "the budget is used up"
     left = f"{math.ceil(seconds / 60)} min" if seconds > 90 else f"{seconds:.0f} s"
     return f"about {left} of search left"

@@ -22,6 +22,7 @@ from testbed.hunt.scenario import EXPERIMENT, Data, text
 
 SCENARIO: Final = "scenario.yaml"
 AUTHORS: Final = "authors.md"
+UNFINISHED: Final = "not minimal yet: the budget was over before; a larger one continues"
 _CAPTURES: Final = ("bottleneck-in", "bottleneck-out", TAP, "receiver")
 
 
@@ -42,6 +43,7 @@ class Evidence:
     bound: Number
     ended: list[str]
     survival: str
+    is_minimal: bool
     is_fragile: bool
     runs: int
     command: str
@@ -83,8 +85,9 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
         measured=_finite(measured),
         bound=_finite(bound),
         ended=[str(outcome) for outcome in run.outcomes(run.settings.flows[0].name)],
-        survival=str(finding.survival),
-        is_fragile=finding.survival.is_fragile,
+        survival=str(finding.survival or UNFINISHED),
+        is_minimal=finding.survival is not None,
+        is_fragile=finding.survival is not None and finding.survival.is_fragile,
         runs=finding.runs,
         command=f"testbed run {own / SCENARIO} --seed {SEED}",
         rewind=f"testbed rewind {run.folder} --at {max(0.0, instant_s - 1):.1f}s",
@@ -138,7 +141,9 @@ def _versions(run: Run) -> dict[str, str]:
 def for_authors(evidence: Evidence, client: str, versions: dict[str, str]) -> str:
     """Write what the client's authors need: what happens, how to see it, and what was not looked at."""
     version = f" (version {versions[client]})" if versions.get(client) else ""
-    needs = f" It needs {_listed(evidence.parts)}: without any of these, the property holds." if evidence.parts else ""
+    needs = f" It has {_listed(evidence.parts)}." if evidence.parts else ""
+    if evidence.parts and evidence.is_minimal:
+        needs = f" It needs {_listed(evidence.parts)}: without any of these, the property holds."
     ended = "".join(f"\nThe client {sentence}.\n" for sentence in evidence.ended)
     packets = "\n".join(map(str, evidence.packets))
     return f"""# {client} {evidence.otherwise}

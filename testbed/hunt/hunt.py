@@ -4,13 +4,14 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from testbed.client.inequalities import Number
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
-from testbed.hunt.measure import Runs
+from testbed.hunt.measure import OverBudgetError, Runs
 from testbed.hunt.properties import Property
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data, name
@@ -39,12 +40,15 @@ BEHAVIOUR: Final = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A property and the shrunk scenario that breaks it; `runs` counts the search up to its first scenario."""
+    """A property and the shrunk scenario that breaks it; `runs` counts the search up to its first scenario.
+
+    There is no `survival` if the budget was over before the scenario was minimal and its survival known.
+    """
 
     prop: Property
     first: Data
     scenario: Data
-    survival: Survival
+    survival: Survival | None
     runs: int
 
     def explains(self, prop: Property, scenario: Data) -> bool:
@@ -63,7 +67,10 @@ class Trial:
 
 @dataclass
 class Hunt:
-    """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero."""
+    """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero.
+
+    `unsure` counts the scenarios that broke a property with one seed when the budget was over.
+    """
 
     arena: Arena
     properties: list[Property]
@@ -77,6 +84,8 @@ class Hunt:
     findings: list[Finding] = field(default_factory=list)
     refuted: set[tuple[str, str]] = field(default_factory=set)
     search_runs: int = 0
+    unsure: int = 0
+    _is_over: bool = False
 
     def question(self, prop: Property) -> Question:
         """Return what asks whether a scenario breaks a property."""
@@ -86,8 +95,14 @@ class Hunt:
         """Yield each finding as soon as it is as small as it gets, so that an interruption loses none."""
         for prop, trial in self.broken():
             question, runs = self.question(prop), self.search_runs
-            smallest = shrink(trial.scenario, question.breaking)
-            finding = Finding(prop, trial.scenario, smallest, survival(smallest, question), runs)
+            smallest, left = trial.scenario, None
+            try:
+                for smaller in shrink(trial.scenario, question.breaking):
+                    smallest = smaller
+                left = survival(smallest, question)
+            except OverBudgetError:
+                self._is_over = True
+            finding = Finding(prop, trial.scenario, smallest, left, runs)
             self.findings.append(finding)
             yield finding
 
@@ -108,6 +123,8 @@ class Hunt:
                 return
             self.trials += batch
             yield from self._broken(batch)
+            if self._is_over:
+                return
 
     def _worth(self, trial: Trial, focus: Property) -> float:
         """Say how near a trial is to a new finding of the property that a batch aims at."""
@@ -142,11 +159,17 @@ class Hunt:
             needed = more
             begun.append((trial, due))
         before = len(self.runs.requested)
-        self.runs.request(list(needed.values()))
+        with suppress(OverBudgetError):
+            self.runs.request(list(needed.values()))
         self.search_runs += len(self.runs.requested) - before
+        begun = [(trial, due) for trial, due in begun if self._was_run(trial.scenario, due)]
         for trial, due in begun:
             trial.badness = {prop.name: self.question(prop).badness(trial.scenario, SEED) for prop in due}
         return [trial for trial, _ in begun]
+
+    def _was_run(self, scenario: Data, due: list[Property]) -> bool:
+        needed = [run for prop in due for run in self.question(prop).needed(scenario, (SEED,))]
+        return {(name(each), seed) for each, seed in needed} <= self.runs.requested
 
     def _due(self, place: int, scenario: Data) -> list[Property]:
         """Return the properties that are looked at in the scenario of a place.
@@ -169,7 +192,13 @@ class Hunt:
             for trial in suspects[:SUSPECTS]:
                 if self._is_known(prop, trial.scenario):
                     continue
-                if self.question(prop).breaking([trial.scenario])[0]:
+                try:
+                    is_broken = not self._is_over and self.question(prop).breaking([trial.scenario])[0]
+                except OverBudgetError:
+                    self._is_over = True
+                if self._is_over:
+                    self.unsure += 1
+                elif is_broken:
                     yield prop, trial
                 else:
                     self.refuted.add((name(trial.scenario), prop.name))

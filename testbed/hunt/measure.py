@@ -50,14 +50,22 @@ Key = tuple[str, int]
 """A scenario's name, and a seed."""
 
 
+class OverBudgetError(Exception):
+    """Runs were asked for that the budget does not have."""
+
+
 @dataclass
 class Runs:
-    """Runs below a folder. `made_of` stands for images and code: numbers of other ones do not count."""
+    """Runs below a folder. `made_of` stands for images and code: numbers of other ones do not count.
+
+    `has_room` tells whether the budget has room for so many runs in all.
+    """
 
     folder: Path
     expressions: tuple[str, ...]
     made_of: str
     progress: Callable[[int, int], None] = lambda _done, _all: None
+    has_room: Callable[[int], bool] = lambda _runs: True
     requested: set[Key] = field(default_factory=set)
     _known: dict[Key, Measured] = field(default_factory=dict)
     _processes: ProcessPoolExecutor = field(default_factory=pool)
@@ -98,8 +106,13 @@ class Runs:
         """Carry out those of some runs whose numbers are not known, each on a CPU of its own.
 
         What is no valid scenario counts as failed.
+
+        Raises:
+            OverBudgetError: they are more than the budget has, or its time was over before all were carried out.
         """
         keys: dict[Key, Data] = {(name(scenario), seed): scenario for scenario, seed in wanted}
+        if not keys.keys() <= self.requested and not self.has_room(len(keys.keys() | self.requested)):
+            raise OverBudgetError
         self.requested |= keys.keys()
         due = {key: self._order(scenario, key) for key, scenario in keys.items() if key not in self._known}
         if not due:
@@ -112,6 +125,9 @@ class Runs:
                     file.write(json.dumps(entry | {"numbers": result.numbers}) + "\n")
                     file.flush()
                 self.progress(done, len(due))
+                if done < len(due) and not self.has_room(len(self.requested)):
+                    self.requested -= due.keys() - self._known.keys()
+                    raise OverBudgetError
 
     def keep(self, scenario: Data, seed: int, into: Path) -> Path:
         """Carry out a run into a folder, where it stays; return the run's own folder.

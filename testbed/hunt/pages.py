@@ -32,6 +32,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
         "all_runs": len(hunt.runs.requested),
         "failed": hunt.runs.failures(),
         "refuted": len(hunt.refuted),
+        "unsure": hunt.unsure,
         "properties": [{"name": prop.name, "says": prop.says, "because": prop.because} for prop in hunt.properties],
         "findings": [asdict(evidence) for evidence in findings],
     }
@@ -62,4 +63,6 @@ def summary(hunt: Hunt, findings: Sequence[Evidence], page: Path) -> str:
     lines += [f"  - it {evidence.otherwise}: {evidence.survival} ({evidence.id})" for evidence in findings]
     if not findings:
         lines.append("  no property was broken")
+    if hunt.unsure:
+        lines.append(f"  not asked again with other seeds, as the budget was over: {plural(hunt.unsure, 'suspect')}")
     return "\n".join([*lines, f"Page: {page}"])

@@ -25,8 +25,8 @@ _AS_MET: Final = ("mtu", "black_hole")  # rounded, they would be paths that no p
 Breaking = Callable[[Sequence[Data]], list[bool]]
 
 
-def shrink(scenario: Data, breaking: Breaking) -> Data:
-    """Return a scenario of which no single change that `changes` knows is smaller and still `breaking`.
+def shrink(scenario: Data, breaking: Breaking) -> Iterator[Data]:
+    """Yield ever smaller scenarios, until no single change that `changes` knows is smaller and still `breaking`.
 
     The changes that each for itself leave it broken are then made together as far as that leaves it broken, too.
     """
@@ -34,8 +34,9 @@ def shrink(scenario: Data, breaking: Breaking) -> Data:
         tried = list(changes(scenario))
         works = [change for change, broken in zip(tried, breaking(tried), strict=True) if broken]
         if not works:
-            return scenario
+            return
         scenario = _together(scenario, works, breaking)
+        yield scenario
 
 
 def _together(scenario: Data, works: Sequence[Data], breaking: Breaking) -> Data:

@@ -22,7 +22,7 @@ from testbed.client import packets
 from testbed.gate import budgets
 from testbed.hunt import arena, command, evidence, measure, properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
-from testbed.hunt.measure import Measured, Runs
+from testbed.hunt.measure import Measured, OverBudgetError, Runs
 from testbed.hunt.properties import Property
 from testbed.hunt.question import CLEARLY, Question
 from testbed.hunt.scenario import Data, name, text
@@ -109,6 +109,24 @@ def test_the_events_of_a_tour_follow_one_another() -> None:
         **{f"{what} forward": value for what, value in ends.items()},
     }
     assert parts(toured) == parts(plain)
+
+
+def test_every_third_tour_is_in_a_corner_of_the_links() -> None:
+    """Two of capacity, buffer and delay have all pairs of ends in four such tours, all three in eight."""
+    place = arena.read(arena.DEFAULT, "libutp")
+    tried: list[search.Tried] = []
+    while len(tried) < 32:
+        tried += [search.Tried(point, 0.0) for point in search.batch(place, tried, 1, "tour")]
+    links = [place.scenario(each.point, "libutp") for each in tried[2::4]]
+    ends = {"rate": {"500kbit": 0, "20mbit": 1}, "buffer": {"5p": 0, "500p": 1}}
+    corners = [
+        (*(ends[what][link["bottleneck"][what]] for what in ends), {"1ms": 0, "300ms": 1}[link["delay"]["forward"]])
+        for link in links
+    ]
+    assert all(link["delay"]["forward"] == link["delay"]["backward"] for link in links)
+    assert len(set(corners)) == 8
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        assert len({(corner[pair[0]], corner[pair[1]]) for corner in corners[:4]}) == 4
 
 
 def test_an_event_of_a_tour_ends_where_it_began(tmp_path: Path) -> None:
@@ -258,7 +276,7 @@ def test_what_a_run_is_compared_with() -> None:
     assert known["death"].other(own, "tcp-cubic") is None
     assert not known["harm"].covers(own)
     versions = {prop.name for prop in properties.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
-    assert versions == {f"version-{what}" for what in ("bolder", "drops", "queue", "share", "slower", "slowest")}
+    assert versions == {file.stem for file in properties.FOLDER.glob("version-*.yaml")}
     assert "standing-queue" not in {prop.name for prop in properties.load_all(clients["tcp-cubic"])}
     assert "clock" not in {prop.name for prop in properties.load_all(clients["quinn"])}
 
@@ -366,7 +384,7 @@ def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> No
     hunt = Hunt(place, asked, "libutp", "utp-rs", Formula(small.parent, asked, lambda *_: 1.0), 1, "tour", lambda: 0)
     alone = place.scenario({knob.name: len(knob.values) - 1 for knob in place.knobs}, "libutp")
     compared = [{prop.name for prop in hunt._due(number, alone) if prop.comparison} for number in range(17)]
-    versions = {f"version-{what}" for what in ("bolder", "drops", "queue", "slower", "slowest")}
+    versions = {prop.name for prop in asked if prop.of_version and prop.flows != "beside"}
     assert all(names >= versions for names in compared)
     assert [number for number, names in enumerate(compared) if names > versions] == [0, 4, 8, 12, 16]
     assert set().union(*compared) == {prop.name for prop in asked if prop.comparison and prop.flows != "beside"}
@@ -482,6 +500,27 @@ def test_numbers_of_other_images_do_not_count(tmp_path: Path) -> None:
     assert [list(numbers) for numbers in known] == [[("s", 1)], [], []]
 
 
+def test_runs_that_a_time_cuts_off_were_not_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three runs that end within the budget's time, and one that would not begin before its end."""
+    ended: list[object] = []
+
+    def ends(_work: object, jobs: Mapping[object, object], _kept: object) -> Iterator[tuple[object, Measured]]:
+        for key in jobs:
+            ended.append(key)
+            yield key, Measured({"duration": 2.0})
+
+    monkeypatch.setattr(measure, "as_they_end", ends)
+    runs = Runs(tmp_path, ("duration",), "these", has_room=lambda _runs: len(ended) < 3)
+    wanted: list[tuple[Data, int]] = [({"title": "a path"}, seed) for seed in range(1, 5)]
+    with pytest.raises(OverBudgetError):
+        runs.request(wanted)
+    assert len(ended) == len(runs.requested) == 3
+    runs.request(wanted[:3])
+    with pytest.raises(OverBudgetError):
+        runs.request(wanted[3:])
+    assert len(ended) == 3
+
+
 def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now_s)
@@ -493,19 +532,32 @@ def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 220.0
     assert (a_time.left_s(50), a_number.left_s(50)) == (0, 0)
     assert [[budget.left(runs) for runs in (10, 40)] for budget in (a_time, a_number)] == [[0, 0], [30, 0]]
+    assert [a_number.has_room(runs) for runs in (40, 41)] == [True, False]
+    assert not a_time.has_room(1)
     assert command._Budget("2min").left(1000) == math.inf
-    assert command._left(0) == "the budget is used up; what has begun is finished"
+    assert command._Budget("2min").has_room(1000)
+    assert command._left(0) == "the budget is used up"
 
 
 def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUBIC fills a buffer of 50 packets, which at 2 Mbit/s are 300 ms. The second call runs nothing."""
+    """CUBIC fills a buffer of 50 packets, which at 2 Mbit/s are 300 ms.
+
+    A budget bounds shrinking, too; a larger one continues; and the same one again runs nothing.
+    """
     monkeypatch.setattr(search, "FIRST", 2)
     monkeypatch.setattr(survival, "SEEDS", range(1, 4))
     monkeypatch.setattr(survival.survival, "__defaults__", (range(1, 4),))
     order = ["hunt", "tcp-cubic", "--property", "queue_ms.max() < 200", "--arena", str(small)]
-    order += ["--budget", "2runs", "--into", str(small.parent / "results")]
-    assert main(order) == 1
+    order += ["--into", str(small.parent / "results"), "--budget"]
     folder = small.parent / "results" / "tcp-cubic"
+    assert main([*order, "9runs"]) == 1
+    document = json.loads((folder / "hunt.json").read_text())
+    assert document["all_runs"] <= 9
+    assert document["findings"][0]["survival"].startswith("not minimal yet: ")
+    assert "No single change makes it smaller" not in (folder / "index.html").read_text()
+    order.append("84runs")
+    capsys.readouterr()
+    assert main(order) == 1
     printed = capsys.readouterr().out
     assert f"Page: {folder / 'index.html'}" in printed
     assert speechless(folder / "index.html") == []
@@ -517,6 +569,8 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     own = folder / "findings" / finding["id"]
     assert finding["parts"] == []
     assert finding["measured"] > 200
+    assert "seeds break it" in finding["survival"]
+    assert document["all_runs"] <= 84
     assert finding["packets"]
     assert (own / "figure.svg").exists()
     [cell] = expand(own / evidence.SCENARIO, "full")
