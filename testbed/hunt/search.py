@@ -27,6 +27,9 @@ _TOURED: Final = 3 / 4
 """The part of the arena's events that a tour has. Other things that `maybe` are there are in half of the tours."""
 _AT_AN_END: Final = 1 / 2
 """The part of an event's numbers that a tour takes from the ends of their ranges, where most breaks."""
+_CORNER: Final = 2
+"""The place among `_PLAIN_ONE_IN` of the tour in which all numbers of the link are ends of their ranges."""
+_NO_LINK: Final = ("events", "flows", "clocks", "duration")
 _ORDERS: Final = 1000
 
 _DRAWN_ANEW: Final = 1 / 4
@@ -59,7 +62,12 @@ def batch(arena: Arena, tried: Sequence[Tried], seed: int, search: str) -> list[
         return [_point(arena, partial(_suggested, study.ask())) for _ in points]
     draw = random.Random(own_seed)  # noqa: S311 (repeats)
     if search == "tour":
-        return [_tour(arena, draw) if (place + 1) % _PLAIN_ONE_IN else _drawn(arena, draw) for place in points]
+        drawn = [_tour(arena, draw) if (place + 1) % _PLAIN_ONE_IN else _drawn(arena, draw) for place in points]
+        rounds = [divmod(number + place, _PLAIN_ONE_IN) for place in points]
+        return [
+            _cornered(arena, point, turn) if place == _CORNER else point
+            for point, (turn, place) in zip(drawn, rounds, strict=True)
+        ]
     if search == "bins" and number >= _DRAWN:
         return [_mutant(arena, tried, draw) for _ in points]
     return [_drawn(arena, draw) for _ in points]
@@ -94,6 +102,20 @@ def _tour(arena: Arena, draw: random.Random) -> Point:
         return _at_random(draw, knob)
 
     return {**_point(arena, turned), TOUR: draw.randrange(_ORDERS)}
+
+
+def _cornered(arena: Arena, point: Point, turn: int) -> Point:
+    """Put the numbers of the link at ends of their ranges, both ways of a delay at the same.
+
+    Of any two of its first three numbers, four turns have all pairs of ends; eight have all corners.
+    """
+    link = [knob for knob in arena.knobs if knob.ordered and knob.path[0] not in _NO_LINK and knob.name in point]
+    numbers = list(dict.fromkeys(knob.path[:1] if knob.path[0] == "delay" else knob.path for knob in link))
+    first, second, later = turn & 1, turn >> 1 & 1, turn >> 2 & 1
+    is_high = (first, second, first ^ second ^ later ^ 1)
+    ends = {path: is_high[place % len(is_high)] for place, path in enumerate(numbers)}
+    high = {knob.name: ends.get(knob.path, ends.get(knob.path[:1])) for knob in link}
+    return {**point, **{knob.name: len(knob.values) - 1 if high[knob.name] else 0 for knob in link}}
 
 
 def _mutant(arena: Arena, tried: Sequence[Tried], draw: random.Random) -> Point:

@@ -1,9 +1,10 @@
 """How soon a hunt finds faults that were planted: `python -m tests.hunt.planted FOLDER`.
 
-faults.yaml has a changed line for each fault. A copy of the project in FOLDER gets an implementation `planted-NAME` for
-each, which is built there; then each is hunted in the default arena with all properties, until one is broken for sure
-or the scenarios are used up. The baseline is the implementation without the fault; what this one breaks in the same
-scenario does not count. What is found goes to FOLDER/found.jsonl, and the table of it to the terminal.
+faults.yaml has a changed line for each fault, and harmless ones, which count false alarms; blind.yaml has faults that
+nobody chose. A copy of the project in FOLDER gets an implementation `planted-NAME` for each, which is built there; then
+each is hunted in the default arena with all properties, until one is broken for sure or the scenarios are used up. The
+baseline is the implementation without the fault; what this one breaks in the same scenario does not count. What is
+found goes to FOLDER/found.jsonl, and the table of it to the terminal.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from typing import Any, Final
 
 import yaml
 
+from analysis.verdicts.intervals import fraction
 from scenarios import implementations
 from testbed.hunt import arena, measure, properties, search
 from testbed.hunt.hunt import Hunt, Trial, expressions
@@ -31,6 +33,8 @@ from testbed.hunt.scenario import of_client
 
 ROOT: Final = Path(__file__).parents[2]
 FAULTS: Final = Path(__file__).with_name("faults.yaml")
+BLIND: Final = Path(__file__).with_name("blind.yaml")
+"""Faults that mutants.py drew, and nobody chose."""
 COPIED: Final = (
     "analysis",
     "engine",
@@ -96,21 +100,26 @@ class Fault:
     says: str
     old: str
     new: str
+    harmless: bool = False
 
     @property
     def client(self) -> str:
         """The implementation that has it."""
         return PREFIX + self.name
 
-    def plant(self, project: Path) -> None:
-        """Write the implementation into a copy of the project. Raises ValueError if the line is not there once."""
+    def plant(self, project: Path, everyone: Sequence["Fault"]) -> None:
+        """Write the implementation into a copy of the project, beside others.
+
+        Raises:
+            ValueError: the line is not there once.
+        """
         own = project / "images" / "implementations" / self.client
         own.mkdir(parents=True)
         about = {"extends": self.of, "title": f"{self.of}, but {self.says}"}
         if self.of in MODULES:
             about |= self._module(project)
         elif self.of == QUIC:
-            about |= self._quic(project, own)
+            about |= self._quic(project, own, everyone)
         elif self.file == LIBUTP:
             (own / "planted.sed").write_text(_substitution(self))
             build = (project / "images/implementations/libutp/build").read_text()
@@ -130,10 +139,10 @@ class Fault:
         (own / f"{name}.c").write_text(_replaced((source / self.file).read_text(), self.old, self.new))
         return {"module": name, "version_command": ["cat", f"/sys/module/{name}/version"]}
 
-    def _quic(self, project: Path, own: Path) -> dict[str, Any]:
+    def _quic(self, project: Path, own: Path, everyone: Sequence["Fault"]) -> dict[str, Any]:
         """One program has the faults of all, so that it is built once; a parameter says which one counts."""
         scripts: dict[Path, str] = {}
-        for fault in faults():
+        for fault in everyone:
             if fault.of == QUIC:
                 file = own / "planted" / f"{fault.file}.sed"
                 scripts[file] = scripts.get(file, "") + _substitution(fault)
@@ -169,8 +178,8 @@ class Found:
 
 
 def faults() -> list[Fault]:
-    """All faults of the file."""
-    return [Fault(**fault) for fault in yaml.safe_load(FAULTS.read_text())]
+    """All faults of the files."""
+    return [Fault(**fault) for file in (FAULTS, BLIND) if file.exists() for fault in yaml.safe_load(file.read_text())]
 
 
 def _replaced(text: str, old: str, new: str) -> str:
@@ -199,13 +208,13 @@ def hunted(
     hunt = Hunt(
         place, asked, fault.client, fault.of, runs, seed, how, lambda: math.inf if len(hunt.trials) < most else 0
     )
-    number, prop = None, ""
+    number, broken = None, ""
     for prop, trial in hunt.broken():
         if _is_new(hunt, prop, trial):
-            number, prop = 1 + [each is trial for each in hunt.trials].index(True), prop.name
+            number, broken = 1 + [each is trial for each in hunt.trials].index(True), prop.name
             break
     cpu_s = round(runs.cpu_s, 1)
-    return Found(fault.name, how, seed, number, prop, len(hunt.trials), len(runs.requested), cpu_s)
+    return Found(fault.name, how, seed, number, broken, len(hunt.trials), len(runs.requested), cpu_s)
 
 
 def _is_new(hunt: Hunt, prop: Property, trial: Trial) -> bool:
@@ -225,16 +234,17 @@ def planted(folder: Path) -> Path:
         for name in COPIED:
             shutil.copytree(ROOT / name, draft / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
         for fault in faults():
-            fault.plant(draft)
+            fault.plant(draft, faults())
         draft.rename(project)
     programs = [fault.client for fault in faults() if fault.of not in MODULES]
     subprocess.run(
-        [sys.executable, "-m", "images", "libutp", QUIC, *programs], cwd=project, env=_environment(project), check=True
+        [sys.executable, "-m", "images", "libutp", QUIC, *programs], cwd=project, env=environment(project), check=True
     )
     return project
 
 
-def _environment(project: Path) -> dict[str, str]:
+def environment(project: Path) -> dict[str, str]:
+    """Return the environment in which a copy of the project runs its own code."""
     return os.environ | {"PYTHONPATH": str(project)}
 
 
@@ -242,6 +252,19 @@ def kept(folder: Path) -> list[Found]:
     """What was found so far."""
     file = folder / FOUND
     return [Found(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def summary(found: Sequence[Found]) -> Iterator[str]:
+    """Yield what each search found with each seed: of the faults, and of what is harmless."""
+    kinds = {fault.name: fault.harmless for fault in faults()}
+    for how, seed in sorted({(result.search, result.seed) for result in found}):
+        own = [result for result in found if (result.search, result.seed) == (how, seed)]
+        harmful, harmless = ([result for result in own if kinds.get(result.fault) is kind] for kind in (False, True))
+        hits = sum(result.scenario is not None for result in harmful)
+        low, high = (100 * end for end in fraction(hits, max(1, len(harmful))))
+        yield f"{how}, seed {seed}: {hits} of {len(harmful)} faults found ({low:.0f} to {high:.0f} %), " + (
+            f"{sum(result.scenario is not None for result in harmless)} alarms at {len(harmless)} harmless changes"
+        )
 
 
 def table(found: Sequence[Found]) -> Iterator[str]:
@@ -299,7 +322,7 @@ def main() -> int:
             "tests.hunt.planted",
             *(str(folder) if word == str(options.folder) else word for word in sys.argv[1:]),
         ]
-        return subprocess.run(words, cwd=project, env=_environment(project), check=False).returncode
+        return subprocess.run(words, cwd=project, env=environment(project), check=False).returncode
     everyone = {fault.client for fault in faults()} | {fault.of for fault in faults()}
     wanted = [fault for fault in faults() if not options.fault or fault.name in options.fault]
     done = {(result.fault, result.search, result.seed) for result in kept(folder)}
@@ -310,7 +333,8 @@ def main() -> int:
             with (folder / FOUND).open("a") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
             print(result, file=sys.stderr, flush=True)
-    print("\n".join([*table(kept(folder)), "", *against_random(kept(folder))]))
+    found = kept(folder)
+    print("\n".join([*table(found), "", *against_random(found), "", *summary(found)]))
     return 0
 
 

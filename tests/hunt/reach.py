@@ -54,6 +54,13 @@ CONDITIONS: Final[dict[str, Callable[[Data], bool]]] = {
     "a base round-trip time of more than 400 ms": lambda data: (
         sum(parse(way, "time") for way in data["delay"].values()) > parse("400ms", "time")
     ),
+    "a window of more than 256 packets": lambda data: (
+        parse(data["bottleneck"]["rate"], "rate") * (sum(parse(way, "time") for way in data["delay"].values()) + 10**8)
+        > 256 * 12_000 * 10**9
+    ),
+    "a base round-trip time below 10 ms": lambda data: (
+        sum(parse(way, "time") for way in data["delay"].values()) < parse("10ms", "time")
+    ),
 }
 
 

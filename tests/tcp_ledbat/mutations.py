@@ -10,7 +10,7 @@ FUNCTION: Final = re.compile(
 )
 # comments, strings, lines for the preprocessor and what only the compiler sees are no code
 _NO_CODE: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|^#[^\n]*|BUILD_BUG_ON[^;]*;', re.M | re.S)
-_TOKENS: Final = (
+TOKENS: Final = (
     (r"(?<=[\w)\]] )\+(?= )", "-"),
     (r"(?<=[\w)\]] )-(?= )", "+"),
     (r"(?<=[\w)\]] )\*(?= )", "/"),
@@ -82,7 +82,7 @@ def of(file: str, text: str, left_out: frozenset[str]) -> Iterator[Mutation]:
 
 def _places(body: str) -> Iterator[tuple[int, int, str]]:
     code = _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), body)
-    for pattern, new in _TOKENS:
+    for pattern, new in TOKENS:
         for match in re.finditer(pattern, code):
             yield match.start(), match.end(), new
     for match in _STATEMENT.finditer(code):
