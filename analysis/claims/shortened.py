@@ -39,7 +39,7 @@ class Lengths:
             for run in self._runs.by_cell_and_seed(experiment).values():
                 here_s, full_s = run.duration, self.full_s(run)
                 if here_s < full_s:
-                    return f"the runs last {here_s:g} s (full: {full_s:g} s), and it is about their whole length"
+                    return f"the runs last {here_s:g} s (full: {full_s:g} s), and the claim is about their whole length"
         return None
 
 

@@ -63,6 +63,7 @@ class Card:
     rule: str  # what decides: the interval, and where it has to lie
     why_not: str  # it is not judged
     strip: Markup
+    full_strip: Markup  # that of the full run, where it says more
     cause: Cause | None
     beside: list[dict[str, Any]]
     by_reading: list[dict[str, str]]  # verdict and number by each other reading of the text
@@ -83,6 +84,7 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source:
 
 
 def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mapping[str, str], source: Source) -> Card:
+    known = _in_full(claim, others)
     return Card(
         name=name_of(claim),
         data=claim,
@@ -91,9 +93,10 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         paper=paper_value(claim),
         measured=sentence(result_text(claim)) if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
-        rule=rule(_in_full(claim, others)),
+        rule=rule(known, known is not claim),
         why_not=not_judged(claim),
-        strip=held_strip(claim) or strip(claim),
+        strip=_strip(claim),
+        full_strip=_strip(known) if known is not claim and not strip(claim) else Markup(),
         cause=_cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
@@ -112,8 +115,8 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
     )
 
 
-def rule(claim: Mapping[str, Any]) -> str:
-    """Say in words what decides a claim: its 95 % interval, and where all of that has to lie."""
+def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
+    """Say in words what decides a claim: its 95 % interval, maybe the full run's, and where all of that has to lie."""
     held, zones, interval = claim.get("held"), claim.get("zones"), claim.get("measured_interval")
     if claim.get("kunit") or claim["verdict"] == Verdict.NOT_TESTABLE or not (held or zones):
         return ""
@@ -128,12 +131,24 @@ def rule(claim: Mapping[str, Any]) -> str:
     places = [_place(zones[kind], unit) for kind in KINDS]
     if not interval:
         return f"In a full run, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
-    ends = [with_unit(end, unit, DIGITS + 1) for end in interval]
-    told = f"95 % interval{of_what}: {' to '.join(dict.fromkeys(ends))}."
+    told = f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
     more = " More seeds like these would not show more." if "do not tell" in claim.get("why", "") else ""
     others = " or ".join(claim.get("alternatives", []))
     more += f" The scan may say {others}, too, which counts as well." if others else ""
     return f"{told} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"
+
+
+def _strip(claim: Mapping[str, Any]) -> Markup:
+    return held_strip(claim) or strip(claim)
+
+
+def _known(ends: Sequence[float], unit: str | None, is_rough: bool) -> str:
+    """Give an interval with as many digits as tell its ends apart; shares of seeds as whole numbers."""
+    if is_rough:
+        return f"{ends[0]:.0f} to {ends[1]:.0f} %"
+    digits = DIGITS + (number(ends[0]) == number(ends[1]))
+    low, high = number(ends[0], digits), with_unit(ends[1], unit, digits)
+    return high if ends[0] == ends[1] or with_unit(ends[0], unit, digits) == high else f"{low} to {high}"
 
 
 def _percent(ends: Sequence[float]) -> list[float | None]:
@@ -156,7 +171,7 @@ def _in_full(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str,
     there = next((other.claims.get(claim["id"]) for other in others if other.name == REFERENCE), None)
     if not there or not is_for_now(claim):
         return claim
-    return {**claim, **{name: there.get(name) for name in ("verdict", "held", *JUDGED)}}
+    return {**claim, **{name: there.get(name) for name in ("verdict", "measured", "held", *JUDGED)}}
 
 
 def name_of(claim: Mapping[str, Any]) -> str:

@@ -285,8 +285,8 @@ def simulated(experiments: Iterable[Result]) -> dict[str, tuple[Result, dict[str
     known: dict[str, tuple[Result, dict[str, dict[int, dict[str, Any]]]]] = {}
     for shown in experiments:
         runs_of = shown.data["experiment"]["runs_of"]
-        by_cell = known[runs_of][1] if runs_of in known else {}
-        known[runs_of] = (shown, by_cell)
+        first, by_cell = known.get(runs_of, (shown, {}))
+        known[runs_of] = (shown if shown.id == runs_of else first, by_cell)
         for run in shown.data["runs"]:
             by_cell.setdefault(run["cell"], {})[run["seed"]] = run
     return {

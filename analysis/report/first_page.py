@@ -13,7 +13,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
 from analysis.report.overview import Finding, StudyView, numbers_of
-from analysis.report.results import LOOKS, NOT_HERE, QUICK, Result, is_for_now, state_of
+from analysis.report.results import LOOKS, QUICK, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
 from scenarios.counts import plural
@@ -163,11 +163,11 @@ def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, i
 
 def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
     """Compare the claims that are measured here with the full run."""
-    claims = [claim for experiment in experiments for claim in experiment.counted]
+    claims = [(experiment, claim) for experiment in experiments for claim in experiment.counted]
     entries = [
         entry
-        for claim in claims
-        if state_of(claim) != NOT_HERE and (claim.get("measured") or claim.get("held"))
+        for experiment, claim in claims
+        if experiment.is_comparable(claim) and (claim.get("measured") or claim.get("held"))
         if (entry := reference.entry(claim))
     ]
     agree = sum(entry["agrees"] for entry in entries)

@@ -48,6 +48,7 @@ class Cell:
     numbers: str
     link: str
     elsewhere: str  # the state in the reference set, where that differs
+    full_numbers: str  # that decided there, where nothing is judged here
     contradicts: bool  # that state
 
 
@@ -208,8 +209,14 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
         numbers=numbers_of(deciding),
         link=f"{experiment.id}.html#{name_of(deciding)}",  # a claim told elsewhere has a card here, too
         elsewhere=there if there and there != state else "",
+        full_numbers=_full_numbers(own, there, reference) if state == NOT_HERE and reference else "",
         contradicts=_contradicts(state, there),
     )
+
+
+def _full_numbers(claims: list[dict[str, Any]], state: str, reference: Beside) -> str:
+    known = _as_there(claims, reference)
+    return numbers_of(_deciding(known, state)) if known else ""
 
 
 def _contradicts(state: str, there: str) -> bool:

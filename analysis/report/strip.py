@@ -106,7 +106,7 @@ def _told(claim: Mapping[str, Any], seeds: list[float]) -> str:
 
 def held_strip(claim: Mapping[str, Any]) -> Markup:
     """Draw a mark for each seed of a statement, ten a row, with the seeds' numbers below; nothing for others."""
-    held: dict[str, bool] = claim.get("held") or {}
+    held: dict[str, bool] = dict(sorted((claim.get("held") or {}).items(), key=lambda item: int(item[0])))
     if not held:
         return Markup()
     fails = [seed for seed, holds in held.items() if not holds]

@@ -169,7 +169,7 @@ def test_claims_about_the_whole_of_a_shortened_run_are_not_judged(tmp_path: Path
     ask = Question(runs, experiment.id, {})
     lengths = Lengths(runs, [experiment])
     why = lengths.why_not("share('low', 4)", ask)
-    assert why == "the runs last 10 s (full: 100 s), and it is about their whole length"
+    assert why == "the runs last 10 s (full: 100 s), and the claim is about their whole length"
     assert lengths.why_not("share('low', 4, 6)", ask) is None
 
 

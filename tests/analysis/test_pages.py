@@ -19,7 +19,7 @@ from analysis.errors import BadInputError
 from analysis.report import _shortened, causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of
-from analysis.report.first_page import SHOWN, yielding
+from analysis.report.first_page import SHOWN, machine, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
@@ -675,6 +675,25 @@ def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None
     claim |= {"measured": None, "held": None}
     listed = changes.changes(results, FULL_RUN)
     assert listed and claim["id"] not in {change.claim["id"] for change in listed}
+
+
+def test_shorter_runs_do_not_count_as_other_numbers(quick: Path) -> None:
+    results = collect(quick.parent / "here")
+    result = next(result for result in results if result.id == "pam-fig3b-delay-variance-forward")
+    claim = next(claim for claim in result.counted if claim["verdict"] == "not testable" and claim["measured"])
+    claim["measured"] = {**claim["measured"], "mean": 0.5, "by_seed": {"1": 0.5}}
+    assert claim["id"] in {change.claim["id"] for change in changes.changes(results, FULL_RUN)}
+    before = machine(results, FULL_RUN)
+    result.data["settings"] = [{"duration_s": 40.0, "full_s": 600.0, "flows": []}]
+    assert claim["id"] not in {change.claim["id"] for change in changes.changes(results, FULL_RUN)}
+    assert machine(results, FULL_RUN).compared < before.compared
+
+
+def test_the_full_run_is_drawn_beside_one_seed(quick: Path, browser: Any) -> None:
+    card = opened(browser, quick / CARDS).locator(".claim:has(.full)").first
+    drawn = card.locator(".full i").all()
+    assert len(drawn) > 1 and card.locator(".seeds").first.inner_text().endswith("seed 1")
+    assert card.locator(".full").inner_text().endswith(f"seeds 1 to {len(drawn)}")
 
 
 def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> None:
