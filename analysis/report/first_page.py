@@ -11,8 +11,8 @@ from analysis.documents import Fields
 from analysis.figures.full_run import NOTHING, Range, Recorded, ranges, recorded
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
-from analysis.report.formats import number
-from analysis.report.overview import Finding, StudyView, numbers_of
+from analysis.report.formats import number, result_text
+from analysis.report.overview import Finding, StudyView, measured_of, numbers_of
 from analysis.report.results import LOOKS, QUICK, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
@@ -100,7 +100,7 @@ def of_result(experiment: Result) -> list[tuple[str, str]]:
     claims = [claim for claim in experiment.claims if name_of(claim) in decisive]
     if not any(is_for_now(claim) for claim in claims):
         return []
-    return [(name_of(claim), numbers_of(claim)) for claim in claims]
+    return [(name_of(claim), measured_of(claim) if result_text(claim) else numbers_of(claim)) for claim in claims]
 
 
 def is_quick(experiments: Iterable[Result]) -> bool:

@@ -236,12 +236,12 @@ def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
 
 
 def numbers_of(claim: Mapping[str, Any]) -> str:
-    """Give what decides a claim: the paper's number and the measured one, or a statement's number and its bound.
+    """Give what decides a claim; what this run cannot test has the reason instead."""
+    return not_judged(claim) if state_of(claim) == NOT_HERE else measured_of(claim)
 
-    What this run cannot test has the reason instead.
-    """
-    if state_of(claim) == NOT_HERE:
-        return not_judged(claim)
+
+def measured_of(claim: Mapping[str, Any]) -> str:
+    """Give the paper's number and the measured one, or a statement's number and its bound."""
     measured, paper = result_text(claim), paper_value(claim)
     if claim.get("held"):
         open_or_near = "" if claim.get("is_look") else _why_open(claim["verdict"], claim["held"])

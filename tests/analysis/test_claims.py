@@ -444,6 +444,15 @@ def test_results_state_no_number_that_only_undecided_claims_have() -> None:
             assert verdicts - {"undecided", "not testable"} or not verdicts, f"{file}: result: {number[0]}"
 
 
+def test_a_result_names_decided_claims_where_the_experiment_has_any() -> None:
+    """So that the page can show this run's numbers below it."""
+    for experiment in whole():
+        kept = json.loads((ROOT / "workflows/reference" / f"{experiment.id}.json").read_text())["claims"]
+        decided = {"reproduced", "near", "not reproduced"}
+        has_decided = any(kept[claim.id]["verdict"] in decided for claim in experiment.claims if claim.id in kept)
+        assert "result_of" in experiment.data or not has_decided, experiment.id
+
+
 def test_every_experiment_has_a_result_and_its_numbers_were_recorded() -> None:
     recorded = ROOT / "workflows/reference"
     experiments = [experiment for experiment in whole() if experiment.id != "explained-ten-minutes"]  # claims nothing

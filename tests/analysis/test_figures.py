@@ -242,7 +242,7 @@ def test_what_the_studies_figures_name_exists() -> None:
         assert {*named} <= {*claims}, file
         used = [
             *figure.get("roles", {}).values(),
-            *(value["role"] for value in figure.get("values", []) if "role" in value),
+            *(part["role"] for part in (figure, *figure.get("values", [])) if "role" in part),
         ]
         for role in used:
             assert roles.declared(Fields(file, {"role": role}), "role")
@@ -283,6 +283,10 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert ">22 packets<" in svg
     assert told_of(tmp_path).endswith("B = 20 22; a claim 4, paper 4.")
     assert svg.count(f'stroke="{roles.PAPER}"') == 1
+    del values[0]["role"]
+    figure = {"kind": "values-by-seed", "axis": "window [packets]", "values": values, "role": "LEDBAT"}
+    assert draw(runs, tmp_path, figure) == 0
+    assert svg_of(tmp_path).count(f'fill="{roles.colour("LEDBAT")}"') > svg.count(f'fill="{roles.colour("LEDBAT")}"')
     values[0]["role"] = "UDP"
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
 

@@ -19,7 +19,7 @@ from analysis.errors import BadInputError
 from analysis.report import _shortened, causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of
-from analysis.report.first_page import SHOWN, machine, yielding
+from analysis.report.first_page import SHOWN, machine, of_result, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
@@ -250,6 +250,20 @@ def test_numbers_of_the_full_run_say_so(quick: Path) -> None:
     rows = re.findall(r'<td data-name="full run">(.*?)</td>', (quick / "index.html").read_text())
     assert len(rows) > 150
     assert [row for row in rows if row and "In the full run: " not in row] == []
+
+
+def test_below_a_title_of_the_full_run_stand_the_numbers_of_these_runs() -> None:
+    claim = {"id": "x/e01", "metric": "rate", "unit": "kbps", "paper": "166", "is_look": True, "verdict": "near"}
+    number = {"mean": 239.0, "std": None, "ci95": None, "seeds": 1, "minimum": 239.0, "maximum": 239.0}
+    there = {**claim, "measured": number}
+    reason = {"not_testable": {"reason": "not run at this size"}, "why": "the runs last 60 s (full: 100 s)"}
+    short = {**there, **reason, "verdict": "not testable"}
+    missing = {**claim, **reason, "verdict": "not testable"}
+    for one, says in ((there, "measured 239"), (short, "measured 239"), (missing, "last 60 s")):
+        data = {"experiment": {"result_of": ["e01"]}, "claims": [one]}
+        titled_one = Result("x", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data, result="a result")
+        [(name, text)] = of_result(titled_one)
+        assert name == "e01" and says in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(
