@@ -1,4 +1,4 @@
-"""Carries out runs in several forks at once (testbed/forks.py), and ends them with this process."""
+"""Carries out runs in several forks at once (testbed/fork_server.py), and ends them with this process."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from analysis.runs import Runs
 from engine.errors import EngineError, printable
 from scenarios.cells import PlannedCell
 from scenarios.pipeline import PIPELINE
-from testbed import forked
+from testbed import fork_client
 
 _JOBS_PER_CPU: Final = 4
 """So that no processor waits long for the last job."""
@@ -95,14 +95,13 @@ def carry_out(jobs: Sequence[Job], into: Path) -> None:
 def _forks(programs: Iterable[str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Yield the process that forks, and the socket that it listens to. It leads a group of processes, all its forks."""
     # runs end with this process, even if it is killed
-    environment = {**os.environ, PIPELINE: str(os.getpid()), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "testbed.forks", *sorted(programs)]
+    environment = {**os.environ, PIPELINE: str(os.getpid())}
     with tempfile.TemporaryDirectory(prefix="testbed-forks-") as name, _opened(name) as folder:
         place = f"/proc/self/fd/{folder}/forks"  # a socket's path has 107 bytes at most
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
             listening.bind(place)
             listening.listen(_processors())
-            process = subprocess.Popen(command, stdin=listening.fileno(), env=environment, start_new_session=True)
+            process = fork_client.start_server(listening, programs, environment, own_group=True)
         with process:
             try:
                 yield process, place
@@ -147,7 +146,7 @@ class _Work:
             with said:
                 for line in said:
                     self._tell(line.strip())
-            status = forked.status(forks)
+            status = fork_client.status(forks)
             if not self.stopped:
                 self._conclude(job, status, errors)
 
@@ -166,7 +165,7 @@ class _Work:
             forks.connect(self.place)
             reading, writing = os.pipe()
             with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - standard input
-                forked.hand_over(forks, job.command(self.into), [nothing.fileno(), writing, errors.fileno()])
+                fork_client.hand_over(forks, job.command(self.into), [nothing.fileno(), writing, errors.fileno()])
             os.close(writing)
         return os.fdopen(reading, encoding="utf-8", errors="replace")
 

@@ -439,7 +439,7 @@ def test_what_carries_out_runs_may_be_killed(
         while process.poll() is None and not [*tmp_path.rglob(".*.partial/heartbeat")]:
             time.sleep(0.1)
         (forks,) = (
-            child for child in children(process.pid) if "testbed.forks" in (PROC / child / "cmdline").read_text()
+            child for child in children(process.pid) if "testbed.fork_server" in (PROC / child / "cmdline").read_text()
         )
         if all_of_them:
             os.killpg(int(forks), signal.SIGKILL)

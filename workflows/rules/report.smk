@@ -29,7 +29,7 @@ rule report:
 
 
 onsuccess:
-    end_forks()
+    end_fork_server()
     cpu = cpu_s()
     for root in folders_of_results():
         shell(

@@ -25,7 +25,7 @@ rule runs:
         runs=run_options,
         backend=config["backend"],
     shell:
-        "python -IS testbed/forked.py run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "
+        "python -IS testbed/fork_client.py run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "
         "--keep-since {input.columns:q} --columns --into {wildcards.results:q}/runs > {log:q} 2>&1 "
         "|| {{ test $? = 1 && grep ': failed: ' {log:q} >&2; }} "
         "|| failed {log:q}"

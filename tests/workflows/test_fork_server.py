@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import forked
+from testbed import fork_client
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,12 +19,12 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(str(place))
         listening.listen()
-        started = subprocess.Popen([sys.executable, "-m", "testbed.forks"], cwd=ROOT, stdin=listening)
+        started = subprocess.Popen([sys.executable, "-m", "testbed.fork_server"], cwd=ROOT, stdin=listening)
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {forked.PLACE: str(place), "PATH": programs}
+    environment = os.environ | {fork_client.PLACE: str(place), "PATH": programs}
 
     def call(*words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-IS", str(ROOT / "testbed/forked.py"), *words]
+        command = [sys.executable, "-IS", str(ROOT / "testbed/fork_client.py"), *words]
         return subprocess.run(command, input=said, capture_output=True, text=True, env=environment, check=False)
 
     listed = call("plan", str(ROOT / "workflows/studies/icccn/fig2b.yaml"), "--size", "quick")

@@ -1,9 +1,9 @@
 """Carries out commands of `testbed` in forks of one process, which has loaded what they need.
 
 A job of the pipeline computes for seconds. Starting Python, loading libraries, reading descriptions and comparing
-images took it as long again. The pipeline starts `python -m testbed.forks PROGRAM...`, with the programs that its runs
-need and with a listening socket as standard input; `testbed/forked.py` connects. It ends with the pipeline. A fork ends
-without taking Python and its libraries down, which took 0.1 s.
+images took it as long again. `testbed.fork_client` starts `python -m testbed.fork_server PROGRAM...`, with the programs
+that runs need and with a listening socket as standard input, and connects. The server ends with the pipeline. A fork
+ends without taking Python and its libraries down, which took 0.1 s.
 """
 
 import gc
