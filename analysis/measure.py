@@ -17,6 +17,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
 from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
+from analysis.experiment_files import FORMAT, METRICS, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.figures.numbers import as_json, expressions_of, numbers_of
 from analysis.pool import each
 from analysis.provenance import distinct
@@ -28,14 +29,8 @@ from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import Zones
 from scenarios import sums
 
-FORMAT: Final = 3
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"
-VERDICTS: Final = "verdicts.json"
-
-# reasons for not testable beside those that a claim's entry may give
-NOT_RUN: Final = "not run at this size"
-NOT_TESTED: Final = "tests not run"
 WITHOUT_KUNIT: Final = "it needs the debug kernel (`make debug-images`), which a quick look and a container do without"
 
 
@@ -122,7 +117,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     }
     verdicts = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with sums.replacing(folder) as draft:
-        (draft / "metrics.csv").write_text(table.getvalue(), encoding="utf-8")
+        (draft / METRICS).write_text(table.getvalue(), encoding="utf-8")
         (draft / VERDICTS).write_text(verdicts, encoding="utf-8")
     return folder
 

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -12,12 +11,10 @@ from analysis.documents import read_if_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.report.results import Result, collect
-from analysis.verdicts.seeds import BUDGET, Batch, Cell, SeedRequest, more_seeds
+from analysis.verdicts.seeds import BUDGET, HOUR_S, Batch, Cell, SeedRequest, more_seeds
 from scenarios.cells import plan
 from scenarios.counts import plural
 from scenarios.errors import ScenarioError
-
-HOUR_S: Final = 3600
 
 
 def request_seeds(results: Path, out: Path | None, console: Console | None = None) -> None:

@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from analysis.documents import read_made
 from analysis.errors import BadInputError
+from analysis.experiment_files import CAPTION, PICTURE, VERDICTS
 from analysis.figures import full_run, kinds, page, style, svg
 from analysis.pool import each
 from scenarios import sums
-
-MEASURED: Final = "verdicts.json"
-CAPTION: Final = "figure.txt"
 
 
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, reference: Path | None = None) -> None:
@@ -35,17 +32,17 @@ def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[s
 
 def _is_current(folder: Path, code: Path | None) -> bool:
     last = folder / CAPTION  # it is written last
-    sources = [folder / MEASURED, *([code] if code else [])]
+    sources = [folder / VERDICTS, *([code] if code else [])]
     is_newer = last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
     return is_newer and not sums.damaged(folder)
 
 
 def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> None:
     folder = out / experiment
-    measured = folder / MEASURED
+    measured = folder / VERDICTS
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
-    document = read_made(folder, MEASURED)
+    document = read_made(folder, VERDICTS)
     full_run.add_ranges(document.data, reference)
     figure = kinds.make(document, runs)
     caption = figure.caption() + full_run.missing_numbers(document.data["figure"])
@@ -53,6 +50,6 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)
     with sums.replacing(folder) as draft:
-        svg.write(draft / "figure", partial(figure.specify, interactive=False), says)
-        (draft / "figure.html").write_text(interactive, encoding="utf-8")
+        svg.write(draft / PICTURE, partial(figure.specify, interactive=False), says)
+        (draft / f"{PICTURE}.html").write_text(interactive, encoding="utf-8")
         (draft / CAPTION).write_text(caption + "\n", encoding="utf-8")

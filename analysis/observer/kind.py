@@ -32,14 +32,13 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.observer import control, delay, limits
-from analysis.observer.control import Control
+from analysis.observer.control import FEWEST_ROUNDS, Control
 from analysis.observer.conversation import LARGEST_FRAME, Bools, Ints
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
 from scenarios.counts import plural
 
-FEWEST_ROUNDS: Final = 30
 FEWEST_DECLINES: Final = 5  # that tell of delay even where losses come early
 FEWEST_EARLY: Final = 3  # losses
 EARLY: Final = 0.8  # of the longest delay; a full drop-tail queue is longer when it drops

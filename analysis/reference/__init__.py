@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.experiment_files import NOT_RUN, NOT_TESTED
 from analysis.figures.full_run import ranges
 from analysis.files import write_text
-from analysis.measure import NOT_RUN, NOT_TESTED
 from analysis.report.results import Result, collect
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import Verdict

@@ -9,8 +9,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from analysis.documents import read_json
+from analysis.experiment_files import NOT_RUN
 from analysis.files import reference_files
-from analysis.measure import NOT_RUN
 from analysis.reference import kept_of
 from analysis.report.results import Result, collect
 from scenarios.counts import plural

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console
 
@@ -13,13 +13,11 @@ from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.reference.rejudge import judgement_of
 from analysis.verdicts.rules import Verdict
-from analysis.verdicts.seeds import Batch, Cell, cells_of
+from analysis.verdicts.seeds import HOUR_S, Batch, Cell, cells_of
 from scenarios import CLAIMS, STUDY, scenario_files
 from scenarios.cells import plan
 from scenarios.counts import plural
 from scenarios.errors import ScenarioError
-
-HOUR_S: Final = 3600
 
 
 def request_seeds(studies: Path, reference: Path, out: Path | None, console: Console | None = None) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from analysis.figures import alternative_text
+from analysis.experiment_files import CAPTION, PICTURE
+from analysis.figures import alternative_text, style
 from analysis.files import whole, write_text
 from analysis.report import causes, changes, first_page, formats, machines, overview, prose
 from analysis.report.beside import Beside
@@ -28,10 +29,9 @@ from scenarios.counts import plural
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder
-FIGURES: Final = ("figure.svg", "figure-narrow.svg", "figure.html", "../viewer.js")
+FIGURES: Final = (*(f"{PICTURE}{suffix}.svg" for suffix in style.WIDTHS), f"{PICTURE}.html", "../viewer.js")
 LIVE: Final = "explained.js"
 Simulated = Mapping[str, Sequence[Mapping[str, Any]]]  # by claim: what the papers' simulator gives, in each reading
-CAPTION: Final = "figure.txt"
 
 
 def write_report(

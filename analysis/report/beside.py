@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.errors import BadInputError
+from analysis.experiment_files import VERDICTS
 from analysis.files import reference_files
 from analysis.report.formats import result_text
 from analysis.report.results import QUICK, is_look, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
-from analysis.verdicts.rules import Verdict
+from analysis.verdicts.rules import HOLDS, Verdict
 from analysis.verdicts.spread import spread
 from scenarios import archives
 from scenarios.archives import ArchiveError
 
 REFERENCE: Final = "full run"
-HOLDS: Final = (Verdict.REPRODUCED, Verdict.NEAR)
+MEASURED: Final = f"experiments/*/{VERDICTS}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def results_of(name: str, place: Path) -> Beside:
     """
     measured = list(_verdicts(place))
     if not measured:
-        raise BadInputError(f"{place}: holds no experiments/*/verdicts.json")
+        raise BadInputError(f"{place}: holds no {MEASURED}")
     ended = sorted(run["ended"] for verdicts in measured for run in verdicts["runs"] if "ended" in run)
     commits = {commit for verdicts in measured for commit in verdicts["provenance"].get("commit", [])}
     sizes = {run["size"] for verdicts in measured for run in verdicts["runs"]}
@@ -116,15 +117,11 @@ def results_of(name: str, place: Path) -> Beside:
 
 def _verdicts(place: Path) -> Iterator[dict[str, Any]]:
     if place.is_dir():
-        for file in sorted(place.glob("experiments/*/verdicts.json")):
+        for file in sorted(place.glob(MEASURED)):
             yield json.loads(file.read_text(encoding="utf-8"))
         return
     try:
-        names = [
-            member.filename
-            for member in archives.members(place)
-            if Path(member.filename).match("experiments/*/verdicts.json")
-        ]
+        names = [member.filename for member in archives.members(place) if Path(member.filename).match(MEASURED)]
         for name in sorted(names):
             yield archives.parse_json(archives.read_member(place, name), f"{place}: {name}")
     except ArchiveError as error:

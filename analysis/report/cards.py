@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from analysis.experiment_files import NOT_RUN
 from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
 from analysis.report.formats import (
@@ -26,7 +27,6 @@ from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.tolerances import tolerances
 
-NOT_RUN_HERE: Final = "not run at this size"
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
@@ -206,7 +206,7 @@ def not_judged(claim: Mapping[str, Any]) -> str:
     reason, why = claim["not_testable"]["reason"], claim["why"]
     if why.startswith("there is no run of"):
         return "Not run at this size, which omits a cell that it needs."
-    return sentence(why if reason in (why, NOT_RUN_HERE) else f"{reason}: {why}")
+    return sentence(why if reason in (why, NOT_RUN) else f"{reason}: {why}")
 
 
 def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> Cause | None:

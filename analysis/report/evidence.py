@@ -15,8 +15,10 @@ from urllib.parse import quote
 
 from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
+from analysis.experiment_files import METRICS
 from analysis.files import whole, write_text
 from analysis.report.formats import printed_digits
+from analysis.report.named_numbers import INSTANTS
 from analysis.report.results import QUICK, Result
 from analysis.run import Run
 from analysis.runs import Runs
@@ -27,9 +29,7 @@ from scenarios.counts import plural
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
 FULL: Final = "full"
-_TABLE: Final = "metrics.csv"
 _FULL_RUN: Final = "full-run.json"
-_INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
 _MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
@@ -253,7 +253,7 @@ class Source:
         sources = {"scenario": entry.get("scenario"), "claims": entry.get("claims_file")}
         folder = self._experiment.folder
         assert folder is not None  # noqa: S101 (only measured experiments have a page)
-        table = sums.checked(folder, _TABLE) if _TABLE in sums.known(folder) else None
+        table = sums.checked(folder, METRICS) if METRICS in sums.known(folder) else None
         for name, source in {"numbers (CSV)": table, **sources}.items():
             if source and Path(source).is_file():
                 shown = Path(FOLDER, self._experiment.id, Path(source).name + ".txt" * (name in sources))
@@ -360,7 +360,7 @@ def _instant(claim: Mapping[str, Any], seed: int) -> float | None:
     if not claim.get("measured") or not claim.get("measure"):
         return None
     top = ast.parse(claim["measure"].strip(), mode="eval").body
-    is_instant = isinstance(top, ast.Call) and isinstance(top.func, ast.Attribute) and top.func.attr in _INSTANTS
+    is_instant = isinstance(top, ast.Call) and isinstance(top.func, ast.Attribute) and top.func.attr in INSTANTS
     value = claim["measured"]["by_seed"].get(str(seed)) if is_instant else None
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 

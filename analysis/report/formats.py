@@ -9,10 +9,10 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from analysis import units
+from analysis.figures.style import MINUS
 from scenarios.counts import plural
 
 DASH: Final = "\N{EN DASH}"
-MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 3
 NARROW: Final = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

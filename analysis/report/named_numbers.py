@@ -47,7 +47,7 @@ _QUANTITIES: Final = {
     "stalled_s": Quantity("time that the film stands still", "s"),
     "drops": Quantity("drops", "packets"),
 }
-_INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
+INSTANTS: Final = frozenset(("first_time_above", "first_time_below", "time_of_max", "first"))
 # numbers without a unit that papers print, by their metric
 _BARE_NAMES: Final = {
     "jain_fairness": "Jain's index",
@@ -85,7 +85,7 @@ def quantity(claim: Mapping[str, Any]) -> Quantity:
     elif isinstance(node, ast.List) and node.elts:
         node = node.elts[0]
     statistic, word = _described(node)
-    if word in _INSTANTS:
+    if word in INSTANTS:
         return Quantity(f"{extreme}instant".replace("largest", "latest").replace("smallest", "earliest"), "s")
     if word not in _QUANTITIES or statistic == _STATISTICS["slope"]:
         return own
@@ -107,7 +107,7 @@ def _described(node: ast.AST) -> tuple[str, str]:
     if isinstance(node, ast.Name):
         return "", node.id
     if isinstance(node, ast.Attribute):
-        if node.attr in _QUANTITIES or node.attr in _INSTANTS:
+        if node.attr in _QUANTITIES or node.attr in INSTANTS:
             return "", node.attr
         return _STATISTICS.get(node.attr, ""), _described(node.value)[1]
     return "", ""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.provenance import distinct
-from analysis.report.beside import HOLDS, Beside
+from analysis.report.beside import Beside
 from analysis.report.cards import ORDER, name_of, not_judged, page_of
 from analysis.report.evidence import command_of_all
 from analysis.report.formats import counted, paper_value, result_text
@@ -28,7 +28,7 @@ from analysis.report.results import (
 from analysis.report.strip import strip
 from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
-from analysis.verdicts.rules import Verdict, judge_predicate
+from analysis.verdicts.rules import HOLDS, Verdict, judge_predicate
 from analysis.verdicts.tolerances import tolerances
 from scenarios.counts import plural
 

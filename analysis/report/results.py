@@ -8,14 +8,13 @@ from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
+from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
 from scenarios import sums
 from scenarios.implementations import used_by
 
-FORMAT: Final = 3  # of verdicts.json
-VERDICTS: Final = "verdicts.json"  # what `measure` leaves in an experiment's folder
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another size judge it
 QUICK: Final = "quick"
@@ -29,8 +28,6 @@ LOOKS: Final[dict[str, str]] = {
 DECIDED: Final = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED)
 # what a page tells apart: the verdicts, looks, and what another run of the same programs could test
 STATES: Final = (*Verdict, *LOOKS.values(), NOT_HERE)
-# reasons that a run at another size, or of the module's tests, takes away
-_FOR_NOW: Final = ("not run at this size", "tests not run")
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def state_of(claim: Mapping[str, Any]) -> str:
     """Give the verdict of a claim's entry, one of LOOKS for a look, or NOT_HERE where only this run cannot test it."""
     reason = (claim.get("not_testable") or {}).get("reason")
     if claim["verdict"] == Verdict.NOT_TESTABLE:
-        return NOT_HERE if reason in _FOR_NOW else str(claim["verdict"])
+        return NOT_HERE if reason in (NOT_RUN, NOT_TESTED) else str(claim["verdict"])
     return LOOKS[claim["verdict"]] if claim.get("is_look") else str(claim["verdict"])
 
 
@@ -125,7 +122,7 @@ def collect(results: Path) -> list[Result]:
             raise document.error("format", document.data["format"], str(FORMAT))
         measured[document.child("experiment").get("id", str)] = document
     if not measured:
-        raise BadInputError(f"{results}: nothing has been measured there yet (no verdicts.json)")
+        raise BadInputError(f"{results}: nothing has been measured there yet (no {VERDICTS})")
     _tell_beyond(results, measured)
     _tell_looks(measured)
     by_name: dict[str, Result] = {}

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 ORDER: Final = tuple(Verdict)
 
 # what an interval within the larger distance that crosses the smaller one leaves possible
-NEAR_AT_LEAST: Final = (Verdict.REPRODUCED, Verdict.NEAR)
+HOLDS: Final = (Verdict.REPRODUCED, Verdict.NEAR)
 WITHIN_THE_LARGER: Final = (
     "that is within the larger distance; whether within the smaller one, {} seeds like these do not tell"
 )
@@ -276,13 +276,13 @@ def _looking_ahead(judgement: Judgement, seeds: int, bound: int, judge: Callable
     if not judgement.between:
         return judgement
     looks = {look: judge(look) for look in LOOKS if seeds < look <= bound}
-    if judgement.between == NEAR_AT_LEAST:
+    if judgement.between == HOLDS:
         wanted = next((look for look, then in looks.items() if then.verdict == Verdict.REPRODUCED), 0)
         if not wanted:
             return replace(judgement, verdict=Verdict.NEAR, why=f"{judgement.why}; {WITHIN_THE_LARGER.format(bound)}")
     else:
         decided = [look for look, then in looks.items() if not then.between]
-        near = [look for look, then in looks.items() if then.between == NEAR_AT_LEAST]
+        near = [look for look, then in looks.items() if then.between == HOLDS]
         wanted = next(iter(decided + near), 0)
     why = f"{judgement.why}; undecided between {' and '.join(judgement.between)}"
     if looks and not wanted:

@@ -16,6 +16,7 @@ Cell = tuple[str, str]  # (experiment that simulates it, cell)
 
 # Part of the first batch's virtual time. Who waited for that on a laptop still waits for half as much again, which buys
 # what is cheap: halving every interval would take three times the first batch.
+HOUR_S: Final = 3600
 BUDGET: Final = 0.5
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.claims.plan import Planned, plan
 from analysis.errors import BadInputError
+from analysis.experiment_files import VERDICTS
 from engine.errors import EngineError
 from engine.provenance import MOST_PARTS
 from scenarios.errors import ScenarioError
@@ -83,13 +84,13 @@ class Archived:
 
     def failed(self, experiment: str) -> list[str]:
         """List the runs of an experiment that failed, as its verdicts say."""
-        verdicts = self.crate.read(EXPERIMENTS / experiment / "verdicts.json")
+        verdicts = self.crate.read(EXPERIMENTS / experiment / VERDICTS)
         planned = self.planned[experiment]
         place = f"{planned['study']}/{planned['runs_of']}"
         try:
             return [f"{place}/{run['cell']}/seed-{int(run['seed'])}" for run in verdicts.get("failed", [])]
         except (KeyError, TypeError, ValueError):
-            raise EngineError(f"{self.crate.name}: {experiment}/verdicts.json: failed: is no list of runs") from None
+            raise EngineError(f"{self.crate.name}: {experiment}/{VERDICTS}: failed: is no list of runs") from None
 
     def check_complete(self) -> None:
         """Refuse an archive that lacks runs: a cell or a seed of a scenario, or a seed below another.

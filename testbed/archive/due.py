@@ -12,13 +12,15 @@ from analysis.claims.plan import Planned, plan
 from analysis.damage import damage
 from analysis.documents import read_made
 from analysis.errors import BadInputError
+from analysis.experiment_files import CAPTION, METRICS, PICTURE, VERDICTS
+from analysis.figures import style
 from engine.errors import EngineError
 from engine.images import PROJECT
 from scenarios.sums import DamagedError
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, listed
 from testbed.crates import OF_RUN
 
-FILES = ("metrics.csv", "verdicts.json", "figure.svg", "figure-narrow.svg", "figure.txt")
+FILES = (METRICS, VERDICTS, *(f"{PICTURE}{suffix}.svg" for suffix in style.WIDTHS), CAPTION)
 """Of an experiment."""
 _MARKER = ".made-for-"  # the report names what it was made for: everything, a study or an experiment
 _EVERYTHING = "all"
@@ -44,7 +46,7 @@ def measured(folder: Path) -> Measured:
         EngineError: its verdicts are damaged, or the project no longer has its claims.
     """
     try:
-        verdicts = read_made(folder, "verdicts.json")
+        verdicts = read_made(folder, VERDICTS)
         experiment = verdicts.child("experiment")
         claims = Path(experiment.get("claims_file", str))
         study, runs_of = verdicts.get("study", str), experiment.get("runs_of", str)
@@ -74,12 +76,12 @@ def check(results: Path) -> None:
     """
     folders = {folder.name: folder for folder in (results / EXPERIMENTS).glob("*") if folder.is_dir()}
     if not folders:
-        raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/verdicts.json)")
-    whole = {name: folder for name, folder in folders.items() if (folder / "verdicts.json").exists()}
+        raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/{VERDICTS})")
+    whole = {name: folder for name, folder in folders.items() if (folder / VERDICTS).exists()}
     experiments = {name: measured(folder) for name, folder in whole.items()}
     used = {needed for experiment in experiments.values() for needed in experiment.needs}
     ran = {run.parts[-3] for run in results.glob(f"{RUNS}/*/*/*/seed-*")}
-    lacking = {name: ["verdicts.json"] for name in {*_reported(results), *folders, *(ran - used)} - whole.keys()}
+    lacking = {name: [VERDICTS] for name in {*_reported(results), *folders, *(ran - used)} - whole.keys()}
     lacking |= {
         name: gone
         for name, experiment in experiments.items()

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from rocrate.model import ContextEntity
 from rocrate.rocrate import ROCrate
 
+from analysis.experiment_files import VERDICTS
 from engine.errors import EngineError
 from engine.images import PROJECT
 from images.cache import file_digest
@@ -75,7 +76,7 @@ def _give_name(folder: Path, out: Path) -> None:
 
 def _crate(results: Path, captures: bool) -> ROCrate:
     """Collect everything that the archive gets."""
-    experiments = sorted(file.parent for file in results.glob("experiments/*/verdicts.json"))
+    experiments = sorted(file.parent for file in results.glob(f"experiments/*/{VERDICTS}"))
     crate = ROCrate(version="1.1")
     crate.metadata.extra_terms.update(TERMS)
     workflow = _workflow(crate)

@@ -16,6 +16,7 @@ from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.syntax import is_about_means
 from analysis.errors import BadInputError
+from analysis.experiment_files import METRICS, VERDICTS
 from analysis.measure import METRICS_HEADER, measure
 from analysis.watchdog import ended_after
 from engine.errors import EngineError
@@ -89,16 +90,16 @@ def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str
     needed = set(archived.runs_of(experiment))
     complete = needed <= repeated | read and not archived.failed(experiment)
     folder = _measured(archived, experiment, runs)
-    before, after = read_metrics(archived, experiment), _rows(folder / "metrics.csv", experiment)
+    before, after = read_metrics(archived, experiment), _rows(folder / METRICS, experiment)
     unsure = set() if complete else _about_all_seeds(registry.load(archived.claims(experiment)))
     kept = [row for row in after if (row[3] or row[4]) not in unsure]
-    different = [f"metrics.csv: {row}" for row in _other_rows(before, kept, complete)]
+    different = [f"{METRICS}: {row}" for row in _other_rows(before, kept, complete)]
     verdicts = read_verdicts(archived, experiment)
     judged = 0
     if complete:
-        text = (folder / "verdicts.json").read_text().replace(f"{archived.crate.folder}/", "")
+        text = (folder / VERDICTS).read_text().replace(f"{archived.crate.folder}/", "")
         computed = _comparable(json.loads(text), experiment)
-        different += [f"verdicts.json: {name}" for name in differences(verdicts, computed)]
+        different += [f"{VERDICTS}: {name}" for name in differences(verdicts, computed)]
         judged = sum(name in computed for name in computed["claims"])
     return Recomputation(
         experiment=experiment,
@@ -117,7 +118,7 @@ def read_metrics(archived: Archived, experiment: str) -> list[Row]:
     Raises:
         EngineError: it is no such table.
     """
-    file = archived.crate.folder / EXPERIMENTS / experiment / "metrics.csv"
+    file = archived.crate.folder / EXPERIMENTS / experiment / METRICS
     return _rows(file, f"{archived.crate.name}: {experiment}")
 
 
@@ -127,7 +128,7 @@ def read_verdicts(archived: Archived, experiment: str) -> dict[str, Any]:
     Raises:
         EngineError: it is damaged.
     """
-    verdicts = archived.crate.read(EXPERIMENTS / experiment / "verdicts.json")
+    verdicts = archived.crate.read(EXPERIMENTS / experiment / VERDICTS)
     return _comparable(verdicts, f"{archived.crate.name}: {experiment}")
 
 
@@ -159,9 +160,9 @@ def _rows(file: Path, name: str) -> list[Row]:
         with file.open(encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
     except (OSError, ValueError, csv.Error) as error:
-        raise EngineError(f"{name}/metrics.csv: cannot be read ({error})") from None
+        raise EngineError(f"{name}/{METRICS}: cannot be read ({error})") from None
     if tuple(header) != METRICS_HEADER or any(len(row) != len(METRICS_HEADER) for row in rows):
-        raise EngineError(f"{name}/metrics.csv: found other columns; allowed: {', '.join(METRICS_HEADER)}")
+        raise EngineError(f"{name}/{METRICS}: found other columns; allowed: {', '.join(METRICS_HEADER)}")
     return [(*row[:5], _rounded_text(row[5]), row[6]) for row in rows]
 
 
@@ -187,7 +188,7 @@ def _comparable(verdicts: dict[str, Any], name: str) -> dict[str, Any]:
         parts["claims"] = [str(claim["id"]) for claim in verdicts["claims"]]
         parts |= {str(claim["id"]): claim for claim in verdicts["claims"] if not claim.get("kunit")}
     except (KeyError, TypeError, AttributeError):
-        raise EngineError(f"{name}/verdicts.json: found no list of runs and claims; allowed: both") from None
+        raise EngineError(f"{name}/{VERDICTS}: found no list of runs and claims; allowed: both") from None
     return {part: _rounded(value) for part, value in parts.items()}
 
 

@@ -7,12 +7,12 @@ import polars as pl
 
 from analysis.run import Run
 from analysis.settings import NS
+from scenarios.utp_script import KINDS
 from testbed.client.panel import CLIENT
 
 AROUND: Final = 8
 """Packets before the instant, and as many behind it."""
 TAP: Final = "sender"
-_UTP: Final = ("DATA", "FIN", "STATE", "RESET", "SYN")
 _TCP: Final = {0x02: "SYN", 0x01: "FIN", 0x04: "RST"}
 
 
@@ -51,7 +51,7 @@ def _packet(row: dict[str, Any], *, is_udp: bool) -> Packet:
     if is_udp:
         return Packet(row["time_ns"] / NS, row["forward"], "UDP", None, None, row["payload_bytes"])
     if row["utp_type"] is not None:
-        kind = _UTP[row["utp_type"]] if row["utp_type"] < len(_UTP) else f"type {row['utp_type']}"
+        kind = KINDS[row["utp_type"]] if row["utp_type"] < len(KINDS) else f"type {row['utp_type']}"
     else:
         kind = next(
             (word for flag, word in _TCP.items() if row["flags"] & flag), "DATA" if row["payload_bytes"] else "ACK"

@@ -15,6 +15,8 @@ from scenarios.resolve import expand, written
 CASES: Final = Path(__file__).with_name("cases")
 # matrix names whose values are the implementations; a flow's `implementation: "${client}"` stands for one
 CLIENT, RIVAL = "client", "rival"
+STANDARD: Final = "tcp-cubic"
+"""What everybody knows: beside it others are judged, if nothing else is asked for."""
 
 
 def panel() -> list[Path]:

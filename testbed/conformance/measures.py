@@ -24,7 +24,6 @@ EMPTY_MS: Final = 8.0  # of queue: less than three packets at 4 Mbit/s, the rand
 STARVED: Final = 0.2  # share of the capacity below which a window is taken for the smallest
 SLOWER: Final = 0.6  # part of the earlier rate that shows that a longer path slows the sender down
 AGAIN: Final = 0.85  # part of the earlier rate that shows that it has recovered
-APART_RTTS: Final = 4  # between losses that are judged one by one
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def kept_after_loss(run: Run, since: float) -> float:
     for at, cause in zip(flight.retransmissions.times, flight.retransmissions.causes, strict=True):
         index = int(np.searchsorted(trips.times, at, side="right")) - 1
         rtt = float(trips.values[index]) if index >= 0 else math.inf
-        alone = at - last > APART_RTTS * rtt
+        alone = at - last > receiver.APART_RTTS * rtt
         last = at
         if not alone or cause is not Cause.FAST or at + 3 * rtt > run.duration:
             continue

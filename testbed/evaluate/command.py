@@ -3,19 +3,17 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.client.panel import filled, points_for
+from testbed.client.panel import STANDARD, filled, points_for
 from testbed.evaluate import criteria, figures, judge, matrix, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY
 
-STANDARD: Final = "tcp-cubic"
 """The baseline: RFC 9438, what most hosts use."""
 
 

@@ -9,13 +9,12 @@ from typing import Any, Final
 from scenarios import schema
 from scenarios.errors import FieldPath
 from scenarios.units import QUANTITIES
-from testbed.client.panel import CLIENT
+from testbed.client.panel import CLIENT, STANDARD
 from testbed.hunt.arena import written
 from testbed.hunt.scenario import Data
 
 ROUND: Final = tuple(map(Decimal, (1, 2, 5)))
 """What people choose, of each power of ten."""
-PLAIN: Final = "tcp-cubic"
 """The neighbour that needs no explanation."""
 _KEPT: Final = ("experiment", "title", "topology", "bottleneck", "delay", "flows", "duration", "matrix")
 _NEEDED: Final = ("rate", "buffer", "name", "implementation", "from", "to", "may_fail", "at", "on", "host")
@@ -78,8 +77,8 @@ def changes(scenario: Data) -> Iterator[Data]:
         for smaller in _rounder(path, number) if not {*path} & {*_AS_MET} else ():
             yield replaced(scenario, path, written(smaller, QUANTITIES[unit]))
     for index, flow in enumerate(scenario["flows"]):
-        if flow["name"] != CLIENT and flow["implementation"] != PLAIN:
-            yield replaced(scenario, ("flows", index, "implementation"), PLAIN)
+        if flow["name"] != CLIENT and flow["implementation"] != STANDARD:
+            yield replaced(scenario, ("flows", index, "implementation"), STANDARD)
 
 
 def _dropped(scenario: Data) -> Iterator[Data]:

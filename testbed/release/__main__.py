@@ -12,10 +12,10 @@ from typing import Final
 
 from engine.errors import EngineError
 from images.cache import file_digest, project_root
+from scenarios import sums
 from testbed.release import wheels
 from testbed.signatures import sign
 
-SUMS: Final = "SHA256SUMS"
 _DOCKERFILE: Final = Path("images/docker/gate.Dockerfile")
 
 
@@ -34,9 +34,9 @@ def main() -> int:
         files += [_packed(into, client, client) for client in options.client]
         files += [_packed(into, "lab", "--boot", "--lab")] if options.lab else []
         files.append(Path(shutil.copy(project_root() / _DOCKERFILE, into)))
-        (into / SUMS).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
+        (into / sums.FILE).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
         if options.sign:
-            sign(into / SUMS, options.sign)
+            sign(into / sums.FILE, options.sign)
     except (EngineError, OSError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.files import write_text
+from analysis.settings import NS
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import schema, tables
@@ -24,7 +25,7 @@ from testbed.client.inequalities import Inequality, Number, of_option
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import again, decided, futures, page
 from testbed.rewind.again import Past
-from testbed.rewind.futures import NS, PAST, Events, Future, Outcome
+from testbed.rewind.futures import PAST, Events, Future, Outcome
 from testbed.rewind.page import Branch, Rewound
 
 FORMAT: Final = 1

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-NS: Final = 1_000_000_000
+from analysis.settings import NS
+
 WITHIN_NS: Final = NS // 10
 """How near the instant is known in the end."""
 

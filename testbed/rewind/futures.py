@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from analysis.run import Run
 from analysis.series import NotMeasuredError
+from analysis.settings import NS
 from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
@@ -20,7 +21,6 @@ from testbed.rewind.again import Past
 
 STUDY: Final = "rewind"
 PAST: Final = "past"
-NS: Final = 1_000_000_000
 _FILE_HEAD, _RECORD = 24, struct.Struct("<IIII")  # of pcap, nanoseconds, as the guest writes it
 
 Events = list[dict[str, Any]]

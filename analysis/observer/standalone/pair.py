@@ -19,10 +19,9 @@ from analysis.observer.conversation import Samples
 from analysis.observer.observe import spread
 from analysis.observer.standalone import clocks
 from analysis.observer.standalone.captures import Captured
-from analysis.observer.standalone.flows import CapturedFlow
+from analysis.observer.standalone.flows import FEWEST_PKTS, CapturedFlow
 from analysis.series import Floats
 
-FEWEST_PKTS: Final = 20
 LEAST_PART: Final = 0.1  # of the smaller side's packets
 
 Way = tuple[Floats, Floats]  # instants of the same packets at the first and at the second tap, each by its own clock

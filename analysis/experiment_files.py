@@ -1,0 +1,15 @@
+"""What the folder of a measured experiment has, and words in verdicts.json that more than one module reads."""
+
+from typing import Final
+
+METRICS: Final = "metrics.csv"
+VERDICTS: Final = "verdicts.json"
+FORMAT: Final = 3
+"""Of verdicts.json."""
+PICTURE: Final = "figure"
+"""Without the end of each file's name, such as -narrow.svg (`analysis.figures.style.WIDTHS`)."""
+CAPTION: Final = "figure.txt"
+
+# reasons for not testable beside those that a claim's entry may give; a run at another size, or of the tests, ends them
+NOT_RUN: Final = "not run at this size"
+NOT_TESTED: Final = "tests not run"
