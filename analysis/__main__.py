@@ -13,6 +13,7 @@ from analysis.watchdog import LIMIT_S, ended_after
 from scenarios import sums
 from scenarios.output import ends_with_its_reader
 from scenarios.pipeline import end_with_pipeline
+from scenarios.run_files import FAILED
 from scenarios.sums import DamagedError
 
 
@@ -76,7 +77,7 @@ def _columns(options: argparse.Namespace) -> None:
     from analysis.capture.columns import write_columns
 
     for run in options.runs:
-        if not run.exists() and run.with_name(f"failed-{run.name}").exists():
+        if not run.exists() and run.with_name(f"{FAILED}{run.name}").exists():
             continue  # its summary says why
         for warning in write_columns(run):
             print(f"analysis: {warning}", file=sys.stderr)

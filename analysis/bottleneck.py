@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analysis.run_json import NS
 from analysis.series import Floats
-from analysis.settings import NS
 
 Ints = NDArray[np.int64]
 

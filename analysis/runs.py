@@ -8,8 +8,9 @@ from analysis.files import check_folder
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from analysis.table_cache import TableCache
+from scenarios.run_files import FAILED
 
-FAILED = "failed-seed-"
+_FAILED = f"{FAILED}seed-"
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Runs:
     def failed(self, experiment: str) -> list[Failure]:
         """List the runs of an experiment that failed, by cell and seed. An interrupted run leaves nothing."""
         failures = [
-            Failure(folder.parent.name, int(folder.name.removeprefix(FAILED)), _reason(folder))
-            for folder in self._folder.glob(f"*/{experiment}/*/{FAILED}*")
+            Failure(folder.parent.name, int(folder.name.removeprefix(_FAILED)), _reason(folder))
+            for folder in self._folder.glob(f"*/{experiment}/*/{_FAILED}*")
         ]
         return sorted(failures, key=lambda failure: (failure.cell, failure.seed))
 

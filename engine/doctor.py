@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import calls, cgroup, quota
-from engine.sandbox import TRIAL, UNCONFINED
+from engine.sandbox import MEMORY_FOLDER, TRIAL, UNCONFINED
 from images.cache import default_root
 from images.debian import mirrors
 from images.errors import ImageError
@@ -32,7 +32,6 @@ from scenarios.plan.sizes import MEMORY_MIB
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "images" / "host-packages.txt"
 FOR_TESTS = ROOT / "tests" / "host-packages.txt"
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - guests have their memory there
 
 GIB = 1 << 30
 DISK_GIB = 5  # set-up at its peak: unpacked kernel source 1.8, objects, sources, root file system, environment
@@ -224,9 +223,9 @@ def _shared_memory() -> list[Check]:
     """Guests with walls have a folder of their own in its place."""
     if os.environ.get(UNCONFINED) != "1":
         return []
-    name = str(SHARED_MEMORY)
+    name = MEMORY_FOLDER
     try:
-        status = os.statvfs(SHARED_MEMORY)
+        status = os.statvfs(MEMORY_FOLDER)
     except OSError:
         return [Check(name, "not there", f"sudo mount -t tmpfs -o exec,size=2G tmpfs {name}")]
     executable = not status.f_flag & os.ST_NOEXEC

@@ -21,16 +21,15 @@ from engine.sandbox import STAGE, Limits
 from scenarios import files, sums
 from scenarios.plan import extremes
 from scenarios.resolve import Cell, resolve
+from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES
 
 _CAPTURED_BYTES = 16 + 96  # record header and snap length
-_PACKET_BITS = 1500 * 8
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _SPARE_FILES, _FILES_OF_FLOW = 64, 16
 _QUOTA_OF_NEED = 4  # small packets, chatty clients: a run may take more than expected, but not fill the disk
 _TAIL_BYTES = 4096
 _MADE = ("pcap", "traces")  # what a repeated run must reproduce
-_TOLD = ("run.json", "summary.json")
 _ENDED, _AGENT_ENDED = "reboot:", "init: the agent ended"  # what comes before them says why, if anything does
 _KILLED = re.compile(r"Out of memory: Killed process \d+ \(([^()]{1,15})\)")  # as Linux's mm/oom_kill.c says it
 
@@ -51,7 +50,7 @@ def execute(cell: Cell, seed: int, into: Path, backend: str = "virtual") -> dict
     """
     folder = run_folder(into, cell, seed)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    failed = folder.with_name(f"failed-{folder.name}")
+    failed = folder.with_name(f"{FAILED}{folder.name}")
     run = resolve(cell, seed, backend)
     try:
         _make_folders(partial, failed)
@@ -137,7 +136,7 @@ def _check_space(folder: Path, run: dict[str, Any]) -> int:
     Raises:
         EngineError: fewer are free.
     """
-    packets = extremes.busiest_bps(run) / _PACKET_BITS * run["duration_ns"] / 1e9
+    packets = extremes.busiest_bps(run) / (8 * PACKET_BYTES) * run["duration_ns"] / 1e9
     samples = (len(run["flows"]) + 1) * run["duration_ns"] / run["sample_ns"]
     needed = _SPARE_BYTES + int(2 * packets * len(run["captures"]) * _CAPTURED_BYTES + samples * _SAMPLE_BYTES)
     free = shutil.disk_usage(folder).free
@@ -185,7 +184,7 @@ def _run_guest(folder: Path, run: dict[str, Any], limits: Limits) -> dict[str, A
         },
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
-    sums.write(folder, summary["digests"] | {name: sums.digest(folder / name) for name in _TOLD})
+    sums.write(folder, summary["digests"] | {name: sums.digest(folder / name) for name in OF_RUN})
     if summary["status"] != "ok":
         raise EngineError(summary["error"])
     return summary

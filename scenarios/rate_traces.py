@@ -10,12 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from topologies.timeline import PACKET_BYTES
+
 MOST_STEPS = 100_000
 """In a run."""
 
 HEADER = "time_s,rate_bps"
 _LEAST_BPS, _MOST_BPS = 1000, 1_000_000_000
-_PACKET_BITS = 8 * 1500
+_PACKET_BITS = 8 * PACKET_BYTES
 _LARGEST_BYTES = 64 << 20
 
 # Sprout's model of a cellular link (NSDI 2013, its published receiver): the rate wanders as Brownian motion between 0

@@ -14,6 +14,7 @@ from scenarios.implementations import Implementation
 from scenarios.plan.hosts import hosts
 from scenarios.plan.lead import lead
 from scenarios.plan.sizes import TooLargeError, sizes
+from scenarios.run_files import FORMAT
 from topologies import by_name
 from topologies.links.queues import QUEUES
 
@@ -22,10 +23,9 @@ MOST_WRONG_CELLS = 20
 MOST_RUNS = 100_000
 """Of a scenario. More would take a processor over a day, because each run takes at least a second."""
 
-FORMAT = 2
 FIRST_PORT = 5001
 """The receiver of flow number k (from 0) listens on this plus k."""
-SIZES = ("full", "quick")
+SIZES = FULL, QUICK = ("full", "quick")
 
 # These are resolved into other fields of a cell or a run.
 _RESOLVED = (*variation.FIELDS, "experiment", "seeds", "start_jitter_ns", "delay_spread_ns", "paired")

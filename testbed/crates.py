@@ -9,8 +9,6 @@ from engine.images import PROJECT
 
 METADATA: Final = "ro-crate-metadata.json"
 SIGNATURE: Final = f"{METADATA}.sig"
-OF_RUN: Final = ("run.json", "summary.json")
-"""What a crate has of each run; the second has the SHA-256 of captures and traces."""
 PROCESS: Final = "https://w3id.org/ro/wfrun/process/0.5"
 PROFILES: Final = {
     PROCESS: ("Process Run Crate", "0.5"),

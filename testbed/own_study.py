@@ -19,6 +19,7 @@ from images import index
 from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import Cell, expand
+from scenarios.run_files import FAILED
 from testbed import jobs
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
@@ -108,7 +109,7 @@ def _build(programs: set[str]) -> int:
 def _remove_unplanned(runs: Path, cells: Sequence[PlannedCell]) -> None:
     """Remove runs that no scenario plans any more: they would be judged with the others."""
     planned = {(cell["study"], cell["experiment"], cell["cell"], seed) for cell in cells for seed in cell["seeds"]}
-    for run in (*runs.glob("*/*/*/seed-*"), *runs.glob("*/*/*/failed-seed-*")):
+    for run in (*runs.glob("*/*/*/seed-*"), *runs.glob(f"*/*/*/{FAILED}seed-*")):
         study, experiment, cell, seed = run.relative_to(runs).parts
         if (study, experiment, cell, int(seed.rpartition("-")[2])) not in planned:
             print(f"removing {run}, which the scenarios no longer have", file=sys.stderr)

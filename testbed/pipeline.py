@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from scenarios.run_files import FAILED
+
 _LOOK_S: Final = 2
 
 
@@ -95,7 +97,7 @@ def remove_unplanned(results: Path, experiments: Iterable[Mapping[str, Mapping[s
     """
     for cells in experiments:
         for experiment in {results / "runs" / cell["study"] / cell["experiment"] for cell in cells.values()}:
-            for folder in (*experiment.glob("*/seed-*"), *experiment.glob("*/failed-seed-*")):
+            for folder in (*experiment.glob("*/seed-*"), *experiment.glob(f"*/{FAILED}seed-*")):
                 cell = cells.get(folder.parent.name)
                 if cell is None or int(folder.name.rpartition("-")[2]) not in cell["seeds"] + cell["more_seeds"]:
                     print(f"removing {folder}, which {experiment.name} no longer has", file=sys.stderr)

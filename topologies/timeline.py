@@ -1,4 +1,4 @@
-"""Durations on which the agent and the planner of a run must agree."""
+"""Durations and sizes on which the agent and the planner of a run must agree."""
 
 import math
 from itertools import pairwise
@@ -13,6 +13,7 @@ GRACE_NS = SECOND_NS
 """How long an endpoint may still run after SIGTERM."""
 
 PACKET_BYTES = 1500
+"""Size of a full packet of IP, the unit in which the papers count queues and windows."""
 HELLO_BYTES = 28
 """Size of the first packet of the probe: an IP and a UDP header."""
 

@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from analysis import settings
+from analysis import run_json
 from analysis.capture import pcap
 from analysis.capture.owners import Owners
 from analysis.errors import BadInputError
-from analysis.settings import Flow, Settings
+from analysis.run_json import Flow, Settings
 from scenarios import sums
 
 FOLDER: Final = "columns"
@@ -63,7 +63,7 @@ def write_columns(folder: Path) -> list[str]:
 
     Raises DamagedError where a capture or a trace is not as the run left it.
     """
-    run = settings.load(folder)
+    run = run_json.load(folder)
     names = sums.read(folder)
     captures = [name for name in names if name.startswith("pcap/")]
     traces = [QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)]

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analysis.settings import Flow
+from analysis.run_json import Flow
 
 STRANGER: Final = -1
 UDP: Final = 17

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from analysis.claims import syntax
 from analysis.claims.extent import reaches_the_end
@@ -11,9 +10,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Experiment
 from analysis.run import Run
 from analysis.runs import Runs
-from scenarios.resolve import expand
-
-FULL: Final = "full"
+from scenarios.resolve import FULL, expand
 
 
 class Lengths:

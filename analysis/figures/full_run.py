@@ -10,10 +10,8 @@ from typing import Any, Final
 
 from analysis.documents import Fields
 from analysis.figures.numbers import lines_of, point_of
-from scenarios.resolve import expand
+from scenarios.resolve import FULL, QUICK, expand
 
-QUICK: Final = "quick"
-FULL: Final = "full"
 Range = list[float]  # smallest, median and largest number of the seeds
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.run import Run
+from analysis.run_json import NS, Flow
 from analysis.series import NotMeasuredError, Series
-from analysis.settings import NS, Flow
 
 SUM: Final = "sum"
 QUEUE: Final = "queue"

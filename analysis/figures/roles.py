@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analysis.documents import Fields
-from analysis.settings import OTHER, Flow
+from analysis.run_json import OTHER, Flow
 
 LEDBAT: Final = "LEDBAT"
 TCP: Final = "TCP"

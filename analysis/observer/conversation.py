@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analysis.run_json import NS, Flow, Settings
 from analysis.series import Floats, NotMeasuredError
-from analysis.settings import NS, Flow, Settings
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

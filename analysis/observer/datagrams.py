@@ -18,8 +18,8 @@ import polars as pl
 
 from analysis.bottleneck import IDENTITY
 from analysis.observer.conversation import UDP, Answers, Conversation, Ints, Samples, Sent
+from analysis.run_json import NS, Flow, Settings
 from analysis.series import Floats, NotMeasuredError
-from analysis.settings import NS, Flow, Settings
 
 PROTOCOL: Final = "udp"
 PLACE: Final = "both hosts"

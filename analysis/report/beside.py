@@ -10,12 +10,13 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import VERDICTS
 from analysis.files import reference_files
 from analysis.report.formats import result_text
-from analysis.report.results import QUICK, is_look, state_of
+from analysis.report.results import is_look, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import HOLDS, Verdict
 from analysis.verdicts.spread import spread
 from scenarios import archives
 from scenarios.archives import ArchiveError
+from scenarios.resolve import QUICK
 
 REFERENCE: Final = "full run"
 MEASURED: Final = f"experiments/*/{VERDICTS}"

@@ -19,16 +19,17 @@ from analysis.experiment_files import METRICS
 from analysis.files import whole, write_text
 from analysis.report.formats import printed_digits
 from analysis.report.named_numbers import INSTANTS
-from analysis.report.results import QUICK, Result
+from analysis.report.results import Result
 from analysis.run import Run
+from analysis.run_json import NS
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from analysis.settings import NS
 from scenarios import sums
 from scenarios.counts import plural
+from scenarios.resolve import FULL, QUICK
+from scenarios.run_files import OF_RUN
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
-FULL: Final = "full"
 _FULL_RUN: Final = "full-run.json"
 _MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
@@ -106,7 +107,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     # a tap's log only counts packets, as summary.json does
     logs = [file for file in sorted(folder.glob("logs/*")) if not file.name.startswith("tcpdump.")]
     said = [file for file in logs if file.is_file() and file.stat().st_size]
-    files = [file for name in ("run.json", "summary.json") if (file := folder / name).exists()]
+    files = [file for name in OF_RUN if (file := folder / name).exists()]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(

@@ -13,10 +13,11 @@ from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number, result_text
 from analysis.report.overview import Finding, StudyView, measured_of, numbers_of
-from analysis.report.results import LOOKS, QUICK, Result, is_for_now, state_of
+from analysis.report.results import LOOKS, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
 from scenarios.counts import plural
+from scenarios.resolve import QUICK
 
 SHOWN: Final = 5  # findings of a kind
 

@@ -10,9 +10,9 @@ import polars as pl
 
 from analysis.figures import roles
 from analysis.run import Run
+from analysis.run_json import NS, Flow
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from analysis.settings import NS, Flow
 
 TICK_NS: Final = 100_000  # of the instants that a browser gets
 STEP_S: Final = 0.1  # of windows

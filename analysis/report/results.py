@@ -14,10 +14,10 @@ from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
 from scenarios import sums
 from scenarios.implementations import used_by
+from scenarios.resolve import QUICK
 
 SEEDS: Final = "seeds.json"  # what `python -m analysis seeds` leaves in the folder of results
 NOT_HERE: Final = "not judged here"  # a state, not a verdict: runs of another size judge it
-QUICK: Final = "quick"
 # One seed is a look, and no verdict: these say less than what more seeds say with the same numbers.
 LOOKS: Final[dict[str, str]] = {
     Verdict.REPRODUCED: "agrees in one seed",

@@ -15,8 +15,8 @@ from analysis.run.outcomes import OutcomeWords
 from analysis.run.sender import SenderWords
 from analysis.run.video import VideoWords
 from analysis.series import Instants, NotMeasuredError
-from analysis.settings import PACKET_BYTES
 from analysis.words import word
+from scenarios.run_files import PACKET_BYTES
 
 STEADY: Final = 2 / 3  # of the run have passed when `steady` begins
 

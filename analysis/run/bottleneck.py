@@ -11,9 +11,10 @@ from analysis import bottleneck
 from analysis.bottleneck import Passed
 from analysis.errors import BadInputError
 from analysis.run.folder import RunFolder, keep
+from analysis.run_json import NS, PAYLOAD_BYTES, Flow
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
-from analysis.settings import NS, PACKET_BYTES, PAYLOAD_BYTES, Flow
 from analysis.words import word
+from scenarios.run_files import PACKET_BYTES
 
 
 class BottleneckWords(RunFolder):

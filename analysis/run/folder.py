@@ -8,11 +8,11 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import polars as pl
 
-from analysis import settings
+from analysis import run_json
 from analysis.documents import Fields, read_made
 from analysis.errors import BadInputError
+from analysis.run_json import NS, Flow
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
-from analysis.settings import NS, Flow
 from analysis.table_cache import TableCache
 from scenarios import sums
 
@@ -45,7 +45,7 @@ class RunFolder:
     def __init__(self, folder: Path, cache: TableCache | None = None) -> None:
         self.folder = folder
         self.cache = cache or TableCache()
-        self.settings = settings.load(folder)
+        self.settings = run_json.load(folder)
         self.summary: Fields = read_made(folder, "summary.json")
         self._tables: dict[str, Path] = {}  # those whose sums have been compared
 

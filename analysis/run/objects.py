@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.run.folder import RunFolder, keep
+from analysis.run_json import NS
 from analysis.series import NeverHappenedError, NotMeasuredError
-from analysis.settings import NS
 from analysis.words import word
 
 _FIN: Final = 1

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from analysis.errors import BadInputError
 from analysis.run.folder import WHERE, RunFolder, keep
+from analysis.run_json import NS
 from analysis.series import Instants, NotMeasuredError
-from analysis.settings import NS
 from analysis.words import word
 
 INCOMPLETE: Final = "incomplete"

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from scenarios.plan import extremes
+from topologies.timeline import PACKET_BYTES
 
 MEMORY_MIB = 512
 """Memory of a standard guest."""
@@ -15,7 +16,6 @@ MOST_MEMORY_MIB = 8192
 """Of the largest one."""
 
 _MIB = 1 << 20
-_PACKET_BYTES = 1500
 _SPARE_MIB = 320  # of a standard guest, besides its kernel, root and Python
 
 _RECEIVE_BUFFER_BYTES, _LARGEST_BUFFER_BYTES = 4 * _MIB, 32 * _MIB
@@ -30,7 +30,7 @@ _FLOW_BYTES, _FLOW_PROCESSES_BYTES, _CAPTURE_PROCESS_BYTES = 256 << 10, 2 * _MIB
 # its Python, 17 MiB of its own for each; qBittorrent 23, libtorrent 19, Node 15 to 26, Go 9.
 _CLIENTS_BYTES = 48 * _MIB
 # A burst of a whole window must not be lost in softnet, where by default 1000 packets may wait.
-_BURST_BYTES, _BACKLOG_PKTS = 800 * _PACKET_BYTES, 1_000_000
+_BURST_BYTES, _BACKLOG_PKTS = 800 * PACKET_BYTES, 1_000_000
 _RING_KIB, _RINGS_KIB, _PAGE_BYTES = 16384, 16 * 16384, 4096
 
 
@@ -97,4 +97,4 @@ def _window_bytes(run: dict[str, Any], direction: str) -> int:
     round_trip_ns = sum(extremes.most_ns(run, what, way) for what in held for way in extremes.DIRECTIONS)
     fastest_bps = max(queue.fastest_bps for queue in queues)
     waiting_pkts = sum(queue.buffer_pkts for queue in queues)
-    return math.ceil(fastest_bps * round_trip_ns / 8e9) + waiting_pkts * _PACKET_BYTES
+    return math.ceil(fastest_bps * round_trip_ns / 8e9) + waiting_pkts * PACKET_BYTES

@@ -16,9 +16,9 @@ from analysis.experiment_files import CAPTION, METRICS, PICTURE, VERDICTS
 from analysis.figures import style
 from engine.errors import EngineError
 from engine.images import PROJECT
+from scenarios.run_files import OF_RUN
 from scenarios.sums import DamagedError
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, listed
-from testbed.crates import OF_RUN
 
 FILES = (METRICS, VERDICTS, *(f"{PICTURE}{suffix}.svg" for suffix in style.WIDTHS), CAPTION)
 """Of an experiment."""

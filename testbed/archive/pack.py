@@ -25,9 +25,10 @@ from images.commit import commit
 from scenarios import scenario_files
 from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
+from scenarios.run_files import OF_RUN
 from testbed.archive import due
 from testbed.archive.crate import KUNIT, RUNS
-from testbed.crates import METADATA, OF_RUN, PROFILES, SPDX, TERMS, citation, written
+from testbed.crates import METADATA, PROFILES, SPDX, TERMS, citation, written
 from testbed.signatures import sign
 
 _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some hosts' tables lack

@@ -15,11 +15,12 @@ from engine.provenance import told
 from engine.repetition import differences
 from scenarios import sums
 from scenarios.counts import plural
+from scenarios.run_files import OF_RUN
 from testbed.archive.archived import Archived, ArchivedRun
 from testbed.archive.crate import RUNS, Crate, listed, opened
 from testbed.archive.recompute import recompute, write_tables
 from testbed.archive.repeat import repeat
-from testbed.crates import OF_RUN, SIGNATURE
+from testbed.crates import SIGNATURE
 from testbed.signatures import signer
 
 

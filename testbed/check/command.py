@@ -17,6 +17,7 @@ from engine.errors import EngineError
 from engine.guest.programs import PAYLOAD
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
+from scenarios.run_files import FAILED
 from testbed import arguments
 from testbed.check import page
 from testbed.check.page import FILE, FORMAT
@@ -207,7 +208,7 @@ def _unknown(cell: Cell, into: Path, role: str) -> str | None:
     try:
         execute(_changed(cell, change, duration_ns=2_000_000_000), _SEED, into)
     except EngineError as error:
-        failed = run_folder(into, cell, _SEED).with_name(f"failed-seed-{_SEED}")
+        failed = run_folder(into, cell, _SEED).with_name(f"{FAILED}seed-{_SEED}")
         try:
             status = json.loads((failed / "summary.json").read_text())["flows"]["checked"][f"{role}_exit"]
         except (FileNotFoundError, KeyError, TypeError):

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from analysis.run import Run
+from analysis.run_json import Flow
 from analysis.series import NeverHappenedError, NotMeasuredError
-from analysis.settings import Flow
 from testbed.client.panel import CLIENT
 
 TCP: Final = "tcp"  # the flow that a client should yield to

@@ -6,7 +6,7 @@ from typing import Any, Final
 import polars as pl
 
 from analysis.run import Run
-from analysis.settings import NS
+from analysis.run_json import NS
 from scenarios.utp_script import KINDS
 from testbed.client.panel import CLIENT
 

@@ -13,7 +13,8 @@ from urllib.parse import quote
 from analysis.files import write_text
 from images.cache import file_digest
 from images.commit import commit
-from testbed.crates import METADATA, OF_RUN, PROCESS, PROFILES, SPDX, TERMS, citation, written
+from scenarios.run_files import OF_RUN
+from testbed.crates import METADATA, PROCESS, PROFILES, SPDX, TERMS, citation, written
 
 _CONTEXT: Final = ["https://w3id.org/ro/crate/1.1/context", TERMS]
 

@@ -17,6 +17,7 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
+from scenarios import run_files
 from scenarios.counts import plural
 
 FORMAT: Final = 1
@@ -118,7 +119,9 @@ def _deviation(folder: Path) -> str | None:
 
 def _folder(results: Path, experiment: str, case: str) -> Path | None:
     cell = results / "runs" / STUDY / experiment / f"case={case}"
-    return next((folder for folder in (cell / f"seed-{SEED}", cell / f"failed-seed-{SEED}") if folder.exists()), None)
+    return next(
+        (folder for folder in (cell / f"seed-{SEED}", cell / f"{run_files.FAILED}seed-{SEED}") if folder.exists()), None
+    )
 
 
 def _left(results: Path, folder: Path | None) -> dict[str, Any]:

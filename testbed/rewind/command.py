@@ -12,7 +12,7 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.files import write_text
-from analysis.settings import NS
+from analysis.run_json import NS
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from scenarios import schema, tables

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.settings import NS
+from analysis.run_json import NS
 
 WITHIN_NS: Final = NS // 10
 """How near the instant is known in the end."""

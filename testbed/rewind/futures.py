@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.run import Run
+from analysis.run_json import NS
 from analysis.series import NotMeasuredError
-from analysis.settings import NS
 from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder

@@ -22,13 +22,14 @@ from analysis.errors import BadInputError
 from analysis.report import TEMPLATES, pages, render, write_shared
 from scenarios import sums
 from scenarios.files import give_name
+from scenarios.run_files import FAILED
 from testbed.cli import COMMANDS, ROOT
 
 OWN: Final = Path(__file__).with_name("templates")
 REPORT: Final = "report/index.html"
 SHIM: Final = "iframe-worker.js"
 # captures and columns stay at home; what pages show and link goes along
-LEFT_OUT: Final = ("*.parquet", "*.pcap", "runs", "studies", "logs", "seed-*", "failed-seed-*", ".*")
+LEFT_OUT: Final = ("*.parquet", "*.pcap", "runs", "studies", "logs", "seed-*", f"{FAILED}seed-*", ".*")
 _ANCHOR: Final = re.compile(r'<a href="([^"#:]+)">(.*?)</a>')
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 

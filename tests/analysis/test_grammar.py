@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from analysis.documents import Fields
 from analysis.figures import alternative_text, plot, roles, style, svg
 from analysis.figures.bands import band
+from analysis.run_json import Flow
 from analysis.series import Series
-from analysis.settings import Flow
 from analysis.units import three_digits
 from scenarios import implementations
 

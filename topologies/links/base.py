@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from topologies.links import tc
 from topologies.links.tc import CLASS, HTB_HANDLE, HTB_PARAMETERS, QDISC, Answer, attributes_of
+from topologies.timeline import PACKET_BYTES
 
 Parts = dict[str, int]
 """Settings of a qdisc or class, by the names of the fields of what shapes an interface."""
@@ -23,8 +24,7 @@ LATENESS_NS = 1000
 QUEUE_HANDLE = "10"
 """Major number of the qdisc that holds the waiting packets of a `Bottleneck`."""
 
-_ETHERNET_HEADER_BYTES = 14
-_PACKET_BYTES = 1500
+ETHERNET_HEADER_BYTES = 14
 _BYTE_SUFFICES_BPS = 20_000_000
 _FAST_BPS = 1_000_000_000
 
@@ -90,7 +90,7 @@ class Bottleneck(Shaped):
 
     def add(self, interface: str) -> list[str]:
         """Return the lines for ``tc -batch`` that put it on `interface`."""
-        size = f"overhead {self.overhead_bytes - _ETHERNET_HEADER_BYTES}{' linklayer atm' if self.cells else ''}"
+        size = f"overhead {self.overhead_bytes - ETHERNET_HEADER_BYTES}{' linklayer atm' if self.cells else ''}"
         return [
             f"qdisc add dev {interface} root handle 1: stab {size} htb default 1",
             f"class add dev {interface} {self._htb_class()}",
@@ -134,8 +134,8 @@ class Bottleneck(Shaped):
         factor, shift = 1_000_000_000, 0
         while not (factor // (self.htb_rate_bps // 8)) >> 31 and not factor >> 63:
             factor, shift = factor << 1, shift + 1
-        packet_ns = _PACKET_BYTES * (factor // (self.htb_rate_bps // 8)) >> shift
-        return 8e9 * _PACKET_BYTES / packet_ns / self.rate_bps - 1
+        packet_ns = PACKET_BYTES * (factor // (self.htb_rate_bps // 8)) >> shift
+        return 8e9 * PACKET_BYTES / packet_ns / self.rate_bps - 1
 
     @property
     def bucket_bytes(self) -> int:

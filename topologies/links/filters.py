@@ -8,15 +8,15 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
-from topologies.links.base import Parts
+from topologies.links.base import ETHERNET_HEADER_BYTES, Parts
 from topologies.links.netem import ImpairedLink
 from topologies.links.tc import FILTER, QDISC, Answer, attributes_of, bucket_ticks
+from topologies.timeline import PACKET_BYTES
 
 CHANGEABLE = ("black_hole", "policed", "policed_burst")
 """Fields that an event may change in place, without their units."""
 
-ETHERNET_HEADER_BYTES = 14
-ANY_LENGTH_BYTES = 1500
+ANY_LENGTH_BYTES = PACKET_BYTES
 """The longest packet of all links here, so a packet of this length is never too long."""
 
 _BLACK_HOLE, _POLICER = 1, 2

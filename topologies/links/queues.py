@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from topologies.links.base import Bottleneck
 from topologies.links.tc import Answer, attributes_of
+from topologies.timeline import PACKET_BYTES
 
-_PACKET_BYTES = 1500
 _MEMORY_BYTES = 4096  # for a packet in CAKE's account: more than any takes
 _STATISTICS, _OWN_STATISTICS = 3, 4
 _ALL = 2**32 - 1
@@ -79,7 +79,7 @@ class _Red(QueueKind):
     """
 
     def words(self, link: ManagedBottleneck) -> str:
-        full_bytes, given = _PACKET_BYTES + link.overhead_bytes, link.params
+        full_bytes, given = PACKET_BYTES + link.overhead_bytes, link.params
         burst = (2 * given["min_pkts"] + given["max_pkts"]) // 3 + 1
         return (
             f"red limit {link.buffer_pkts * full_bytes} min {given['min_pkts'] * full_bytes} "
@@ -88,7 +88,7 @@ class _Red(QueueKind):
         )
 
     def values(self, link: ManagedBottleneck) -> dict[str, int]:
-        full_bytes, given = _PACKET_BYTES + link.overhead_bytes, link.params
+        full_bytes, given = PACKET_BYTES + link.overhead_bytes, link.params
         sizes = {"limit": link.buffer_pkts, "min": given["min_pkts"], "max": given["max_pkts"]}
         in_bytes = {f"{name}_bytes": count * full_bytes for name, count in sizes.items()}
         return {**in_bytes, "probability_ppm": given["probability_ppm"], "ecn": int(given["ecn"])}
@@ -114,7 +114,7 @@ class _Bytes(QueueKind):
         return {"limit_bytes": _number(options)}
 
     def _limit_bytes(self, link: ManagedBottleneck) -> int:
-        return link.buffer_pkts * (_PACKET_BYTES + link.overhead_bytes)
+        return link.buffer_pkts * (PACKET_BYTES + link.overhead_bytes)
 
 
 class _Cake(QueueKind):

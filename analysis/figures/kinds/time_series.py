@@ -20,8 +20,8 @@ from analysis.figures.plot import Line, Mark, Plot
 from analysis.figures.roles import Role
 from analysis.figures.style import Specification
 from analysis.run import Run
+from analysis.run_json import Flow
 from analysis.runs import Runs
-from analysis.settings import Flow
 
 BESIDE: Final = 3  # cells side by side at most
 FINEST: Final = 1200  # intervals whose medians and ranges are taken; figures to look at join some of them

@@ -22,9 +22,9 @@ from analysis.observer import kind
 from analysis.observer.kind import Kind
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
+from analysis.run_json import Flow
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from analysis.settings import Flow
 
 FORMAT: Final = 1
 UNDECIDED: Final = "undecided"

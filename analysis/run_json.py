@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_made
+from scenarios.resolve import FULL
+from scenarios.run_files import FORMAT
 
-FORMAT: Final = 2
 NS: Final = 1_000_000_000
 OTHER: Final = "other"  # an implementation that belongs to no known family
 PAYLOAD_BYTES: Final = 1448  # of a full packet, after the headers of IP and TCP with timestamps
-PACKET_BYTES: Final = 1500  # IP size of a full packet, the unit in which the papers count queues and windows
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def load(folder: Path) -> Settings:
         cell_values=document.maybe("cell_values", dict) or {},
         seed=document.get("seed", int),
         title=document.get("title", str),
-        size=document.maybe("size", str) or "full",
+        size=document.maybe("size", str) or FULL,
         rate_bps=rate,
         buffer_pkts=bottleneck.get("buffer_pkts", int),
         forward_s=delay.get("forward_ns", int) / NS,

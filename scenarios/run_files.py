@@ -1,0 +1,10 @@
+"""What the writer of a run's folder and its readers agree on, which are packages that do not know each other."""
+
+from topologies.timeline import PACKET_BYTES as PACKET_BYTES
+
+FORMAT = 2
+"""Of run.json."""
+OF_RUN = ("run.json", "summary.json")
+"""What tells all about a run; the second has the SHA-256 of captures and traces."""
+FAILED = "failed-"
+"""Before the name of a folder, seed-N, whose run failed."""
