@@ -27,6 +27,7 @@ from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.tolerances import tolerances
 
+SHORT: Final = 700  # characters of a cause that is not folded: its first sentence often tells what happens, not why
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
 ORDER: Final = (
@@ -213,5 +214,5 @@ def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> Cause | 
     cause = claim.get("cause")
     if not cause:
         return None
-    first, rest = first_sentence(cause["text"])
+    first, rest = (cause["text"], "") if len(cause["text"]) <= SHORT else first_sentence(cause["text"])
     return Cause(first, rest, cause["evidence"], cause.get("by"), first_cards.get(cause["text"]))
