@@ -220,6 +220,13 @@ def pages(*templates: Path) -> Environment:
     return environment
 
 
+def write_page(page: Path, template: Path, values: dict[str, Any]) -> Path:
+    """Write a page by a template that lies anywhere, and beside it what all pages share; return the page."""
+    write_shared(page.parent)
+    render(pages(template.parent, TEMPLATES), template.name, page, values)
+    return page
+
+
 def render(environment: Environment, template: str, path: Path, values: dict[str, Any]) -> None:
     """Write a page; what it says of a picture beside it comes from that picture."""
     told_of = partial(_told_of, path.parent)

@@ -55,8 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "implementation", nargs="?", help="the implementation under test; default: that of --implementation"
     )
-    parser.add_argument("--into", type=Path, default=Path("results/check"), help="default: %(default)s")
-    parser.set_defaults(kept="the findings stand above")
+    arguments.add_into(parser, "results/check", "the findings stand above")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_json
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import of_run
 
 FILE: Final = "check.json"
 FORMAT: Final = 1
 FLOW: Final = "checked"
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("check.html")
 # links stand beside the sentence, and stay right where the folder is moved
 _PLACE: Final = re.compile(r" \(logs in .*\)$")
 
@@ -27,7 +27,6 @@ def write(results: Path) -> Path:
         raise document.error("format", document.data["format"], str(FORMAT))
     demands = [_demand(demand, results) for demand in document.children("findings")]
     versions = {name: version for demand in demands for name, version in demand["versions"].items()}
-    write_shared(results)
     values = {
         "implementation": document.get("implementation", str),
         "demands": demands,
@@ -36,8 +35,7 @@ def write(results: Path) -> Path:
         "versions": versions,
         "provenance": next((demand["provenance"] for demand in demands if demand["provenance"]), {}),
     }
-    render(pages(OWN, TEMPLATES), "check.html", results / "index.html", values)
-    return results / "index.html"
+    return write_page(results / "index.html", TEMPLATE, values)
 
 
 def _demand(finding: Fields, results: Path) -> dict[str, Any]:

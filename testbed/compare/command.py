@@ -27,8 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a scenario of docs/howto/compare.md, or a file; may be repeated; default: all of that page",
     )
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
-    parser.add_argument("--into", type=Path, default=Path("results/compare"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/compare")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -18,8 +18,7 @@ CASES: Final = Path(__file__).with_name("cases.yaml")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("implementation", nargs="*", help="implementations, each judged by itself")
-    parser.add_argument("--into", type=Path, default=Path("results/conformance"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/conformance")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from analysis.claims.of_run import number
 from analysis.files import write_made
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
 from analysis.run import Run
 from analysis.runs import Runs
@@ -27,7 +27,7 @@ FILE: Final = "conformance.json"
 STUDY: Final = "conformance"
 PASS, FAIL, HIDDEN = "pass", "fail", "not observable"
 SIGNS: Final = {PASS: "✓", FAIL: "✗", HIDDEN: "?"}
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("conformance.html")
 CASES: Final = f"studies/{STUDY}/cases.yaml"  # from the folder of an implementation
 SEED: Final = 1
 
@@ -63,14 +63,13 @@ def write(folder: Path) -> str:
         "rows": [asdict(row) for row in rows],
     }
     write_made(folder / FILE, json.dumps(document, indent=1) + "\n")
-    write_shared(folder)
     values = document | {
         "title": _title(rows),
         "counts": Counter((row.document, row.result) for row in rows),
         "results": list(SIGNS),
     }
     values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
-    render(pages(OWN, TEMPLATES), "conformance.html", folder / "index.html", values)
+    write_page(folder / "index.html", TEMPLATE, values)
     return f"{folder.name}: {_counted(rows)}"
 
 

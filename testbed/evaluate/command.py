@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
@@ -30,8 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", default=STANDARD, help="implementation to compare with; default: %(default)s")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
-    parser.add_argument("--into", type=Path, default=Path("results/evaluate"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/evaluate")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
 from testbed.evaluate.judge import NOT_MET, SIGNS, told
-from testbed.evaluate.pages import OWN
 
 DATA: Final = "evaluation.json"
+TEMPLATE: Final = Path(__file__).with_name("matrix.html")
 
 
 def write(into: Path) -> Path:
@@ -29,7 +29,6 @@ def write(into: Path) -> Path:
         for name, document in documents.items()
         for criterion in document["criteria"]
     }
-    write_shared(into)
     values = {
         "title": _title(documents),
         "documents": documents,
@@ -43,8 +42,7 @@ def write(into: Path) -> Path:
         ],
         "counts": {name: Counter(verdicts(document["criteria"])) for name, document in documents.items()},
     }
-    render(pages(OWN, TEMPLATES), "matrix.html", into / "index.html", values)
-    return into / "index.html"
+    return write_page(into / "index.html", TEMPLATE, values)
 
 
 def _title(documents: Mapping[str, dict[str, Any]]) -> str:

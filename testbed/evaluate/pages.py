@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from scenarios.counts import plural
@@ -19,7 +19,7 @@ from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged, told
 
 FORMAT: Final = 1
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
 _MADE: Final = ("evaluation.json", "evaluation.md", "index.html")
 SHOWN: Final = 6
 """So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
@@ -36,7 +36,6 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
     }
     write_made(folder / "evaluation.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(folder / "evaluation.md", appendix(judged, client, baseline, seeds))
-    write_shared(folder)
     counts = Counter(cell.verdict for of_criterion in judged for cell in of_criterion.cells)
     values = document | {
         "judged": judged,
@@ -52,9 +51,9 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "told": partial(told, seeds=seeds),
         "figures": drawings,
     }
-    render(pages(OWN, TEMPLATES), "evaluation.html", folder / "index.html", values)
+    page = write_page(folder / "index.html", TEMPLATE, values)
     crate.write(folder, client, baseline, [folder / name for name in _MADE])
-    return folder / "index.html"
+    return page
 
 
 def _title(counts: Counter[str], seeds: int) -> str:

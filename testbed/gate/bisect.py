@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from scenarios.counts import plural
-from testbed import own_study
+from testbed import arguments, own_study
 from testbed.gate import budgets
 from testbed.gate import command as gate
 from testbed.gate.budgets import Budgets
@@ -23,8 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
     parser.add_argument("--scenario", required=True, help="a scenario of `testbed compare`, or a file")
     parser.add_argument("--cell", help="the cell of the scenario, if it has several")
-    parser.add_argument("--into", type=Path, default=Path("results/bisect"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/bisect")
 
 
 def main(options: argparse.Namespace) -> int:

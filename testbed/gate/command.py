@@ -26,9 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "budgets", type=Path, nargs="?", help="file of budgets; default: the project's own for the client's transport"
     )
     parser.add_argument("--client", help="the implementation under test; default: that of the budgets")
-    parser.add_argument("--into", type=Path, default=Path("results/gate"), help="default: %(default)s")
     parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/gate")
 
 
 def main(options: argparse.Namespace) -> int:

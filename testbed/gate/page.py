@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
 from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, Judgement, Outcome
 
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("gate.html")
 
 
 def write(judgement: Judgement, results: Path) -> Path:
@@ -24,9 +24,7 @@ def write(judgement: Judgement, results: Path) -> Path:
         "counts": Counter(outcome.result for outcome in judgement.outcomes),
         "evidence_of": partial(_evidence, results),
     }
-    write_shared(results)
-    render(pages(OWN, TEMPLATES), "gate.html", results / "index.html", values)
-    return results / "index.html"
+    return write_page(results / "index.html", TEMPLATE, values)
 
 
 def _evidence(results: Path, outcome: Outcome) -> Evidence:

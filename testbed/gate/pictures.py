@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from analysis.figures import alternative_text, style, svg
 from analysis.files import write_text
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from testbed.gate.judge import Judgement
-from testbed.gate.page import OWN
 
 FORMAT: Final = 1
 HEIGHT: Final = 130
+TEMPLATE: Final = Path(__file__).with_name("versions.html")
 
 Measured = dict[str, Any]  # an outcome as versions.json has it
 
@@ -33,10 +33,8 @@ def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) 
     ]
     document = {"format": FORMAT, "implementation": name, "versions": versions, "budgets": measured}
     write_text(results / "versions.json", json.dumps(document, indent=1) + "\n")
-    write_shared(results)
     pictures = [Markup(picture(row["name"], versions, row["by_version"])) for row in measured]  # noqa: S704 (drawn here)
-    render(pages(OWN, TEMPLATES), "versions.html", results / "index.html", document | {"pictures": pictures})
-    return results / "index.html"
+    return write_page(results / "index.html", TEMPLATE, document | {"pictures": pictures})
 
 
 def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from scenarios import implementations
 from scenarios.errors import choices
-from testbed import own_study
+from testbed import arguments, own_study
 from testbed.gate import budgets, pictures
 from testbed.gate import command as gate
 
@@ -17,8 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("budgets", type=Path, nargs="?", help="file of budgets; default: those of `testbed gate`")
     parser.add_argument("--from", dest="first", metavar="VERSION", help="default: the oldest")
     parser.add_argument("--to", dest="last", metavar="VERSION", help="default: the newest")
-    parser.add_argument("--into", type=Path, default=Path("results/versions"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/versions")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -57,10 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=search.SEARCHES[0],
         help="how scenarios are chosen; default: %(default)s",
     )
-    parser.add_argument(
-        "--into", type=Path, default=Path("results/hunt"), help="folder for results; default: %(default)s"
-    )
-    parser.set_defaults(kept="measured numbers are kept; the same command continues")
+    arguments.add_into(parser, "results/hunt", "measured numbers are kept; the same command continues")
 
 
 def main(options: argparse.Namespace) -> int:

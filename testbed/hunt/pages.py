@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import of_run
 from scenarios.counts import plural
 from testbed.hunt.evidence import Evidence
@@ -15,7 +15,7 @@ from testbed.hunt.hunt import Hunt
 
 FORMAT: Final = 1
 FILE: Final = "hunt.json"
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("hunt.html")
 
 
 def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
@@ -39,11 +39,9 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
     write_made(folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     if findings:
         write_text(folder / "gate.yaml", _budgets(findings, hunt.client))
-    write_shared(folder)
     values: dict[str, Any] = document | {"findings": findings}
     values["evidence_of"] = lambda finding: of_run(folder / finding.run, folder)
-    render(pages(OWN, TEMPLATES), "hunt.html", folder / "index.html", values)
-    return folder / "index.html"
+    return write_page(folder / "index.html", TEMPLATE, values)
 
 
 def _budgets(findings: Sequence[Evidence], client: str) -> str:

@@ -28,8 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--case", action="append", default=[], help="a case or packet script of docs/howto/interop.md; may be repeated"
     )
     parser.add_argument("--script", type=Path, action="append", default=[], metavar="FILE", help="a packet script")
-    parser.add_argument("--into", type=Path, default=Path("results/interop"), help="default: %(default)s")
-    parser.set_defaults(kept="finished runs are kept")
+    arguments.add_into(parser, "results/interop")
 
 
 def main(options: argparse.Namespace) -> int:

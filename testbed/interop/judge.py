@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.files import write_made
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
 from scenarios import run_files
 from scenarios.counts import plural
@@ -29,7 +29,7 @@ FIRST, CLOSE = "transfer", "close"
 CLOSING: Final = "The sender ends by itself once everything has arrived"
 PEER: Final = "utp-script"  # plays the scripts
 NO_RUN: Final = "there is no run"
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("interop.html")
 
 Result = dict[str, Any]
 
@@ -50,13 +50,12 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
         "scripted": scripted,
     }
     write_made(results / FILE, json.dumps(document, indent=1) + "\n")
-    write_shared(results)
     table = {(meeting["sender"], meeting["receiver"], meeting["case"]): meeting for meeting in judged}
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
     counts = Counter(meeting["result"] for meeting in judged + scripted)
     values = document | {"table": table, "title": _title(counts), "counts": counts, "signs": SIGNS}
     values["evidence_of"] = partial(_evidence, results)
-    render(pages(OWN, TEMPLATES), "interop.html", results / "index.html", values)
+    write_page(results / "index.html", TEMPLATE, values)
     return counts
 
 

@@ -20,7 +20,7 @@ from scenarios.checks import problems_of_events
 from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
-from testbed import own_study
+from testbed import arguments, own_study
 from testbed.client.inequalities import Inequality, Number, of_option
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import again, decided, futures, page
@@ -51,10 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capture", action="append", default=[], metavar="TAP", help="capture this tap, too; may be repeated"
     )
-    parser.add_argument(
-        "--into", type=Path, default=Path("results/rewind"), help="folder for results; default: %(default)s"
-    )
-    parser.set_defaults(kept="finished futures are kept")
+    arguments.add_into(parser, "results/rewind", "finished futures are kept")
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.figures import alternative_text, style, svg
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.evidence import Link, of_run
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from testbed.client.packets import TAP, Packet, around
 from testbed.client.panel import CLIENT
 
-OWN: Final = Path(__file__).parent
+TEMPLATE: Final = Path(__file__).with_name("rewind.html")
 RUN, KEPT, BROKEN, OTHER = "the run", "a future that keeps it", "a future that breaks it", "a future"
 COLOURS: Final = {
     RUN: style.INK,
@@ -107,9 +107,7 @@ def write(home: Path, shown: Rewound) -> Path:
             for branch, future in futures
         ],
     }
-    write_shared(home)
-    render(pages(OWN, TEMPLATES), "rewind.html", home / "index.html", values)
-    return home / "index.html"
+    return write_page(home / "index.html", TEMPLATE, values)
 
 
 def watched(run: Run) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import yaml
 
 from analysis.errors import BadInputError
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page, write_shared
 from scenarios import sums
 from scenarios.files import give_name
 from scenarios.run_files import FAILED
@@ -54,8 +54,7 @@ def write(results: Path, out: Path) -> Path:
     try:
         partial.chmod(0o755)
         parts = [*_reports(results, partial), *_products(results, partial), _documentation(partial)]
-        write_shared(partial)
-        render(pages(OWN, TEMPLATES), "site.html", partial / "index.html", {"parts": parts})
+        write_page(partial / "index.html", OWN / "site.html", {"parts": parts})
         (partial / ".nojekyll").touch()  # GitHub Pages leaves out files that begin with _ otherwise
         shutil.rmtree(out, ignore_errors=True)
         give_name(partial, out)

@@ -12,11 +12,11 @@ from analysis.observer.conversation import Samples
 from analysis.observer.picture import stacked
 from analysis.observer.standalone import report
 from analysis.observer.standalone.report import Observed
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report import write_page
 from analysis.report.formats import number
 from analysis.series import Series
 
-OWN: Final = Path(__file__).with_name("templates")
+TEMPLATE: Final = Path(__file__).with_name("templates") / "captures.html"
 FLOW, FORWARD, BACKWARD = "data", "of data", "of answers"
 
 
@@ -56,9 +56,8 @@ def _panel(title: str, lines: dict[str, Samples], end: float) -> dict[str, dict[
 
 def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) -> None:
     """Write index.html; with `refresh_s` browsers load it again and again."""
-    write_shared(into)
     values = document | {"refresh_s": refresh_s, "title": title(document["flows"])}
-    render(pages(OWN, TEMPLATES), "captures.html", into / "index.html", values)
+    write_page(into / "index.html", TEMPLATE, values)
 
 
 def title(flows: Sequence[dict[str, Any]]) -> str:
