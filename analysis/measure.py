@@ -187,8 +187,8 @@ def _judge(
     if held:
         entry["held"] = held
     entry["unknown"] = unknown
-    asked = [expression for expression in (claim.measure, claim.holds) if expression]
-    entry["reads"] = list(dict.fromkeys(run for expression in asked for run in ask.reads(expression, claim.cell)))
+    expressions = [expression for expression in (claim.measure, claim.holds) if expression]
+    entry["reads"] = list(dict.fromkeys(run for expression in expressions for run in ask.reads(expression, claim.cell)))
     if claim.not_testable:
         reason = claim.not_testable["reason"]
         return entry | _not_testable(reason, claim.not_testable.get("why") or reason)

@@ -40,8 +40,8 @@ def print_summary(results: Path, console: Console | None = None) -> None:
     console = console or Console()
     console.print(table)
     for study, states_of in findings(experiments).items():
-        said = ", ".join(counted(state, states_of[state]) for state in STATES if states_of[state])
-        console.print(f"{study}, {plural(states_of.total(), 'finding')}: {said}", highlight=False, soft_wrap=True)
+        by_state = ", ".join(counted(state, states_of[state]) for state in STATES if states_of[state])
+        console.print(f"{study}, {plural(states_of.total(), 'finding')}: {by_state}", highlight=False, soft_wrap=True)
     for experiment in experiments:
         for run in experiment.data.get("failed", []):
             line = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"

@@ -22,8 +22,8 @@ def ended_after(limit_s: float, doing: str) -> Iterator[None]:
     """End this process if what happens inside takes longer; a native call cannot be interrupted otherwise."""
 
     def end() -> None:
-        said = f"{doing} took more than {limit_s:g} s and was ended; give the command again"
-        print(said, file=sys.stderr, flush=True)
+        message = f"{doing} took more than {limit_s:g} s and was ended; give the command again"
+        print(message, file=sys.stderr, flush=True)
         os._exit(HUNG)
 
     timer = threading.Timer(limit_s, end)

@@ -115,14 +115,14 @@ def _digest(script: Path) -> str:
 def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) -> _Contents | None:
     """Fill in what a hand-in says of itself; None, and the reason as its result, if it is damaged or changed."""
     try:
-        with opened(file) as (order, said):
+        with opened(file) as (order, record):
             own = script_of(order.words, order.folder)
             digest = file_digest(order.folder / own)
             row.student, row.seed = in_a_line(order.student or ""), str(order.seed)
             row.script = "" if handed_out is None else "as handed out" if digest == handed_out else CHANGED
             row.besides = _shortened(in_a_line("; ".join(_besides(order, own, script.parent if script else None))))
             row.result = _wrong_seed(order)
-            return _Contents(digest, _whole(order, said))
+            return _Contents(digest, _whole(order, record))
     except (EngineError, OSError) as error:
         row.result = _shortened(in_a_line(str(error).removeprefix(f"{file}: ")))
         return None
@@ -139,7 +139,7 @@ def _besides(order: Order, own: Path, handed_out: Path | None) -> list[str]:
     names = (path.relative_to(order.folder) for path in code)
     beside = [str(name) for name in names if name != own and not _same(order.folder, handed_out, name)]
     plain = Order(order.words, order.folder, order.beside)
-    said = (
+    record = (
         (arguments, shlex.join(arguments)),
         (order.stdin, f"standard input of {len(order.stdin)} bytes"),
         (order.controller, f"--controller {order.controller}"),
@@ -151,7 +151,7 @@ def _besides(order: Order, own: Path, handed_out: Path | None) -> list[str]:
         (order.python2, "--python2"),
         (beside, f"beside it {_few(beside)}"),
     )
-    return [text for differs, text in said if differs]
+    return [text for differs, text in record if differs]
 
 
 def _same(folder: Path, other: Path | None, name: Path) -> bool:
@@ -164,8 +164,8 @@ def _wrong_seed(order: Order) -> str:
     return "the seed does not follow from the student's number"
 
 
-def _whole(order: Order, said: dict[str, Any]) -> str:
-    return digest_of([tree_digest(order.folder), order.words, said["digests"]["stdin"], order.seed])
+def _whole(order: Order, record: dict[str, Any]) -> str:
+    return digest_of([tree_digest(order.folder), order.words, record["digests"]["stdin"], order.seed])
 
 
 def _repeated(mine: _Contents | None, others: Iterable[tuple[HandIn, _Contents | None]], changed: bool) -> list[str]:

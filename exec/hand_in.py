@@ -112,17 +112,17 @@ def verify(file: Path) -> Iterator[str | Repetition]:
     Raises:
         EngineError: as `opened`, or the script cannot be run.
     """
-    with opened(file) as (order, said):
-        yield from _told(file, order, said)
+    with opened(file) as (order, record):
+        yield from _description(file, order, record)
         with tempfile.TemporaryDirectory(prefix="testbed-verify-") as place, _ended_after(MOST_WALL_S):
             again = run_script(order, Path(place, "again"), echo=False)
-        before = _below(_RESULTS, said["digests"]) | {"exit status": str(said["exit_status"])}
+        before = _below(_RESULTS, record["digests"]) | {"exit status": str(record["exit_status"])}
         after = again["digests"] | {"exit status": str(again["exit_status"])}
         yield Repetition(
             name=file.name,
             files=len(again["digests"]),
             different=differences(before, after),
-            made_with_another=differences(said["provenance"], again["provenance"]),
+            made_with_another=differences(record["provenance"], again["provenance"]),
             kind="files",
         )
 
@@ -137,26 +137,26 @@ def opened(file: Path) -> Iterator[tuple[Order, dict[str, Any]]]:
     with tempfile.TemporaryDirectory(prefix="testbed-hand-in-") as place:
         folder = Path(place)
         _unpack(file, folder)
-        said = _read(file, folder)
+        record = _read(file, folder)
         order = Order(
-            words=tuple(said["words"]),
+            words=tuple(record["words"]),
             folder=folder / _INPUT,
-            beside=folder / _INPUT / said["beside"],
-            student=said["student"],
-            seed=said["seed"],
-            deb=tuple(said["deb"]),
-            pip=tuple(said["pip"]),
-            keep_all=said["keep_all"],
-            limit_s=said["limit_s"],
-            memory_mib=said["memory_mib"],
-            link_rate_bps=said["link_rate_bps"],
-            offload=said["offload"],
-            controller=said["controller"],
-            python2=said["python2"],
+            beside=folder / _INPUT / record["beside"],
+            student=record["student"],
+            seed=record["seed"],
+            deb=tuple(record["deb"]),
+            pip=tuple(record["pip"]),
+            keep_all=record["keep_all"],
+            limit_s=record["limit_s"],
+            memory_mib=record["memory_mib"],
+            link_rate_bps=record["link_rate_bps"],
+            offload=record["offload"],
+            controller=record["controller"],
+            python2=record["python2"],
             stdin=(folder / _STDIN).read_bytes(),
-            together=said["together"],
+            together=record["together"],
         )
-        yield order, said
+        yield order, record
 
 
 def is_hand_in(file: Path) -> bool:
@@ -201,7 +201,7 @@ def _is_module(path: Path) -> bool:
     return path.is_dir() or path.suffix in _MODULES
 
 
-def _told(file: Path, order: Order, said: dict[str, Any]) -> Iterator[str]:
+def _description(file: Path, order: Order, record: dict[str, Any]) -> Iterator[str]:
     """Say what runs, and what the hand-in says of what it ran with."""
     script = script_of(order.words, order.folder)
     limits = f"{order.limit_s} s of virtual time at most, {order.memory_mib} MiB"
@@ -215,7 +215,7 @@ def _told(file: Path, order: Order, said: dict[str, Any]) -> Iterator[str]:
         yield f"standard input: {len(order.stdin)} bytes"
     if order.deb or order.pip:
         yield f"with {', '.join((*order.deb, *order.pip))}"
-    yield from (f"made with {part}: {provenance.told(value)}" for part, value in said["provenance"].items())
+    yield from (f"made with {part}: {provenance.told(value)}" for part, value in record["provenance"].items())
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def _settle(folder: Path) -> None:
 def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: Path) -> None:
     (copy.parent / _STDIN).write_bytes(order.stdin)
     installed = summary["provenance"].get("pip", {})
-    said = {
+    record = {
         "words": order.words,
         "beside": str(order.beside.relative_to(copy)),
         "student": order.student,
@@ -263,7 +263,7 @@ def _pack(order: Order, copy: Path, into: Path, summary: dict[str, Any], file: P
     digests = {f"{_INPUT}/{name}": digest for name, digest in tree_digest(copy).items()}
     digests |= {f"{_RESULTS}/{name}": digest for name, digest in summary["digests"].items()}
     digests[_STDIN] = file_digest(members[_STDIN])
-    order_json = json.dumps({**said, "digests": digests}, indent=1) + "\n"
+    order_json = json.dumps({**record, "digests": digests}, indent=1) + "\n"
     try:
         archives.pack(file, {ORDER: order_json, **members})
     except ArchiveError as error:
@@ -281,29 +281,29 @@ def _unpack(file: Path, folder: Path) -> None:
 
 def _read(file: Path, folder: Path) -> dict[str, Any]:
     try:
-        said: dict[str, Any] = archives.read_json(folder / ORDER, f"{file}: {ORDER}")
+        record: dict[str, Any] = archives.read_json(folder / ORDER, f"{file}: {ORDER}")
     except ArchiveError as error:
         raise EngineError(str(error)) from None
-    wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(said))
+    wrong = best_match(Draft202012Validator(_SCHEMA).iter_errors(record))
     if wrong:
-        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {shortened(_said_of(wrong))}")
-    beside = Path(said["beside"])
+        raise EngineError(f"{file}: {ORDER}: {field_name(wrong.absolute_path)}: {shortened(_message_of(wrong))}")
+    beside = Path(record["beside"])
     if beside.is_absolute() or ".." in beside.parts or not os.path.isdir(folder / _INPUT / beside):  # noqa: PTH112
-        raise EngineError(f"{file}: {ORDER}: beside: found {said['beside']!r}; allowed: a folder below {_INPUT}")
+        raise EngineError(f"{file}: {ORDER}: beside: found {record['beside']!r}; allowed: a folder below {_INPUT}")
     if not (folder / _STDIN).is_file():
         raise EngineError(f"{file}: {_STDIN} is missing")
     there = {name: digest for name, digest in tree_digest(folder).items() if name != ORDER}
-    changed = sorted(name for name in {*there, *said["digests"]} if there.get(name) != said["digests"].get(name))
+    changed = sorted(name for name in {*there, *record["digests"]} if there.get(name) != record["digests"].get(name))
     if changed:
         raise EngineError(f"{file}: changed since it was made: {shortened(', '.join(changed))}")
     try:
-        script_of(said["words"], folder / _INPUT)
+        script_of(record["words"], folder / _INPUT)
     except EngineError as error:
         raise EngineError(f"{file}: {ORDER}: {error}") from None
-    return said
+    return record
 
 
-def _said_of(wrong: ValidationError) -> str:
+def _message_of(wrong: ValidationError) -> str:
     if wrong.validator == "pattern" and isinstance(wrong.schema, dict):
         return f"found {wrong.instance!r}; allowed: {wrong.schema['description']}"
     return wrong.message

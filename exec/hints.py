@@ -36,10 +36,10 @@ def of_console(folder: Path, memory_mib: int) -> Iterator[str]:
     refused = _NO_PROCESS.search(console)
     if refused:
         yield f"; this host refused the guest a process ({os.strerror(int(refused['number']))})"
-    said = _STORM.search(console)
-    if said:
+    storm = _STORM.search(console)
+    if storm:
         try:
-            yield f"; {_of_storm(json.loads(said['json']))}"
+            yield f"; {_of_storm(json.loads(storm['json']))}"
         except (ValueError, KeyError, TypeError, RecursionError):  # whoever is root in the guest may write there
             return
     elif _RUNNING.search(console):

@@ -93,13 +93,13 @@ def _of_file(path: Path) -> Named:
     wanted = [line for line in lines if line and not line.startswith(("#", "-"))]
     elsewhere = [line for line in wanted if _name(line) is None]
     in_guest = [line for line in wanted if _name(line) in _in_guest()]
-    said = (
+    reasons = (
         (elsewhere, "no name on the Python Package Index"),
         (in_guest, "the guest has it, maybe in another version"),
     )
     return Named(
         tuple(line for line in wanted if line not in elsewhere and line not in in_guest),
-        tuple(f"{path.name}: left out {', '.join(lines)} ({why})" for lines, why in said if lines),
+        tuple(f"{path.name}: left out {', '.join(lines)} ({why})" for lines, why in reasons if lines),
     )
 
 

@@ -146,19 +146,19 @@ def _give_name(partial: Path, into: Path) -> None:
     files.give_name(partial, into)
 
 
-def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, Any]) -> dict[str, Any]:
+def _summary(boot: Images, order: Order, arguments: list[str], report: dict[str, Any]) -> dict[str, Any]:
     return {
         "command": order.words,
         "seed": order.seed,
-        "exit_status": said["exit_status"],
-        "virtual_s": said["virtual_ns"] / 1e9,
-        "missing": said.get("missing", []),
-        "elsewhere": said.get("elsewhere", []),
+        "exit_status": report["exit_status"],
+        "virtual_s": report["virtual_ns"] / 1e9,
+        "missing": report.get("missing", []),
+        "elsewhere": report.get("elsewhere", []),
         "limit_s": order.limit_s,
-        "link_rate_bps": order.link_rate_bps if said.get("rated") else None,
-        "storm": said.get("storm"),
-        "controller_exit": said.get("controller_exit"),
-        "controller_listens": said.get("controller_listens", False),
+        "link_rate_bps": order.link_rate_bps if report.get("rated") else None,
+        "storm": report.get("storm"),
+        "controller_exit": report.get("controller_exit"),
+        "controller_listens": report.get("controller_listens", False),
         "provenance": provenance.of(boot, {}, arguments),
     }
 
@@ -166,10 +166,10 @@ def _summary(boot: Images, order: Order, arguments: list[str], said: dict[str, A
 def _outcome(folder: Path, status: int) -> dict[str, Any]:
     handover.remove(folder / STAGE)
     handover.accept(folder, _LIMITS, _LEFT_FOLDERS, _LEFT_FILES)
-    said = outcome.read(folder / "guest.json", outcome.SCRIPT)
-    if said is None:
+    report = outcome.read(folder / "guest.json", outcome.SCRIPT)
+    if report is None:
         raise EngineError(f"the guest ended with status {status} before the script did")
-    return said
+    return report
 
 
 def _write_order(folder: Path, order: Order, interactive: bool, terminals: tuple[str, str]) -> None:
@@ -214,10 +214,10 @@ def _in_real_time(lab: Lab, order: Order, folder: Path) -> dict[str, Any]:
         command = launch.command(lab.images, folder, cpu, arguments, limits, see=order.seen(lab), interactive=True)
         try:
             status = watch.run_at_terminal(command, folder, limits)
-            said = _outcome(folder, status)
+            report = _outcome(folder, status)
         except KeyboardInterrupt as interruption:
-            said = _interrupted(folder, interruption)
-    return _summary(lab.images, order, arguments, said)
+            report = _interrupted(folder, interruption)
+    return _summary(lab.images, order, arguments, report)
 
 
 def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[str, Any]:
@@ -240,15 +240,15 @@ def _in_virtual_time(lab: Lab, order: Order, folder: Path, echo: bool) -> dict[s
         command = launch.command(lab.images, folder, cpu, [*arguments, *channels], limits, see=order.seen(lab))
         try:
             status = watch.run(command, folder, limits, descriptors, lab.images.kernel, _STAGES)
-            said = _outcome(folder, status)
+            report = _outcome(folder, status)
         except EngineError as error:
             raise EngineError("".join((str(error), *hints.of_console(folder, order.memory_mib)))) from None
         except KeyboardInterrupt as interruption:
-            said = _interrupted(folder, interruption)
+            report = _interrupted(folder, interruption)
         finally:
             for descriptor in (keys, pressed):
                 os.close(descriptor)
-    return _summary(lab.images, order, arguments, said)
+    return _summary(lab.images, order, arguments, report)
 
 
 def _interrupted(folder: Path, interruption: KeyboardInterrupt) -> dict[str, Any]:

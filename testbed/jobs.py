@@ -138,13 +138,13 @@ class _Work:
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks,
         ):
             try:
-                said = self._begin(job, forks, errors)
+                output = self._begin(job, forks, errors)
             except ConnectionError:  # what forks has ended
                 return
-            if said is None:
+            if output is None:
                 return
-            with said:
-                for line in said:
+            with output:
+                for line in output:
                     self._tell(line.strip())
             status = fork_client.status(forks)
             if not self.stopped:

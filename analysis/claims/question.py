@@ -35,12 +35,12 @@ class Question:
         # an expression without a cell means the only one, if there is only one
         self.own_cell = SINGLE if {cell for cell, _ in own} == {SINGLE} else None
 
-    def ask_ahead(self, asked: Iterable[tuple[str, str | None]]) -> None:
+    def ask_ahead(self, expressions: Iterable[tuple[str, str | None]]) -> None:
         """Evaluate expressions, each with its cell, seed by seed, so that runs of one seed at a time are in memory.
 
         `numbers` and `truths` then answer from memory.
         """
-        together = sorted(set(asked), key=lambda question: question[1] or "")
+        together = sorted(set(expressions), key=lambda question: question[1] or "")
         for seed in self.seeds:
             for expression, cell in together:
                 self._answer(expression, cell, seed)

@@ -159,7 +159,7 @@ def load(file: Path) -> Experiment:
         runs_of=data.get("runs_of", data["experiment"]),
         words=data.get("words", {}),
         asserts=tuple(
-            Assertion(said["text"], said["source"], said["holds"], said.get("cell")) for said in data.get("asserts", [])
+            Assertion(each["text"], each["source"], each["holds"], each.get("cell")) for each in data.get("asserts", [])
         ),
         claims=tuple(_claim(entry, data) for entry in data["claims"]),
         also_measured=tuple(
@@ -266,10 +266,10 @@ def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> It
             yield document.problem((*path, name), "missing", meaning)
     if "finding" not in entry and "finding" not in document.data:
         yield document.problem((*path, "finding"), "missing", "a finding of study.yaml, here or for the whole file")
-    given = [name for name in CHECKS if name in entry]
-    if not given:
+    checks = [name for name in CHECKS if name in entry]
+    if not checks:
         yield document.problem(path, "nothing that checks it", f"one of {', '.join(CHECKS)}")
-    deciding = [name for name in given if name in DECIDE_ALONE]
+    deciding = [name for name in checks if name in DECIDE_ALONE]
     if len(deciding) > 1:
         yield document.problem((*path, deciding[-1]), f"found {' and '.join(deciding)}", "one of them")
     if entry.get("kunit") is False:
@@ -281,7 +281,7 @@ def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> It
     for index, other in enumerate(entry.get("alternatives", [])):
         if number(other) is None:
             yield document.problem((*path, "alternatives", index), f"found {other!r}", "a number")
-    if given == ["measure"] and not isinstance(interval, list) and number(entry.get("paper", "")) is None:
+    if checks == ["measure"] and not isinstance(interval, list) and number(entry.get("paper", "")) is None:
         yield document.problem((*path, "paper"), _found(entry.get("paper")), "a number to judge by, or `holds`")
     cause = entry.get("cause")
     if isinstance(cause, dict) and (cause["evidence"] in VARIED) != ("by" in cause):

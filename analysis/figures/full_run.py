@@ -131,7 +131,9 @@ def _judged(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, d
 def _of_the_same(figure: Fields, judged: Mapping[str, Mapping[str, Any]]) -> dict[str, Range]:
     """Give the range of each number of a figure that is also that of a claim, or a further number, by its name."""
     measures = [
-        (_factor(said["measure"]), said.get("cell"), said["range"]) for said in judged.values() if "measure" in said
+        (_factor(entry["measure"]), entry.get("cell"), entry["range"])
+        for entry in judged.values()
+        if "measure" in entry
     ]
     by_name: dict[str, Range] = {}
     for value in figure.data.get("values", []):
@@ -139,16 +141,16 @@ def _of_the_same(figure: Fields, judged: Mapping[str, Mapping[str, Any]]) -> dic
             by_name[value["label"]] = judged[value["claim"]]["range"]
         elif "measure" in value:
             factor, number = _factor(value["measure"])
-            for (other, said), cell, known in measures:
-                if (said, cell) == (number, value.get("cell")):
+            for (other, measure), cell, known in measures:
+                if (measure, cell) == (number, value.get("cell")):
                     by_name[value["label"]] = _scaled(known, factor / other)
     for plot in figure.children("plots"):
         axis = plot.get("axis", str)
         for name, expression in lines_of(plot).items():
             factor, number = _factor(expression)
-            for (other, said), cell, known in measures:
+            for (other, measure), cell, known in measures:
                 values = dict(part.split("=", 1) for part in (cell or "").split(",") if "=" in part)
-                if said == number and (place := point_of(figure, name, values)):
+                if measure == number and (place := point_of(figure, name, values)):
                     by_name[point_name(axis, *place)] = _scaled(known, factor / other)
         for line, printed in (plot.maybe("paper", dict) or {}).items():
             for x, y, *claim in printed:

@@ -30,8 +30,8 @@ def plain(specification: Specification) -> str:
 
 def draw(specification: Specification, alternative: str) -> str:
     """Draw a specification so that it follows what its reader prefers, light or dark, and carries its own text."""
-    said = f' role="img" aria-label="{escape(alternative)}"><style>{DARK}</style>'
-    return re.sub(r"(<svg[^>]*)>", lambda head: head[1] + said, plain(specification), count=1)
+    attributes = f' role="img" aria-label="{escape(alternative)}"><style>{DARK}</style>'
+    return re.sub(r"(<svg[^>]*)>", lambda head: head[1] + attributes, plain(specification), count=1)
 
 
 def write(place: Path, specify: Callable[[int], Specification], alternative: str) -> None:

@@ -85,10 +85,10 @@ def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
     if claim.get("kunit"):
         return "KUnit case"
     text = claim.get("holds") or claim.get("measure") or "None"
-    said = "; ".join([ast.unparse(ast.parse(text.strip())), *_defined(text, words)])
+    formula = "; ".join([ast.unparse(ast.parse(text.strip())), *_defined(text, words)])
     cell = f", in {claim['cell']}" if claim.get("cell") else ""
     statistic = f"; judged by {claim['statistic']}" if claim.get("statistic") else ""
-    return said + cell + statistic
+    return formula + cell + statistic
 
 
 def _defined(expression: str, words: Mapping[str, str]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def compare(results: Path, reference: Path, console: Console | None = None) -> i
         f"{name}: not in the reference set" for name in sorted(measured.keys() - {file.stem for file in files})
     ]
     console = console or Console()
-    for line in _told(likeness, results, reference):
+    for line in _lines(likeness, results, reference):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     return len(likeness.differing)
 
@@ -73,8 +73,8 @@ def _compare(likeness: Likeness, measured: Result, there: Mapping[str, Any]) -> 
         not_judged = {
             claim["id"]
             for claim in measured.data["claims"]
-            if (given := claim.get("not_testable"))
-            and (given["reason"] == NOT_RUN or (shorter and claim["measured"]))  # numbers that no verdict needs
+            if (reason := claim.get("not_testable"))
+            and (reason["reason"] == NOT_RUN or (shorter and claim["measured"]))  # numbers that no verdict needs
         }
     gone, new = there["claims"].keys() - here["claims"].keys(), here["claims"].keys() - there["claims"].keys()
     for claims, where in ((gone, "in the reference"), (new, "here")):
@@ -142,7 +142,7 @@ def _compare_numbers(likeness: Likeness, called: str, there: Mapping[str, Any], 
             likeness.differing.append(f"{called}: {plural(len(names), 'number')} {says} (the first is {min(names)})")
 
 
-def _told(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
+def _lines(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield (
         f"The same: {plural(likeness.same_values, 'value')} of claims and seeds, to nine digits, the verdicts of "
         f"{plural(likeness.same_verdicts, 'claim')}, and {plural(likeness.same_numbers, 'number')} beside claims, from "

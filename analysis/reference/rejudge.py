@@ -51,8 +51,8 @@ def _anew(
             yield claim.id, "not in the reference", "it needs runs"
             continue
         original, where = originals[claim.same_as or claim.id]
-        said = check(json.loads(json.dumps(claim.data)), experiment.words)
-        if entry["check"] != said:
+        check_today = check(json.loads(json.dumps(claim.data)), experiment.words)
+        if entry["check"] != check_today:
             yield claim.id, "checked in another way", "it needs runs"
             continue
         judgement = judgement_of(original, where.words, entry)

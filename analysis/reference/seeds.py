@@ -29,8 +29,8 @@ def request_seeds(studies: Path, reference: Path, out: Path | None, console: Con
     console = console or Console()
     first = _first_batch(studies)
     kept = read_made(out.parent, out.name) if out and out.exists() else None
-    asked: dict[str, dict[str, int]] = kept.get("seeds", dict) if kept else {}
-    have = {(name, cell): max(batch.seeds, asked.get(name, {}).get(cell, 0)) for (name, cell), batch in first.items()}
+    earlier: dict[str, dict[str, int]] = kept.get("seeds", dict) if kept else {}
+    have = {(name, cell): max(batch.seeds, earlier.get(name, {}).get(cell, 0)) for (name, cell), batch in first.items()}
     wanted: dict[Cell, int] = {}
     unlike: dict[str, list[str]] = {}
     for claim, seeds, cells in _unlike(studies, reference, have):
@@ -38,14 +38,14 @@ def request_seeds(studies: Path, reference: Path, out: Path | None, console: Con
         wanted |= {cell: max(seeds, wanted.get(cell, 0)) for cell in cells}
     more = {cell: seeds - have[cell] for cell, seeds in wanted.items() if seeds > have[cell]}
     hours = sum(seeds * first[cell].virtual_s for cell, seeds in more.items()) / HOUR_S
-    for line in _told(unlike, sum(more.values()), hours, out, reference):
+    for line in _lines(unlike, sum(more.values()), hours, out, reference):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     if out:
         for experiment, cell in more:
-            asked.setdefault(experiment, {})[cell] = wanted[experiment, cell]
+            earlier.setdefault(experiment, {})[cell] = wanted[experiment, cell]
         beyond = (kept.maybe("beyond", dict) if kept else None) or {}
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_made(out, json.dumps({"seeds": asked, "beyond": beyond}, indent=1, sort_keys=True) + "\n")
+        write_made(out, json.dumps({"seeds": earlier, "beyond": beyond}, indent=1, sort_keys=True) + "\n")
 
 
 def _first_batch(studies: Path) -> dict[Cell, Batch]:
@@ -88,7 +88,9 @@ def _of_first(entry: Mapping[str, Any], seeds: int) -> dict[str, Any]:
     }
 
 
-def _told(unlike: Mapping[str, list[str]], runs: int, hours: float, out: Path | None, reference: Path) -> Iterator[str]:
+def _lines(
+    unlike: Mapping[str, list[str]], runs: int, hours: float, out: Path | None, reference: Path
+) -> Iterator[str]:
     if not unlike:
         yield f"The seeds of the first batch give the verdicts of {reference}."
         return

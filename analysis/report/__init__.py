@@ -140,10 +140,10 @@ def _write(
     if reference:
         differences = changes.changes(shown, reference)
         is_quick = values["is_quick"]
-        said = changes.summary(differences, sum(len(experiment.counted) for experiment in shown), is_quick)
-        shown_there = {"changes": differences, "said": said, "is_quick": is_quick}
+        summary = changes.summary(differences, sum(len(experiment.counted) for experiment in shown), is_quick)
+        shown_there = {"changes": differences, "summary": summary, "is_quick": is_quick}
         render(environment, "changes.html", out / "changes.html", common | shown_there)
-        write_text(out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", said))
+        write_text(out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))
     if others:
         render(environment, "machines.html", out / "machines.html", common | machines.table(shown, beside))
 

@@ -41,13 +41,13 @@ ORDER: Final = (
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a claim is not reproduced. `told_at` is the card on the page that tells it already."""
+    """Why a claim is not reproduced. `home` is the card on the page that has it already."""
 
     first: str
     rest: str
     evidence: str
     by: str | None
-    told_at: str | None
+    home: str | None
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source:
     made = []
     for claim in sorted(claims, key=lambda entry: ORDER.index(Verdict(entry["verdict"]))):
         card = _card(claim, others, first_cards, source)
-        if card.cause and not card.cause.told_at:
+        if card.cause and not card.cause.home:
             first_cards[claim["cause"]["text"]] = card.name
         made.append(card)
     return made
@@ -132,11 +132,13 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     places = [_place(zones[kind], unit) for kind in KINDS]
     if not interval:
         return f"In a full run, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
-    told = f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
+    interval_text = (
+        f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
+    )
     more = " More seeds like these would not show more." if "do not tell" in claim.get("why", "") else ""
     others = " or ".join(claim.get("alternatives", []))
     more += f" The scan may say {others}, too, which counts as well." if others else ""
-    return f"{told} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"
+    return f"{interval_text} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"
 
 
 def _strip(claim: Mapping[str, Any]) -> Markup:

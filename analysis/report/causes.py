@@ -92,8 +92,8 @@ def table(
 
 def _listed(amounts: Mapping[str, int]) -> str:
     """Say how many causes are known how well: shown by a run for 60, likely for 3 and not known for 14."""
-    said = [f"{_HEADS[kind][0]} for {amount}" for kind, amount in amounts.items()]
-    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+    counts = [f"{_HEADS[kind][0]} for {amount}" for kind, amount in amounts.items()]
+    return " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
 
 
 def _state(claim: Mapping[str, Any], reference: Beside | None) -> str:

@@ -63,13 +63,13 @@ def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) 
     if not differences:
         return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
     if is_quick:
-        said = f"{_some(verdicts, 'contradicts', 'contradict')} the full run's verdict{'s' if verdicts > 1 else ''}"
-        said += ", as one seed may" if verdicts else ""
+        result = f"{_some(verdicts, 'contradicts', 'contradict')} the full run's verdict{'s' if verdicts > 1 else ''}"
+        result += ", as one seed may" if verdicts else ""
         others = f"{_some(numbers, 'has', 'have')} other numbers in the same seed"
     else:
-        said = f"{_some(verdicts, 'has', 'have')} another verdict"
+        result = f"{_some(verdicts, 'has', 'have')} another verdict"
         others = f"{_some(numbers, 'has', 'have')} other numbers under the same verdict"
-    return f"Of {plural(claims, 'claim')}, {said}, and {others}."
+    return f"Of {plural(claims, 'claim')}, {result}, and {others}."
 
 
 def _some(amount: int, one: str, many: str) -> str:

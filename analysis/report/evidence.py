@@ -106,7 +106,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
         return Evidence()
     # a tap's log only counts packets, as summary.json does
     logs = [file for file in sorted(folder.glob("logs/*")) if not file.name.startswith("tcpdump.")]
-    said = [file for file in logs if file.is_file() and file.stat().st_size]
+    logs_with_text = [file for file in logs if file.is_file() and file.stat().st_size]
     files = [file for name in OF_RUN if (file := folder / name).exists()]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
@@ -114,7 +114,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
         runs=[_to(folder.name, folder, home)],
         captures=[_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
         files=[_to(file.name, file, home) for file in files],
-        logs=[_to(file.name.removesuffix(".log"), file, home) for file in said],
+        logs=[_to(file.name.removesuffix(".log"), file, home) for file in logs_with_text],
         commands=[command_of(run, scenario, "again")] if scenario else [],
     )
 

@@ -181,9 +181,9 @@ def _nearly(amount: int) -> str:
 def tally(holds: int, near: int, fails: int, open_ones: int) -> str:
     """Say how findings stand, in the same words everywhere: 8 of 15 hold, 3 more nearly; 3 are open."""
     decided = holds + near + fails
-    said = f"{holds} of {decided} {'holds' if holds == decided == 1 else 'hold'}{_nearly(near)}"
+    result = f"{holds} of {decided} {'holds' if holds == decided == 1 else 'hold'}{_nearly(near)}"
     is_open = f"; {open_ones} {'is' if open_ones == 1 else 'are'} open" if open_ones else ""
-    return (said if decided else "none of these is decided") + is_open
+    return (result if decided else "none of these is decided") + is_open
 
 
 def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
@@ -257,8 +257,8 @@ def _why_open(verdict: str, held: Mapping[str, bool]) -> str:
     if verdict == Verdict.NEAR:
         low, high = intervals.fraction(sum(held.values()), len(held))
         needed = 100 * tolerances().predicates.reproduced[0]
-        told = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
-        return f"{told}, and reproduced needs {needed:.0f} % or more for all of it"
+        interval_text = f"95 % interval {100 * low:.0f} to {100 * high:.0f} %"
+        return f"{interval_text}, and reproduced needs {needed:.0f} % or more for all of it"
     if verdict != Verdict.UNDECIDED:
         return ""
     wanted = judge_predicate(sum(held.values()), len(held)).seeds_wanted

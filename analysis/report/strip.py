@@ -69,7 +69,7 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     shown = [*paper, *seeds, *_ends(zones["reproduced"]), *(interval or []), *([] if centre is None else [centre])]
     scale = _scale([value for value in shown if math.isfinite(value)])
     parts = [
-        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(_told(claim, seeds))}">',
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(_text(claim, seeds))}">',
         *(_zone(name, _ends(zones[name]), scale) for name in ("near", "reproduced")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
@@ -97,7 +97,7 @@ def _title(claim: Mapping[str, Any]) -> str:
     return f"{spread}{name}" + (f" [{unit}]" if unit else "")
 
 
-def _told(claim: Mapping[str, Any], seeds: list[float]) -> str:
+def _text(claim: Mapping[str, Any], seeds: list[float]) -> str:
     ends = [number(end) for end in _ends(claim["zones"]["reproduced"]) if math.isfinite(end)]
     text = f"Paper {paper_value(claim) or 'without a value'}, bounds of reproduced {' and '.join(ends) or 'open'}, "
     text += f"measured {measured_value(claim)}"

@@ -96,7 +96,7 @@ class Run(BottleneckWords, SenderWords, CallWords, ObjectWords, OutcomeWords, Vi
     @word
     def receive_buffer_bytes(self, flow: str) -> int:
         """Receive buffer that the scenario gives a flow, bytes."""
-        given = self.flow(flow).params.get("receive_buffer_bytes")
-        if given is None:
+        buffer_bytes = self.flow(flow).params.get("receive_buffer_bytes")
+        if buffer_bytes is None:
             raise NotMeasuredError(f"flow {flow} has no receive buffer of its own")
-        return int(given)
+        return int(buffer_bytes)

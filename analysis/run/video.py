@@ -30,8 +30,8 @@ class VideoWords(RunFolder):
     def video_bps(self, flow: str, t0: float = 0.0, t1: float | None = None) -> float:
         """Mean rate of the video (video) that a viewer asked for in the interval and got, bit/s."""
         start_ns, end_ns = self.interval_ns(t0, t1)
-        asked_ns, _, rates_bps = self._segments(flow)
-        inside = (start_ns <= asked_ns) & (asked_ns < end_ns)
+        requested_ns, _, rates_bps = self._segments(flow)
+        inside = (start_ns <= requested_ns) & (requested_ns < end_ns)
         if not inside.any():
             raise self.nothing(f"the viewer of {flow} got no segment", t0, t1)
         return float(rates_bps[inside].mean())
@@ -64,10 +64,10 @@ class VideoWords(RunFolder):
             raise NotMeasuredError(f"the segments of flow {flow} need a capture at its receiver ({tap})")
         of_flow = (pl.col("flow") == known.name) & (pl.col("tap") == tap) & (pl.col("proto") == _TCP)
         own = self.packets(60).filter(of_flow & (pl.col("payload_bytes") > 0)).sort("time_ns")
-        asked = own.filter(~pl.col("forward")).unique("seq", keep="first", maintain_order=True)
-        requests = asked.select("time_ns", "ack").collect()
+        first = own.filter(~pl.col("forward")).unique("seq", keep="first", maintain_order=True)
+        requests = first.select("time_ns", "ack").collect()
         data_ns = own.filter(pl.col("forward")).select("time_ns").collect()["time_ns"].to_numpy()
-        asked_ns, acks = requests["time_ns"].to_numpy(), requests["ack"].to_numpy().astype(np.int64)
+        requested_ns, acks = requests["time_ns"].to_numpy(), requests["ack"].to_numpy().astype(np.int64)
         sizes_bytes = np.diff(acks) % _NUMBERS
-        arrived_ns = data_ns[np.searchsorted(data_ns, asked_ns[1:]) - 1]
-        return asked_ns[:-1], arrived_ns, 8 * sizes_bytes / (int(known.params["segment_ns"]) / NS)
+        arrived_ns = data_ns[np.searchsorted(data_ns, requested_ns[1:]) - 1]
+        return requested_ns[:-1], arrived_ns, 8 * sizes_bytes / (int(known.params["segment_ns"]) / NS)

@@ -65,7 +65,7 @@ def more_seeds(
         for run in result["runs"]:
             ran.setdefault((result["experiment"]["runs_of"], run["cell"]), set()).add(run["seed"])
     have = {cell: max(len(seeds), before.get(cell, 0)) for cell, seeds in ran.items() if cell in first}
-    asked = SeedRequest(
+    request = SeedRequest(
         first_s=sum(first[cell].seeds * first[cell].virtual_s for cell in have),
         spent_s=sum((seeds - first[cell].seeds) * first[cell].virtual_s for cell, seeds in have.items()),
     )
@@ -83,31 +83,31 @@ def more_seeds(
                 alone = min((len(ran[cell]) for cell in cells), default=0) < 2
                 waiting.append((alone, cost_s(cells), claim["id"], cells))
             elif claim["verdict"] == Verdict.UNDECIDED:
-                asked.undecidable.append(claim["id"])
+                request.undecidable.append(claim["id"])
     for _, _, name, cells in sorted(waiting, key=lambda batch: batch[:3]):
         virtual_s = cost_s(cells)  # a cheaper claim may have asked for some of these seeds
         if not virtual_s:
             continue
-        if asked.spent_s + asked.virtual_s + virtual_s > BUDGET * asked.first_s:
-            asked.beyond[name] = virtual_s
+        if request.spent_s + request.virtual_s + virtual_s > BUDGET * request.first_s:
+            request.beyond[name] = virtual_s
             continue
-        asked.virtual_s += virtual_s
-        asked.claims.append(name)
+        request.virtual_s += virtual_s
+        request.claims.append(name)
         more = {cell: seeds for cell, seeds in cells.items() if seeds > have[cell]}
-        asked.seeds |= more
+        request.seeds |= more
         have |= more
-    return asked
+    return request
 
 
 def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
     """Return the cells of a claim: its own and those its expressions name; all where they compute a name."""
     own = result["experiment"]["runs_of"]
-    asked: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
+    named: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
     words = result["experiment"].get("words") or {}
     for name in ("measure", "holds"):
-        asked |= set(runs_named(claim.get(name) or "None", own, words))
-    asked = asked or {(own, None)}
-    return {cell for cell in have for wish in asked if wish[0] == cell[0] and wish[1] in (None, cell[1])}
+        named |= set(runs_named(claim.get(name) or "None", own, words))
+    named = named or {(own, None)}
+    return {cell for cell in have for wish in named if wish[0] == cell[0] and wish[1] in (None, cell[1])}
 
 
 def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
@@ -118,17 +118,17 @@ def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[
             yield from runs_named(words[node.id], own, earlier)
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
             continue
-        given = [_text(argument) for argument in node.args]
+        arguments = [_text(argument) for argument in node.args]
         match node.func.id:
             case "run":
-                yield given[0], given[1] if len(given) > 1 else SINGLE
+                yield arguments[0], arguments[1] if len(arguments) > 1 else SINGLE
             case "cell":
-                yield own, given[0]
+                yield own, arguments[0]
             case _:
-                if len(given) > 1:
-                    yield own, given[1]
-                if given[0] is not None:
-                    yield from runs_named(given[0], own, words)
+                if len(arguments) > 1:
+                    yield own, arguments[1]
+                if arguments[0] is not None:
+                    yield from runs_named(arguments[0], own, words)
 
 
 def _text(argument: ast.expr) -> str | None:

@@ -57,8 +57,8 @@ class Recomputation:
             return f"{runs}: DIFFERS in {listed(self.different)}"
         (some, metrics), (judged, verdicts) = self.metrics, self.verdicts
         computed, others = _counted(some, judged), _counted(metrics - some, verdicts - judged)
-        said = f"; computed again and identical: {computed}" if computed else ""
-        return f"{runs}{said}" + (f"; not checked: {others}" if others else "")
+        suffix = f"; computed again and identical: {computed}" if computed else ""
+        return f"{runs}{suffix}" + (f"; not checked: {others}" if others else "")
 
 
 def _counted(metrics: int, verdicts: int) -> str:

@@ -58,5 +58,5 @@ def _findings(crate: Path, options: argparse.Namespace) -> Iterator[Finding]:
         return
     if options.run or options.all or options.signer:
         raise EngineError(f"{crate}: is a hand-in; allowed: no --run, --all or --signer")
-    for said in hand_in.verify(crate):
-        yield Finding(str(said), isinstance(said, Repetition) and bool(said.different))
+    for line in hand_in.verify(crate):
+        yield Finding(str(line), isinstance(line, Repetition) and bool(line.different))

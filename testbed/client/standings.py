@@ -84,8 +84,8 @@ def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int)
         return f"{_beside(others, first)}: {plural(seeds, 'seed')} cannot show a difference"
     if len(others) > MOST_NAMED:
         differ = of_all.total() - of_all["alike"] - of_all["open"]
-        told = f"{_beside(others, first)}: {differ} of {plural(of_all.total(), 'number')} differ"
-        return told + _most(metrics, first, others)
+        sentence = f"{_beside(others, first)}: {differ} of {plural(of_all.total(), 'number')} differ"
+        return sentence + _most(metrics, first, others)
     return "; ".join(
         f"{_beside([client], first)}: {_stands(of_client)}{_most(metrics, first, [client])}"
         for client, of_client in counts.items()
@@ -106,8 +106,8 @@ def _most(metrics: Sequence[dict[str, Any]], first: str, others: Sequence[str]) 
                 whose = "" if len(others) == 1 else f" of {client}"
                 where = f" ({metric['where']})" if metric["where"] else ""
                 texts = (with_unit(mean, metric["unit"]) for mean in means)
-                told = f"{metric['name']}{whose}: {' and not '.join(texts)}{where}"
-                factors.append((_factor(*means), told))
+                difference = f"{metric['name']}{whose}: {' and not '.join(texts)}{where}"
+                factors.append((_factor(*means), difference))
     return f", most in {max(factors, key=itemgetter(0))[1]}" if factors else ""
 
 
@@ -130,5 +130,5 @@ def _stands(counts: Counter[str]) -> str:
     of = plural(counts.total(), "number")
     neither = counts["more"] + counts["less"]
     parts = (("better", counts["better"]), ("worse", counts["worse"]), ("otherwise", neither))
-    told = [f"{word} in {count}" for word, count in parts if count]
-    return f"{', '.join(told)} of {of}" if told else f"no difference shown in {of}"
+    counted = [f"{word} in {count}" for word, count in parts if count]
+    return f"{', '.join(counted)} of {of}" if counted else f"no difference shown in {of}"

@@ -17,7 +17,7 @@ _SCALED: Final = {("bit/s", 1e-3): "kbit/s", ("bit/s", 1e-6): "Mbit/s", ("bit/s"
 _MOST_DIGITS: Final = 6
 
 
-def told(values: Sequence[float], in_unit: str) -> list[str]:
+def texts_with_unit(values: Sequence[float], in_unit: str) -> list[str]:
     """Give numbers with their unit, and so many digits that different ones look different."""
     of_all = (
         digits

@@ -17,7 +17,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from scenarios.counts import plural
 from testbed.client.panel import CLIENT
-from testbed.client.units import told, unit
+from testbed.client.units import texts_with_unit, unit
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
@@ -128,7 +128,7 @@ def _judged(shown: Shown, run: Run) -> tuple[str, str]:
     least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
     inside = (least is None or value >= least) and (most is None or value <= most)
     bounds = {name: bound for name, bound in (("at least", least), ("at most", most)) if bound is not None}
-    shown_value, *limits = told((value, *bounds.values()), _unit(shown.measure))
+    shown_value, *limits = texts_with_unit((value, *bounds.values()), _unit(shown.measure))
     allowed = ", ".join(f"{name} {limit}" for name, limit in zip(bounds, limits, strict=True))
     return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {allowed}"
 

@@ -73,7 +73,7 @@ class Judged:
         return [cell for cell in self.cells if cell.row == row.id]
 
 
-def told(verdict: str, seeds: int) -> str:
+def wording(verdict: str, seeds: int) -> str:
     """Return the words for a verdict: one seed decides nothing."""
     return f"{verdict} in one seed" if seeds == 1 and verdict in (MET, NOT_MET) else verdict
 

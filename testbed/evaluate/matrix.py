@@ -10,7 +10,7 @@ from analysis.documents import read_made
 from analysis.report import write_page
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
-from testbed.evaluate.judge import NOT_MET, SIGNS, told
+from testbed.evaluate.judge import NOT_MET, SIGNS
 
 DATA: Final = "evaluation.json"
 TEMPLATE: Final = Path(__file__).with_name("matrix.html")
@@ -25,7 +25,10 @@ def write(into: Path) -> Path:
     criteria = {criterion["id"]: criterion for document in documents.values() for criterion in document["criteria"]}
     rows = [criterion for criterion in criteria.values() if criterion["rows"]]
     cells = {
-        (name, criterion["id"]): {"verdict": told(criterion["verdict"], document["seeds"]), "told": _told(criterion)}
+        (name, criterion["id"]): {
+            "verdict": wording(criterion["verdict"], document["seeds"]),
+            "text": _cell(criterion),
+        }
         for name, document in documents.items()
         for criterion in document["criteria"]
     }
@@ -37,7 +40,7 @@ def write(into: Path) -> Path:
         "results": list(SIGNS),
         "words": [
             word
-            for word in dict.fromkeys(told(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())
+            for word in dict.fromkeys(wording(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())
             if any(cell["verdict"] == word for cell in cells.values())
         ],
         "counts": {name: Counter(verdicts(document["criteria"])) for name, document in documents.items()},
@@ -71,6 +74,6 @@ def verdicts(criteria: Sequence[dict[str, Any]]) -> list[str]:
     return [cell["verdict"] for criterion in criteria for cell in criterion["cells"]]
 
 
-def _told(criterion: dict[str, Any]) -> str:
+def _cell(criterion: dict[str, Any]) -> str:
     counts = Counter(verdicts([criterion]))
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in SIGNS if counts[verdict])

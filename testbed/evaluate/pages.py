@@ -16,7 +16,7 @@ from scenarios.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged, told
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged, wording
 
 FORMAT: Final = 1
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
@@ -48,7 +48,7 @@ def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, se
         "title": _title(counts, seeds),
         "evidence_of": partial(_evidence, folder),
         "place": place,
-        "told": partial(told, seeds=seeds),
+        "wording": partial(wording, seeds=seeds),
         "figures": drawings,
     }
     page = write_page(folder / "index.html", TEMPLATE, values)
@@ -150,12 +150,12 @@ def _of_rows(judged: Sequence[Judged], says: Callable[[Row], str | None], verdic
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
             points = [cell.point for cell in of_criterion.of(row) if cell.verdict == verdict]
-            if points and (said := says(row)):
+            if points and (text := says(row)):
                 where = "" if points == ["single"] else f" ({'; '.join(map(place, points))})"
                 where += "" if verdict == NOT_MET else f": {verdict}"
                 criterion = of_criterion.criterion
                 word = "" if criterion.level == "text" else f", {criterion.level}"
-                sentences[criterion.level].append(f"{said}{where} [{criterion.section}{word}]")
+                sentences[criterion.level].append(f"{text}{where} [{criterion.section}{word}]")
     return [sentence for of_level in sentences.values() for sentence in of_level]
 
 

@@ -18,7 +18,7 @@ from testbed.client.inequalities import number_of
 from testbed.client.metrics import METRICS
 from testbed.client.panel import CLIENT, point
 from testbed.client.standings import measured, tell_standing
-from testbed.client.units import told, unit
+from testbed.client.units import texts_with_unit, unit
 from testbed.gate.budgets import Budget, Budgets, Comparison
 
 STUDY: Final = "gate"
@@ -153,8 +153,8 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     assert worst is not None  # noqa: S101 (a cell has a run, or a failure)
     measured, bound, run = worst
     result = PASSED if budget.holds(measured, bound) else BROKEN
-    shown, allowed = told((measured, bound), unit(budget.measured))
-    says = f"{budget.measured} = {shown}, budget {budget.sign} {allowed}{_told(budget, run)}"
+    shown, allowed = texts_with_unit((measured, bound), unit(budget.measured))
+    says = f"{budget.measured} = {shown}, budget {budget.sign} {allowed}{_explanation(budget, run)}"
     finite = None if math.isinf(measured) else measured
     return outcome(result, finite, bound if math.isfinite(bound) else None, says, run)
 
@@ -168,7 +168,7 @@ def _ended(runs: Sequence[Run], bounded: Collection[str] = ()) -> tuple[Run, str
     return next(((run, str(end)) for run, end in firsts if not any(map(end.is_of, bounded))), None)
 
 
-def _told(budget: Budget, run: Run) -> str:
+def _explanation(budget: Budget, run: Run) -> str:
     """Say, of a budget about ends or connections, what happened in the run."""
     sentences = [str(outcome) for outcome in run.outcomes(CLIENT)] if budget.ends else []
     if "reconnections" in budget.words:

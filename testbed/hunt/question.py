@@ -40,7 +40,7 @@ class Question:
     def needed(self, scenario: Data, seeds: Iterable[int]) -> list[tuple[Data, int]]:
         """List the runs of which `badness` is made."""
         other = self._other(scenario)
-        return [(asked, seed) for seed in seeds for asked in (scenario, other) if asked]
+        return [(data, seed) for seed in seeds for data in (scenario, other) if data]
 
     def breaking(self, scenarios: Sequence[Data]) -> list[bool]:
         """Tell which scenarios break the property. Those that the first seed clears need no more runs."""

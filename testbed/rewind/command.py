@@ -130,7 +130,7 @@ def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> 
         return _when(order, own, end_ns, command)
     outcomes = order.futures(at_ns)
     for outcome in outcomes:
-        print(_told(order, outcome))
+        print(_line(order, outcome))
     _write(order, {"at_s": at_ns / NS, "futures": [_data(order, outcome) for outcome in outcomes]})
     _show(order, own, outcomes, at_ns, command)
     return int(order.judged is not None and any(map(order.fails, outcomes)))
@@ -269,8 +269,8 @@ def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, 
     events: Events = schema.in_base_units(document.data, rules)["events"]
     wrong = problems_of_events(document, past.cell.settings)
     wrong += [
-        document.problem(("events", index, "at"), f"found {given['at']!r}, before --at", f"{from_ns / NS:g}s or later")
-        for index, (given, event) in enumerate(zip(document.data["events"], events, strict=True))
+        document.problem(("events", index, "at"), f"found {entry['at']!r}, before --at", f"{from_ns / NS:g}s or later")
+        for index, (entry, event) in enumerate(zip(document.data["events"], events, strict=True))
         if event["at_ns"] < from_ns
     ]
     if wrong:
@@ -278,7 +278,7 @@ def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, 
     return events, hashlib.sha256(json.dumps(events).encode()).hexdigest()[:8]
 
 
-def _told(order: Order, outcome: Outcome) -> str:
+def _line(order: Order, outcome: Outcome) -> str:
     says = f"{outcome.folder}: {plural(outcome.same_pkts, 'packet')} before the instant as in the run"
     if order.judged is None:
         return says

@@ -36,7 +36,7 @@ def _table(
         for number in NUMBERS:
             if number in of_case[0].claims:
                 claim = f"{experiment}/{of_case[0].claims[number]}"
-                measured = [_said(in_ns2.get(name, {}).get(number), number) for name in readings]
+                measured = [_cell(in_ns2.get(name, {}).get(number), number) for name in readings]
                 lines.append(_row([case, number, _paper(claim), _kernel(claim, number), *measured]))
     return "\n".join(lines)
 
@@ -62,10 +62,10 @@ def _kernel(claim: str, number: str) -> str:
     """Give the mean and deviation of the reference set; utilization is in percent there."""
     entry: dict[str, Any] = read_json(REFERENCE / f"{claim.partition('/')[0]}.json").child("claims").data[claim]
     values = list((entry["by_seed"] or {}).values())
-    return _said([value / 100 for value in values] if number == "utilization" else values, number)
+    return _cell([value / 100 for value in values] if number == "utilization" else values, number)
 
 
-def _said(values: Sequence[float] | None, number: str) -> str:
+def _cell(values: Sequence[float] | None, number: str) -> str:
     if not values:
         return ""
     mean = fmean(values)

@@ -162,7 +162,7 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
         ({"measure": "1", "cause": "e07"}, "claims[0].cause: found 'e07'; allowed: a cause, or the id of nothing"),
         (
             {"measure": "1", "cause": {"text": "t", "evidence": "tested"}},
-            "claims[0].cause.by: missing; allowed: the run that varied it",
+            "claims[0].cause.by: missing; allowed: the run that varied something, with",
         ),
     ],
 )

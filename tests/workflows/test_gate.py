@@ -27,7 +27,7 @@ from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
 from testbed.client.panel import panel
-from testbed.client.units import told, unit
+from testbed.client.units import texts_with_unit, unit
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
 from tests.analysis.synthetic import end, plain, write
@@ -320,7 +320,7 @@ def test_numbers_have_units(expression: str, shown: str) -> None:
     ],
 )
 def test_numbers_look_different_where_they_are(values: tuple[float, float], in_unit: str, texts: list[str]) -> None:
-    assert told(values, in_unit) == texts
+    assert texts_with_unit(values, in_unit) == texts
 
 
 def test_a_real_gate(tmp_path: Path) -> None:

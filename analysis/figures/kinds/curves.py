@@ -76,11 +76,11 @@ class Curves:
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
-        parts = [(fields.get("axis", str), list(self._told(fields))) for fields in self._plots]
+        parts = [(fields.get("axis", str), list(self._text(fields))) for fields in self._plots]
         axes = f"{', '.join(axis for axis, _ in parts)} over {self._figure.get('axis', str)}"
         return alternative_text.picture(axes, "Values are medians over the seeds", parts)
 
-    def _told(self, fields: Fields) -> Iterator[tuple[str, str]]:
+    def _text(self, fields: Fields) -> Iterator[tuple[str, str]]:
         measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))
         sources = (("", measured), ("full run", self._there(fields)), ("paper", self._paper(fields)))
         for line in self._lines:

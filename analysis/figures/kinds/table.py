@@ -64,7 +64,7 @@ class Table:
             (
                 label.replace("\n", ", "),
                 [
-                    (column, f"{claim.get('paper', NO_VALUE)}, {_told(claim)}")
+                    (column, f"{claim.get('paper', NO_VALUE)}, {_text(claim)}")
                     for column, claim in zip(columns, claims, strict=True)
                     if claim
                 ],
@@ -140,7 +140,7 @@ def _measured(claim: dict[str, Any]) -> str:
     return _short(measured["mean"]) if std is None else _with_deviation(measured["mean"], std)
 
 
-def _told(claim: dict[str, Any]) -> str:
+def _text(claim: dict[str, Any]) -> str:
     number = _measured(claim)
     return f"measured {number}, {claim['verdict']}" if number else str(claim["verdict"])
 

@@ -74,7 +74,7 @@ class ValuesBySeed:
         """Say what the figure shows to readers who do not see it."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
-            groups.setdefault(row["group"], []).append((row["name"], _told(row)))
+            groups.setdefault(row["group"], []).append((row["name"], _text(row)))
         return alternative_text.picture(
             self._axis, "Values are medians and ranges over the seeds", list(groups.items())
         )
@@ -244,7 +244,7 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
     }
 
 
-def _told(row: dict[str, Any]) -> str:
+def _text(row: dict[str, Any]) -> str:
     if row["seeds"]:
         text = alternative_text.spread(row["low"], row["middle"], row["high"])
     else:

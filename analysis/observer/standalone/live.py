@@ -37,9 +37,9 @@ def follow(interface: str, into: Path, seconds: float | None) -> Path:
             pass
         finally:
             dumpcap.terminate()
-            _, said = dumpcap.communicate()
+            _, errors = dumpcap.communicate()
     if not capture.exists():
-        raise BadInputError(f"-i {interface}: dumpcap: {said.strip()}")
+        raise BadInputError(f"-i {interface}: dumpcap: {errors.strip()}")
     return observe([capture], into)
 
 

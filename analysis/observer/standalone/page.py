@@ -68,5 +68,5 @@ def title(flows: Sequence[dict[str, Any]]) -> str:
         like = f", like {one['like']}" if one["like"] else ""
         return f"The sender's controller: {one['kind']}{like} (confidence {number(one['confidence'])})"
     kinds = Counter(controller.get("kind", "not observed") for controller in judged)
-    told = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
-    return f"The senders' controllers: {told}" if kinds else "No flow tells anything about its sender"
+    by_kind = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
+    return f"The senders' controllers: {by_kind}" if kinds else "No flow tells anything about its sender"
