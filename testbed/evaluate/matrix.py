@@ -10,7 +10,7 @@ from analysis.documents import read_made
 from analysis.report import write_page
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
-from testbed.evaluate.judge import NOT_MET, SIGNS
+from testbed.evaluate.judge import NOT_MET, SIGNS, wording
 
 DATA: Final = "evaluation.json"
 TEMPLATE: Final = Path(__file__).with_name("matrix.html")
