@@ -179,6 +179,12 @@ def _reference(options: argparse.Namespace) -> None:
     record(options.results, options.out)
 
 
+def _papers(options: argparse.Namespace) -> None:
+    from analysis.reference.papers import write
+
+    write(options.studies, options.reference, options.page, options.summary)
+
+
 def _rejudge(options: argparse.Namespace) -> None:
     from analysis.reference.rejudge import rejudge
 
@@ -213,6 +219,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "report": _report,
     "summary": _summary,
     "reference": _reference,
+    "papers": _papers,
     "rejudge": _rejudge,
     "diff": _diff,
     "like": _like,
@@ -282,6 +289,12 @@ def _parser(called: str) -> argparse.ArgumentParser:
     reference = commands.add_parser("reference", help="write the reference set from results")
     reference.add_argument("--results", type=Path, required=True, help="folder of results")
     reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
+
+    papers = commands.add_parser("papers", help="what came out of each paper, from a reference set into pages")
+    papers.add_argument("--studies", type=Path, required=True, help="folder of the studies")
+    papers.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
+    papers.add_argument("--page", type=Path, required=True, help="page for all findings, which has marks for them")
+    papers.add_argument("--summary", type=Path, required=True, help="page for a few sentences a paper, with such marks")
 
     rejudge = commands.add_parser("rejudge", help="new verdicts of a reference set by today's rules, without a run")
     rejudge.add_argument("--studies", type=Path, required=True, help="folder of the studies")

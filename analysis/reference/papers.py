@@ -1,0 +1,111 @@
+"""What came out of each paper: `python -m analysis papers` writes it into the docs, from the reference set alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+from analysis.claims import registry
+from analysis.claims.registry import Claim
+from analysis.files import replace_between
+from analysis.report.beside import Beside, reference_set
+from analysis.report.cards import not_judged
+from analysis.report.formats import NARROW, sentence
+from analysis.report.overview import Finding, StudyView, studies, tally
+from analysis.report.results import LOOKS, Result
+from analysis.verdicts.rules import Verdict, judge_case
+
+START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
+WIDTH: Final = 120
+# verdicts in the order of the tables, and what the tables call them
+SHOWN: Final = {
+    Verdict.REPRODUCED: "holds",
+    Verdict.NEAR: "nearly",
+    Verdict.NOT_REPRODUCED: "does not hold",
+    Verdict.UNDECIDED: "open",
+    **dict.fromkeys(LOOKS.values(), "open"),
+    Verdict.NOT_TESTABLE: "not testable",
+}
+
+
+def write(folder: Path, reference: Path, page: Path, summary: Path) -> None:
+    """Write what a reference set has of the papers among the studies in `folder`, between the marks of two pages.
+
+    The page gets all findings, the summary a few sentences a paper. Raises BadInputError where a mark is missing.
+    """
+    full = reference_set(reference)
+    results = [result for study in sorted(folder.glob("*/study.yaml")) for result in _results(study.parent, full)]
+    views = sorted(studies(results, None), key=lambda view: (view.paper["year"], view.label))
+    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
+    replace_between(summary, START, END, "\n" + "".join(f"{_in_short(view)}\n" for view in views) + "\n")
+
+
+def _results(folder: Path, full: Beside) -> Iterator[Result]:
+    """Give the experiments of a study as the reference set has them; none where no paper is behind it."""
+    study = registry.load_study(folder)
+    experiments = [registry.load(file) for file in registry.claims_files(folder)]
+    by_id = {claim.id: claim for experiment in experiments for claim in experiment.claims}
+    for experiment in experiments if "year" in study.paper else []:
+        shown = [
+            registry.shown_here(claim, by_id[claim.same_as]) if claim.same_as else claim for claim in experiment.claims
+        ]
+        yield Result(
+            id=experiment.id,
+            title=experiment.title,
+            artefact=experiment.artefact,
+            study=study.name,
+            paper=study.paper,
+            concluded=study.concluded,
+            conclusions=study.conclusions,
+            findings=study.findings,
+            folder=None,
+            data={"claims": [_entry(claim, full) for claim in shown if claim.id in full.claims]},
+        )
+
+
+def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
+    """Give a claim as verdicts.json has it; the reason stands alone where it cannot be tested."""
+    entry = {**claim.data, "finding": claim.finding, **full.claims[claim.id], "why": ""}
+    if claim.not_testable:
+        why = claim.not_testable.get("why") or claim.not_testable["reason"]
+        return {**entry, "measured": None, "held": None, "why": not_judged({**entry, "why": why})}
+    if claim.kunit:
+        outcome = "passed" if entry["verdict"] == Verdict.REPRODUCED else "failed"
+        entry["why"] = judge_case(claim.id, outcome).why
+    return entry
+
+
+def _outcome(view: StudyView) -> str:
+    counts = view.counts
+    open_ones = sum(counts[state] for state in (Verdict.UNDECIDED, *LOOKS.values()))
+    said = tally(counts[Verdict.REPRODUCED], counts[Verdict.NEAR], counts[Verdict.NOT_REPRODUCED], open_ones)
+    untested = counts[Verdict.NOT_TESTABLE]
+    return said + (f"; {untested} cannot be tested" if untested else "")
+
+
+def _in_short(view: StudyView) -> str:
+    text = f"- **{view.label}**: of its findings, {_outcome(view)}. {' '.join(view.conclusions['short'])}"
+    return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _in_full(view: StudyView) -> Iterator[str]:
+    paper = view.paper
+    yield f"## {view.label}\n"
+    yield f"{', '.join(paper['authors'])}: *{paper['title']}*. {sentence(paper['venue'])}\n"
+    yield f"Of its findings, {_outcome(view)}. {' '.join(view.conclusions['short'])}\n"
+    yield "| finding | in the paper | outcome | what decides |"
+    yield "|---|---|---|---|"
+    order = list(SHOWN)
+    for finding in sorted(view.findings, key=lambda finding: order.index(finding.state)):
+        yield _row(finding)
+    for head, name in (("What does not hold", "wrong"), ("What is open", "open")):
+        if view.conclusions.get(name):
+            yield f"\n**{head}**\n"
+            yield from (f"- {text}" for text in view.conclusions[name])
+    yield ""
+
+
+def _row(finding: Finding) -> str:
+    where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
+    cells = (finding.sentence, where, SHOWN[finding.state], sentence(finding.numbers).replace(NARROW, " "))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
