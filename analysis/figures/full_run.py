@@ -32,11 +32,15 @@ def range_of(values: Iterable[float | str]) -> Range | None:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the reference set has of a figure's numbers, by name; the `few` are of only so many seeds: `seeds`."""
+    """What the reference set has of a figure's numbers, by name; the `few` are of only so many seeds: `seeds`.
+
+    These may have been run with other builds than the rest.
+    """
 
     ranges: dict[str, Range]
     few: frozenset[str] = frozenset()
     seeds: int | None = None
+    other_builds: bool = False
 
     @property
     def description(self) -> str:
@@ -44,9 +48,10 @@ class Recorded:
         if not self.few:
             return "the full run"
         seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        builds = ", of later builds" if self.other_builds else ""
         if len(self.few) == len(self.ranges):
-            return f"{seeds} of the full run"
-        return f"the full run ({seeds}; all where a claim has the same number)"
+            return f"{seeds} at full size{builds}" if builds else f"{seeds} of the full run"
+        return f"the full run ({seeds}{builds}; all where a claim has the same number)"
 
 
 NOTHING: Final = Recorded({})
@@ -59,7 +64,8 @@ def recorded(figure: Fields, measured: Mapping[str, Any], kept: Mapping[str, Any
     """
     recorded, judged = kept.get("figure", {}), _of_the_same(figure, _judged(measured, kept))
     if seeds := kept.get("figure_seeds"):
-        return Recorded({**recorded, **judged}, frozenset(recorded.keys() - judged.keys()), seeds)
+        few = frozenset(recorded.keys() - judged.keys())
+        return Recorded({**recorded, **judged}, few, seeds, kept.get("figure_builds") == "other")
     return Recorded({**judged, **recorded})
 
 

@@ -26,21 +26,30 @@ MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 def record(results: Path, out: Path) -> None:
     """Write the reference set of everything measured under `results` into a folder, one file per experiment.
 
-    What was not measured keeps its file. A few seeds of what the set has in full add their figure to it.
+    What was not measured keeps its file. Fewer runs than the set has replace none of its numbers: they add their
+    figure, where it has none of all seeds, and say so if they were made from other builds with other numbers.
     """
     for experiment in collect(results):
         if experiment.folder:
             file = out / f"{experiment.id}.json"
             kept = kept_of(experiment)
             there = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-            if _is_part_of(kept, there):
+            if kept["size"] == there.get("size") and kept["runs"] < there["runs"]:
                 seeds = len({run["seed"] for run in experiment.data["runs"]})
-                kept = {**there, "figure": kept["figure"], "figure_seeds": seeds}
+                kept = _with_figure(there, kept, seeds)
             write_text(file, as_table(kept))
 
 
-def _is_part_of(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Say whether a set has the same numbers for all seeds of these results, and more runs.
+def _with_figure(there: dict[str, Any], kept: Mapping[str, Any], seeds: int) -> dict[str, Any]:
+    if there.get("figure") and "figure_seeds" not in there:
+        return there
+    others = {} if _has_the_same_numbers(kept, there) else {"figure_builds": "other"}
+    rest = {name: part for name, part in there.items() if name != "figure_builds"}
+    return {**rest, "figure": kept["figure"], "figure_seeds": seeds, **others}
+
+
+def _has_the_same_numbers(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Say whether a set has the same numbers for all seeds of these results.
 
     Means over seeds are other numbers with fewer seeds; what counts as another experiment's claim is compared there.
     """
@@ -52,11 +61,7 @@ def _is_part_of(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
         if (numbers := json.loads(json.dumps(kept["claims"].get(name, {}).get(kind))) or {})
         and (others := other[kind] or {})
     )
-    return (
-        kept["size"] == there.get("size")
-        and kept["runs"] < there["runs"]
-        and all(numbers.items() <= others.items() for numbers, others in pairs)
-    )
+    return all(numbers.items() <= others.items() for numbers, others in pairs)
 
 
 def as_table(kept: Mapping[str, Any]) -> str:

@@ -327,6 +327,10 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
     assert figure["full_run_called"] == "the full run (one seed; all where a claim has the same number)"
+    later = kept | {"figure": {"b": [1, 1, 1]}, "claims": {}, "figure_builds": "other"}
+    (tmp_path / "x.json").write_text(json.dumps(later))
+    full_run.add_ranges(measured, tmp_path)
+    assert figure["full_run_called"] == "one seed at full size, of later builds"
 
 
 def test_a_quick_look_at_curves_says_that_those_of_the_full_run_are_not_kept() -> None:

@@ -493,6 +493,16 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
     again = json.loads((reference / "made-by-hand.json").read_text())
     assert again == more | {"figure_seeds": 3}
+    # with other numbers, too, and says that other builds gave them; a figure of all seeds stays
+    other = json.loads(json.dumps(more))
+    other["claims"]["made-by-hand/e02"]["held"]["1"] = False
+    for before, after in (
+        ({"figure": {}}, {"figure_seeds": 3, "figure_builds": "other"}),
+        ({"figure": {"a": [1, 2, 3]}}, {"figure": {"a": [1, 2, 3]}}),
+    ):
+        (reference / "made-by-hand.json").write_text(json.dumps(other | before))
+        assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
+        assert json.loads((reference / "made-by-hand.json").read_text()) == other | after
 
     kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
     kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
