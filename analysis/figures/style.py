@@ -83,8 +83,9 @@ def number(value: float) -> str:
         return MINUS + number(-value)
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "never"
-    if abs(value) < 1e-3:
-        return f"{value:.2e}".replace("e-0", "e-")
+    if abs(value) < 1e-4:
+        mantissa, _, power = f"{value:.2e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     rounded = round(value, 2 - math.floor(math.log10(abs(value))))
     text = f"{rounded:,.{digits}f}"

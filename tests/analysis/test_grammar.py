@@ -219,7 +219,8 @@ def test_who_brings_another_control_is_not_called_ledbat() -> None:
         (17520, "17,500"),
         (99.96, "100"),
         (-1.5, f"{style.MINUS}1.5"),
-        (3e-5, "3.00e-5"),
+        (3e-5, "3e-5"),
+        (6e-4, "0.0006"),
     ],
 )
 def test_numbers_have_three_digits_at_most(value: float, text: str) -> None:
