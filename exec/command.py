@@ -49,9 +49,9 @@ def add_lab_options(parser: argparse.ArgumentParser) -> None:
         "--hand-in", type=Path, metavar="FILE.zip", help="also pack the folder and results for `testbed verify`"
     )
     seeded = parser.add_mutually_exclusive_group()
-    seeded.add_argument("--seed", type=int, default=1, help="seed of all randomness; default: %(default)s")
+    seeded.add_argument("--seed", type=int, metavar="N", default=1, help="seed of all randomness; default: %(default)s")
     seeded.add_argument("--student", metavar="NUMBER", help="derive the seed from this student's number")
-    parser.add_argument("--into", type=Path, help="default: results/exec/<name of the script>")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="default: results/exec/<name of the script>")
     parser.add_argument("--deb", type=lab.names, default=(), help="Debian packages to add, separated by commas")
     parser.add_argument("--pip", type=lab.names, default=(), help="Python packages to add, separated by commas")
     parser.add_argument("--no-requirements", action="store_true", help="ignore requirements.txt beside the script")

@@ -21,7 +21,9 @@ MOST_SEEDS: Final = 100_000  # as in a scenario
 
 def add_into(parser: argparse.ArgumentParser, default: str, kept: str = "finished runs are kept") -> None:
     """Add where a command leaves its results; `kept` says what remains of them if it is interrupted."""
-    parser.add_argument("--into", type=Path, default=Path(default), help="folder for results; default: %(default)s")
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", default=Path(default), help="where results go; default: %(default)s"
+    )
     parser.set_defaults(kept=kept)
 
 

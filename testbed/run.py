@@ -23,8 +23,12 @@ from testbed.arguments import cells
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("scenario", type=Path)
-    parser.add_argument("--seed", type=int, action="append", help="a seed; may be repeated; default: all of the size")
-    parser.add_argument("--cell", action="append", help="a cell of the scenario; may be repeated; default: all")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", action="append", help="a seed; may be repeated; default: all of the size"
+    )
+    parser.add_argument(
+        "--cell", metavar="NAME", action="append", help="a cell of the scenario; may be repeated; default: all"
+    )
     parser.add_argument("--size", choices=SIZES, default="full")
     parser.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")

@@ -12,7 +12,7 @@ from testbed.arguments import cells
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("scenario", type=Path)
-    parser.add_argument("--cell", help="a cell of the scenario; default: the first")
+    parser.add_argument("--cell", metavar="NAME", help="a cell of the scenario; default: the first")
 
 
 def main(options: argparse.Namespace) -> int:

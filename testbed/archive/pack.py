@@ -26,7 +26,7 @@ from scenarios import scenario_files
 from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
 from scenarios.run_files import OF_RUN
-from testbed.archive import due
+from testbed.archive import completeness
 from testbed.archive.crate import KUNIT, RUNS
 from testbed.crates import METADATA, PROFILES, SPDX, TERMS, citation, written
 from testbed.signatures import sign
@@ -48,7 +48,7 @@ def archive(results: Path, out: Path, captures: bool = False, key: Path | None =
     """
     if os.path.lexists(out):
         raise EngineError(f"{out}: exists; remove it or choose another --out")
-    due.check(results)
+    completeness.check(results)
     crate = _crate(results, captures)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.absolute().parent) as place:
@@ -84,11 +84,11 @@ def _crate(results: Path, captures: bool) -> ROCrate:
     inputs, products = [], []
     made: dict[Path, list[Any]] = {}  # by run, since several experiments may use the same
     for folder in experiments:
-        measured = due.measured(folder)
+        measured = completeness.measured(folder)
         inputs += [_file(crate, PROJECT / file, file) for file in _of_study(measured.claims.parent)]
-        runs = [run for needed in measured.needs for run in due.runs(results, needed)]
+        runs = [run for needed in measured.needs for run in completeness.runs(results, needed)]
         made |= {run: _run(crate, results, run, measured.scenario, captures) for run in runs if run not in made}
-        products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in due.FILES]
+        products += [_file(crate, folder / name, Path("experiments", folder.name, name)) for name in completeness.FILES]
     products += [file for files in made.values() for file in files]
     if (results / KUNIT).exists():
         products.append(_file(crate, results / KUNIT, KUNIT))

@@ -24,7 +24,7 @@ from engine.repetition import differences
 from scenarios import sums
 from scenarios.counts import plural
 from scenarios.sums import DamagedError
-from testbed.archive.archived import Archived
+from testbed.archive.contents import Contents
 from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
 
 _LIMIT_S = 3600.0
@@ -66,7 +66,7 @@ def _counted(metrics: int, verdicts: int) -> str:
     return ", ".join(plural(number, what) for what, number in numbers.items() if number)
 
 
-def write_tables(run: Path, archived: Archived) -> None:
+def write_tables(run: Path, archived: Contents) -> None:
     """Turn the captures and traces of a run folder into tables.
 
     Raises:
@@ -79,7 +79,7 @@ def write_tables(run: Path, archived: Archived) -> None:
         raise EngineError(f"{archived.crate.name}: {archived.message_of(error)}") from None
 
 
-def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
+def recompute(archived: Contents, experiment: str, runs: Path, repeated: set[str], read: set[str]) -> Recomputation:
     """Measure an experiment from the run folders below `runs`, with their tables, and compare.
 
     With some of its runs only, the metrics of their cells and seeds are compared, but no verdict.
@@ -112,7 +112,7 @@ def recompute(archived: Archived, experiment: str, runs: Path, repeated: set[str
     )
 
 
-def read_metrics(archived: Archived, experiment: str) -> list[Row]:
+def read_metrics(archived: Contents, experiment: str) -> list[Row]:
     """Return the rows of the archived metrics.csv, numbers to nine digits.
 
     Raises:
@@ -122,7 +122,7 @@ def read_metrics(archived: Archived, experiment: str) -> list[Row]:
     return _rows(file, f"{archived.crate.name}: {experiment}")
 
 
-def read_verdicts(archived: Archived, experiment: str) -> dict[str, Any]:
+def read_verdicts(archived: Contents, experiment: str) -> dict[str, Any]:
     """Return what of the archived verdicts.json a repetition must give: its parts, and each claim by its id.
 
     Raises:
@@ -132,7 +132,7 @@ def read_verdicts(archived: Archived, experiment: str) -> dict[str, Any]:
     return _comparable(verdicts, f"{archived.crate.name}: {experiment}")
 
 
-def _measured(archived: Archived, experiment: str, runs: Path) -> Path:
+def _measured(archived: Contents, experiment: str, runs: Path) -> Path:
     """Measure an experiment as `python -m analysis measure` does; return the folder with metrics and verdicts."""
     kunit = archived.crate.folder / KUNIT
     if kunit.exists():

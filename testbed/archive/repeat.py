@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.repetition import Repetition, differences
 from engine.run import execute, run_folder
-from testbed.archive.archived import ArchivedRun
+from testbed.archive.contents import ArchivedRun
 
 _OF_THIS_REPETITION = ("wall_s", "cpu_s", "digests")
 """What summary.json has that differs by design, or is compared file by file."""

@@ -16,7 +16,7 @@ from engine.repetition import differences
 from scenarios import sums
 from scenarios.counts import plural
 from scenarios.run_files import OF_RUN
-from testbed.archive.archived import Archived, ArchivedRun
+from testbed.archive.contents import ArchivedRun, Contents
 from testbed.archive.crate import RUNS, Crate, listed, opened
 from testbed.archive.recompute import recompute, write_tables
 from testbed.archive.repeat import repeat
@@ -46,7 +46,7 @@ def verify(
     """
     with opened(name) as crate, tempfile.TemporaryDirectory(prefix="testbed-verify-") as place:
         yield Finding(f"{name}: {plural(len(crate.sums), 'file')}, each with its SHA-256; {_signed(crate, signers)}")
-        archived = Archived(crate)
+        archived = Contents(crate)
         archived.check_complete()
         _check_images(name)
         yield from map(Finding, _made_with(archived))
@@ -84,7 +84,7 @@ def _check_images(name: Path) -> None:
         raise EngineError(f"{error}; or take {packed}") from None
 
 
-def _made_with(archived: Archived) -> Iterator[str]:
+def _made_with(archived: Contents) -> Iterator[str]:
     """Say what the archive says of what its runs were made with, each different part once."""
     made: dict[str, set[str]] = {}
     for name in archived.run_names:
@@ -94,7 +94,7 @@ def _made_with(archived: Archived) -> Iterator[str]:
         yield f"made with {part}: {listed(values)}"
 
 
-def _chosen(archived: Archived, chosen: Sequence[str], everything: bool) -> list[str]:
+def _chosen(archived: Contents, chosen: Sequence[str], everything: bool) -> list[str]:
     names = archived.run_names
     for prefix in chosen:
         if not any(_begins(name, prefix) for name in names):
@@ -119,7 +119,7 @@ def _captured(run: ArchivedRun, crate: Crate) -> list[str] | None:
     return differences(captures, run.digests) if captures else None
 
 
-def _experiments(archived: Archived, runs: Path, repeated: set[str], read: set[str]) -> Iterator[Finding]:
+def _experiments(archived: Contents, runs: Path, repeated: set[str], read: set[str]) -> Iterator[Finding]:
     for experiment in archived.experiments:
         own = archived.planned[experiment]["runs_of"]
         if any(name.split("/")[1] == own for name in repeated | read):

@@ -13,7 +13,7 @@ from testbed.archive.verify import Finding, verify
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     files = "an archive of `testbed archive`, or hand-ins of `testbed exec --hand-in`: of several, a table"
-    parser.add_argument("crate", type=Path, nargs="+", help=files)
+    parser.add_argument("archive", type=Path, nargs="+", help=files)
     parser.add_argument(
         "--script", type=Path, metavar="LAB.py", help="the script that students got; compare all hand-ins with it"
     )
@@ -30,33 +30,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Return 1 when something differs, else 0."""
-    if len(options.crate) > 1 or options.script or options.csv or options.sample is not None:
+    if len(options.archive) > 1 or options.script or options.csv or options.sample is not None:
         return _grade(options)
     worst = 0
-    for finding in _findings(options.crate[0], options):
+    for finding in _findings(options.archive[0], options):
         print(in_a_line(finding.text), flush=True)
         worst |= finding.differs
     return worst
 
 
 def _grade(options: argparse.Namespace) -> int:
-    others = [str(file) for file in options.crate if file.suffix != ".zip"]
+    others = [str(file) for file in options.archive if file.suffix != ".zip"]
     if others or options.run or options.all or options.signer:
         allowed = "allowed with several files, --script, --csv or --sample: NAME.zip, without --run, --all, --signer"
         raise EngineError(f"found {', '.join(others) or 'an option for archives'}; {allowed}")
     if options.sample is not None and options.sample < 0:
         raise EngineError(f"--sample: found {options.sample}; allowed: a number of hand-ins, from 0 on")
-    rows = grading.table(options.crate, options.script, options.sample, lambda words: print(words, flush=True))
+    rows = grading.table(options.archive, options.script, options.sample, lambda words: print(words, flush=True))
     if options.csv:
         grading.write(rows, options.csv)
     return 0 if all(row.result.startswith((grading.IDENTICAL, grading.NOT_RUN)) for row in rows) else 1
 
 
-def _findings(crate: Path, options: argparse.Namespace) -> Iterator[Finding]:
-    if not hand_in.is_hand_in(crate):
-        yield from verify(crate, options.run, options.all, options.signer)
+def _findings(archive: Path, options: argparse.Namespace) -> Iterator[Finding]:
+    if not hand_in.is_hand_in(archive):
+        yield from verify(archive, options.run, options.all, options.signer)
         return
     if options.run or options.all or options.signer:
-        raise EngineError(f"{crate}: is a hand-in; allowed: no --run, --all or --signer")
-    for line in hand_in.verify(crate):
+        raise EngineError(f"{archive}: is a hand-in; allowed: no --run, --all or --signer")
+    for line in hand_in.verify(archive):
         yield Finding(str(line), isinstance(line, Repetition) and bool(line.different))

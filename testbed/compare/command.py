@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a scenario of docs/howto/compare.md, or a file; may be repeated; default: all of that page",
     )
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
+    parser.add_argument("--seeds", type=int, metavar="N", default=5, help="runs of each cell; default: %(default)s")
     arguments.add_into(parser, "results/compare")
 
 

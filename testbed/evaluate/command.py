@@ -27,8 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a criterion of docs/howto/evaluate.md; may be repeated; default: all",
     )
-    parser.add_argument("--baseline", default=STANDARD, help="implementation to compare with; default: %(default)s")
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell; default: %(default)s")
+    parser.add_argument(
+        "--baseline", metavar="NAME", default=STANDARD, help="implementation to compare with; default: %(default)s"
+    )
+    parser.add_argument("--seeds", type=int, metavar="N", default=5, help="runs of each cell; default: %(default)s")
     arguments.add_into(parser, "results/evaluate")
 
 

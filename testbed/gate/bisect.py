@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--good", required=True, metavar="VERSION", help="a version with the right number")
     parser.add_argument("--bad", required=True, metavar="VERSION", help="a version with the wrong number")
     parser.add_argument("--measure", required=True, metavar="EXPRESSION", help="the number, in the words of budgets")
-    parser.add_argument("--scenario", required=True, help="a scenario of `testbed compare`, or a file")
-    parser.add_argument("--cell", help="the cell of the scenario, if it has several")
+    parser.add_argument("--scenario", metavar="NAME", required=True, help="a scenario of `testbed compare`, or a file")
+    parser.add_argument("--cell", metavar="NAME", help="the cell of the scenario, if it has several")
     arguments.add_into(parser, "results/bisect")
 
 

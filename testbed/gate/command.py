@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "budgets", type=Path, nargs="?", help="file of budgets; default: the project's own for the client's transport"
     )
-    parser.add_argument("--client", help="the implementation under test; default: that of the budgets")
+    parser.add_argument("--client", metavar="NAME", help="the implementation under test; default: that of the budgets")
     parser.add_argument("--history", type=Path, metavar="FILE", help="append all measured numbers as a line of JSON")
     arguments.add_into(parser, "results/gate")
 

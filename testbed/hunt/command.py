@@ -49,8 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"control that shows whether the path is at fault, or an earlier version; default: {STANDARD}",
     )
     budget = f"length of the hunt: a time (2h, 30min, 90s) or a number of runs (500{RUNS}); default: %(default)s"
-    parser.add_argument("--budget", default="10min", help=budget)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the search; default: %(default)s")
+    parser.add_argument("--budget", metavar="LENGTH", default="10min", help=budget)
+    parser.add_argument("--seed", type=int, metavar="N", default=1, help="seed of the search; default: %(default)s")
     parser.add_argument(
         "--search",
         choices=search.SEARCHES,

@@ -13,7 +13,7 @@ from scenarios.utp_script import Script
 from testbed import arguments, own_study
 from testbed.interop import judge
 from testbed.interop.judge import STUDY
-from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+from testbed.interop.pairings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 
 QUIC: Final = "QUIC"
 """The family over UDP that delivers streams."""

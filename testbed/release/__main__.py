@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m testbed.release", description=__doc__)
     parser.add_argument("client", nargs="*", help="implementations to pack; default: none, only wheels")
     parser.add_argument("--lab", action="store_true", help="also pack the images of `testbed exec`")
-    parser.add_argument("--into", type=Path, default=Path("dist"), help="default: %(default)s")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", default=Path("dist"), help="default: %(default)s")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this OpenSSH key")
     options = parser.parse_args()
     into: Path = options.into

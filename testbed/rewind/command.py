@@ -23,9 +23,9 @@ from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
 from testbed.client.inequalities import Inequality, Number, of_option
 from testbed.parallel import as_they_end, pool
-from testbed.rewind import again, decided, futures, page
-from testbed.rewind.again import Past
+from testbed.rewind import bisection, futures, history, page
 from testbed.rewind.futures import PAST, Events, Future, Outcome
+from testbed.rewind.history import Past
 from testbed.rewind.page import Branch, Rewound
 
 FORMAT: Final = 1
@@ -116,7 +116,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         BadInputError, EngineError, ScenarioError: something is wrong with the order, or a run failed.
     """
-    past = again.read(options.run)
+    past = history.read(options.run)
     end_ns = past.cell.settings["duration_ns"]
     at_ns = None if options.at is None else _instant(options.at, end_ns)
     with pool() as processes:
@@ -148,7 +148,7 @@ def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
         print(f"from {at_ns / NS:.3f} s: {100 * share_at[at_ns]:.0f} % of {len(outcomes)} futures fail", flush=True)
         return share_at[at_ns]
 
-    instant = decided.search(end_ns, share_failed)
+    instant = bisection.search(end_ns, share_failed)
     if instant.open_ns is None:
         print("Half of the futures or more fail from the beginning: no instant of the run decides.")
     else:

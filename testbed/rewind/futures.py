@@ -17,7 +17,7 @@ from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
 from testbed.client.inequalities import Number, number_of
-from testbed.rewind.again import Past
+from testbed.rewind.history import Past
 
 STUDY: Final = "rewind"
 PAST: Final = "past"

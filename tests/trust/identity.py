@@ -24,7 +24,7 @@ from images.errors import ImageError
 from scenarios import implementations, load, scenario_files
 from scenarios.resolve import Cell, expand
 from testbed.interop.judge import PEER
-from testbed.interop.meetings import CASES, SCRIPTS, order_of, read_scripts, scripted
+from testbed.interop.pairings import CASES, SCRIPTS, order_of, read_scripts, scripted
 
 STUDIES = images.PROJECT / "workflows" / "studies"
 SEED = 1

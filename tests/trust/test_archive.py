@@ -26,7 +26,7 @@ from engine.run import execute, run_folder
 from images.cache import file_digest
 from scenarios import sums
 from scenarios.resolve import expand
-from testbed.archive.archived import Archived
+from testbed.archive.contents import Contents
 from testbed.archive.crate import opened
 from testbed.archive.pack import archive
 from testbed.archive.recompute import recompute
@@ -217,7 +217,7 @@ def test_forged_verdicts_are_named(results: Path, crate: Path, tmp_path: Path, w
     seal(crate)
     runs = shutil.copytree(results / "runs", tmp_path / "runs")
     with opened(crate) as there:
-        check = recompute(Archived(there), EXPERIMENT, runs, {RUN, SECOND}, set())
+        check = recompute(Contents(there), EXPERIMENT, runs, {RUN, SECOND}, set())
     assert check.different == [f"verdicts.json: {name}" for name in named(ids)]
 
 

@@ -19,7 +19,7 @@ from scenarios.resolve import expand
 from testbed import tables
 from testbed.cli import main
 from testbed.interop import judge
-from testbed.interop.meetings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
+from testbed.interop.pairings import CASES, SCRIPTS, filled, order_of, read_scripts, scripted
 from tests.analysis.synthetic import vouch
 
 ROOT = Path(__file__).parents[2]

@@ -13,10 +13,10 @@ import pytest
 from engine.errors import EngineError
 from scenarios import sums
 from testbed.cli import main
-from testbed.rewind import again, decided, futures
+from testbed.rewind import bisection, futures, history
 from tests.analysis.browser import speechless
 
-NS = decided.NS
+NS = bisection.NS
 SCENARIO = """\
 experiment: turned
 title: Losses, a longer path, and then nothing passes
@@ -161,7 +161,7 @@ def test_a_run_that_means_something_else_is_refused(run: Path, tmp_path: Path) -
     known = sums.read(copy)
     sums.write(copy, known | {"run.json": sums.digest(copy / "run.json")})
     with pytest.raises(EngineError, match=r"means something else in this version: .*network"):
-        again.read(copy)
+        history.read(copy)
 
 
 @pytest.mark.parametrize(
@@ -206,15 +206,15 @@ def test_the_search_comes_within_a_tenth_of_a_second(decided_s: float) -> None:
         asked.append(at_ns)
         return 0.6 if at_ns >= decided_s * NS else 0.4
 
-    instant = decided.search(20 * NS, share)
+    instant = bisection.search(20 * NS, share)
     assert instant.open_ns is not None
-    assert instant.open_ns < decided_s * NS <= instant.lost_ns <= instant.open_ns + decided.WITHIN_NS
+    assert instant.open_ns < decided_s * NS <= instant.lost_ns <= instant.open_ns + bisection.WITHIN_NS
     assert len(asked) <= 9
 
 
 def test_what_fails_from_the_beginning() -> None:
     always: Callable[[int], float] = lambda _: 1.0  # noqa: E731
-    assert decided.search(20 * NS, always) == decided.Decided(None, 0)
+    assert bisection.search(20 * NS, always) == bisection.PointOfNoReturn(None, 0)
 
 
 def test_a_capture_is_read_up_to_an_instant(tmp_path: Path) -> None:

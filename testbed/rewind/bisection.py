@@ -11,7 +11,7 @@ WITHIN_NS: Final = NS // 10
 
 
 @dataclass(frozen=True)
-class Decided:
+class PointOfNoReturn:
     """Fewer than half of the futures from `open_ns` fail, half or more of those from `lost_ns`.
 
     `open_ns` is None where that is so from the beginning.
@@ -21,10 +21,10 @@ class Decided:
     lost_ns: int
 
 
-def search(end_ns: int, share_failed: Callable[[int], float]) -> Decided:
+def search(end_ns: int, share_failed: Callable[[int], float]) -> PointOfNoReturn:
     """Narrow the instant down by halves; at the end of the run, which fails, nothing is open."""
     if share_failed(0) >= 1 / 2:
-        return Decided(None, 0)
+        return PointOfNoReturn(None, 0)
     open_ns, lost_ns = 0, end_ns
     while lost_ns - open_ns > WITHIN_NS:
         middle_ns = (open_ns + lost_ns) // 2
@@ -32,4 +32,4 @@ def search(end_ns: int, share_failed: Callable[[int], float]) -> Decided:
             lost_ns = middle_ns
         else:
             open_ns = middle_ns
-    return Decided(open_ns, lost_ns)
+    return PointOfNoReturn(open_ns, lost_ns)

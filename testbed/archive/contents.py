@@ -39,7 +39,7 @@ class ArchivedRun:
         return digests
 
 
-class Archived:
+class Contents:
     """An archive's experiments and runs. Whatever is read here comes from whoever made the archive."""
 
     def __init__(self, crate: Crate) -> None:
