@@ -19,12 +19,10 @@ from engine.errors import EngineError, printable
 from scenarios.cells import PlannedCell
 from scenarios.pipeline import PIPELINE
 from testbed import fork_client
+from testbed.batches import weight
 
 _JOBS_PER_CPU: Final = 4
 """So that no processor waits long for the last job."""
-_START_S: Final = 0.3
-_KERNEL_SPEED: Final = 60
-"""Virtual seconds that a kernel flow at 10 Mbit/s takes in a second; workflows/speeds.yaml has what was measured."""
 _FAILED: Final = 1  # of `testbed run`
 _AGAIN: Final = "repeat the command, finished runs are kept"
 
@@ -38,7 +36,7 @@ class Job:
     cells: list[str]
     seeds: tuple[int, ...]
     programs: set[str]
-    expected_s: float
+    weight: float
 
     def command(self, into: Path) -> list[str]:
         """Return the command of `testbed` that makes these runs in the folder `into`."""
@@ -49,19 +47,19 @@ class Job:
 
 def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
     """Divide what is due, cells with their seeds, into jobs; the longest come first."""
-    expected_s = [len(seeds) * (_START_S + cell["virtual_s"] * _cost(cell)) for cell, seeds in due]
-    share_s = sum(expected_s) / (_JOBS_PER_CPU * _processors())
+    weights = [len(seeds) * weight(cell) for cell, seeds in due]
+    share = sum(weights) / (_JOBS_PER_CPU * _processors())
     jobs: list[Job] = []
-    for (cell, seeds), takes_s in zip(due, expected_s, strict=True):
+    for (cell, seeds), own in zip(due, weights, strict=True):
         last = jobs[-1] if jobs else None
-        if last and (last.scenario, last.seeds) == (cell["scenario"], seeds) and last.expected_s + takes_s <= share_s:
+        if last and (last.scenario, last.seeds) == (cell["scenario"], seeds) and last.weight + own <= share:
             last.cells.append(cell["cell"])
             last.programs.update(cell["programs"])
-            last.expected_s += takes_s
+            last.weight += own
         else:
             programs = set(cell["programs"])
-            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, programs, takes_s))
-    return sorted(jobs, key=lambda job: -job.expected_s)
+            jobs.append(Job(cell["scenario"], cell["experiment"], [cell["cell"]], seeds, programs, own))
+    return sorted(jobs, key=lambda job: -job.weight)
 
 
 def carry_out(jobs: Sequence[Job], into: Path) -> None:
@@ -196,12 +194,6 @@ def _how(status: int) -> str:
     with suppress(ValueError):  # no signal
         return f"was ended by {signal.Signals(-status if status < 0 else status - 128).name}"
     return f"ended with status {status}"
-
-
-def _cost(cell: PlannedCell) -> float:
-    """Return what a virtual second of a cell takes, in seconds; only its relation to others matters."""
-    kernel = cell["capacity_bps"] / 10e6 / _KERNEL_SPEED
-    return kernel * cell["flows"] + sum(1 / speed for speed in cell["speeds"].values())
 
 
 def _processors() -> int:

@@ -1,7 +1,9 @@
 # The plan: which experiments and cells there are, and which of their runs share a job.
 import hashlib
 import subprocess
-from dataclasses import dataclass
+
+from testbed.batches import batches as of_experiment
+from testbed.batches import speeds
 
 
 def scenario_files():
@@ -84,59 +86,9 @@ def claims():
 
 
 @functools.cache
-def speeds():
-    """Return how fast guests are: what workflows/speeds.yaml says."""
-    return yaml.load(Path("workflows/speeds.yaml").read_text(), Loader=yaml.CSafeLoader)
-
-
-def weight(cell):
-    """Return the virtual seconds of one kernel flow at 10 Mbit/s that take as long to simulate as a run of a cell.
-
-    Packets are what takes time, those of programs more, and looks at the flows.
-    """
-    programs = sum(speeds()["kernel"] / speed for speed in cell["speeds"].values())
-    packets = cell["capacity_bps"] / 10e6 * (1 + programs)
-    looks = (cell["flows"] - 1) / cell["sample_s"]
-    return cell["virtual_s"] * (packets + speeds()["look"] * looks)
-
-
-@dataclass
-class Batch:
-    """What one job runs: the same seeds of some cells."""
-
-    cells: list[dict]
-    seeds: list[int]
-
-    def takes(self, cell, seeds):
-        """Tell whether the job stays within the configured size with these seeds of another cell."""
-        count = len(seeds) * (len(self.cells) + 1)
-        virtual_s = len(seeds) * (weight(cell) + sum(map(weight, self.cells)))
-        within = count <= config["jobs"]["runs"] and virtual_s <= config["jobs"]["virtual_seconds"]
-        return self.seeds == seeds and within
-
-    def weights(self):
-        """Return the weight of each run with its start, by its path below the folder of its experiment."""
-        start = speeds()["start"]
-        return {f"{cell['cell']}/seed-{seed}": start + weight(cell) for cell in self.cells for seed in self.seeds}
-
-
-@functools.cache
 def batches(size, experiment):
-    """Return the jobs that run an experiment. Long cells are split by seeds; short ones share a job.
-
-    The seeds of a second batch come last, so the first one's jobs stay as they are.
-    """
-    jobs = []
-    cells = plan(size)[experiment].values()
-    for cell, all_seeds in [(cell, cell[name]) for name in ("seeds", "more_seeds") for cell in cells]:
-        limit = min(config["jobs"]["runs"], max(1, int(config["jobs"]["virtual_seconds"] / weight(cell))))
-        for start in range(0, len(all_seeds), limit):
-            seeds = all_seeds[start : start + limit]
-            if jobs and jobs[-1].takes(cell, seeds):
-                jobs[-1].cells.append(cell)
-            else:
-                jobs.append(Batch([cell], seeds))
-    return jobs
+    """Return the jobs that run an experiment."""
+    return of_experiment(plan(size)[experiment].values(), config["jobs"])
 
 
 def batch_of(wildcards):

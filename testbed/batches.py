@@ -1,0 +1,72 @@
+"""What a run takes beside others, and how the pipeline divides runs into jobs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+SPEEDS: Final = Path(__file__).parents[1] / "workflows/speeds.yaml"
+
+Cell = Mapping[str, Any]
+"""As `testbed plan` lists it."""
+
+
+@cache
+def speeds() -> dict[str, float]:
+    """Return how fast guests are: what workflows/speeds.yaml says."""
+    told: dict[str, float] = yaml.load(SPEEDS.read_text(), Loader=yaml.CSafeLoader)
+    return told
+
+
+def weight(cell: Cell) -> float:
+    """Return the virtual seconds of one kernel flow at 10 Mbit/s that take as long to simulate as a run of a cell.
+
+    Its start, packets, those of programs more, and looks at the flows are what takes time.
+    """
+    return speeds()["start"] + _virtual_s(cell)
+
+
+def _virtual_s(cell: Cell) -> float:
+    programs = sum(speeds()["kernel"] / speed for speed in cell["speeds"].values())
+    packets = cell["capacity_bps"] / 10e6 * (1 + programs)
+    looks = (cell["flows"] - 1) / cell["sample_s"]
+    return float(cell["virtual_s"] * (packets + speeds()["look"] * looks))
+
+
+@dataclass
+class Batch:
+    """What one job runs: the same seeds of some cells."""
+
+    cells: list[Cell]
+    seeds: list[int]
+
+    def weights(self) -> dict[str, float]:
+        """Return the weight of each run, by its path below the folder of its experiment."""
+        return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
+
+    def takes(self, cell: Cell, seeds: list[int], limits: Mapping[str, int]) -> bool:
+        """Tell whether the job stays within limits with these seeds of another cell."""
+        count = len(seeds) * (len(self.cells) + 1)
+        virtual_s = len(seeds) * sum(map(_virtual_s, [*self.cells, cell]))
+        return self.seeds == seeds and count <= limits["runs"] and virtual_s <= limits["virtual_seconds"]
+
+
+def batches(cells: Iterable[Cell], limits: Mapping[str, int]) -> list[Batch]:
+    """Return the jobs that run an experiment, each of at most so many `runs` and `virtual_seconds`.
+
+    Long cells are split by seeds; short ones share a job. The seeds of a second batch come last, so the first one's
+    jobs stay as they are.
+    """
+    jobs: list[Batch] = []
+    for cell, all_seeds in [(cell, cell[name]) for name in ("seeds", "more_seeds") for cell in cells]:
+        most = min(limits["runs"], max(1, int(limits["virtual_seconds"] / _virtual_s(cell))))
+        for start in range(0, len(all_seeds), most):
+            seeds = all_seeds[start : start + most]
+            if jobs and jobs[-1].takes(cell, seeds, limits):
+                jobs[-1].cells.append(cell)
+            else:
+                jobs.append(Batch([cell], seeds))
+    return jobs
