@@ -42,8 +42,8 @@ def test_the_drawing_has_each_import_and_no_other() -> None:
 
 
 def test_a_product_knows_no_other() -> None:
-    """A product has a folder in testbed/; what products share is `testbed.client` and the files beside the folders."""
-    products = {file.parent.name for file in (ROOT / "testbed").glob("*/__init__.py")} - {"client"}
+    """A product has a folder in testbed/; what products share is `testbed.shared` and the files beside the folders."""
+    products = {file.parent.name for file in (ROOT / "testbed").glob("*/__init__.py")} - {"shared"}
     assert len(products) > 10
     for file in (ROOT / "testbed").rglob("*.py"):
         known = {name.split(".")[1] for name in imported(file) if name.startswith("testbed.")} & products

@@ -10,9 +10,9 @@ from engine.errors import EngineError
 from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.client.panel import filled, find, panel, panel_for
 from testbed.compare import judge, pages
 from testbed.compare.judge import STUDY
+from testbed.shared.panel import filled, find, panel, panel_for
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

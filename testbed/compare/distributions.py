@@ -10,8 +10,8 @@ from analysis.figures import alternative_text, plot, roles, style
 from analysis.figures.style import Specification
 from analysis.run import Run
 from analysis.series import NotMeasuredError, Series
-from testbed.client.metrics import BIN_S, PHASES, interval
-from testbed.client.panel import CLIENT
+from testbed.shared.metrics import BIN_S, PHASES, interval
+from testbed.shared.panel import CLIENT
 
 PERCENTS: Final = tuple(range(0, 101, 2))
 HEIGHT: Final = 190

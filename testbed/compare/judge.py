@@ -16,11 +16,11 @@ from analysis.files import write_made
 from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
-from testbed.client.metrics import METRICS
-from testbed.client.panel import CLIENT, in_order
-from testbed.client.pictures import draw
-from testbed.client.standings import measured
 from testbed.compare import distributions
+from testbed.shared.metrics import METRICS
+from testbed.shared.panel import CLIENT, in_order
+from testbed.shared.pictures import draw
+from testbed.shared.standings import measured
 
 FORMAT: Final = 3
 FILE: Final = "comparison.json"

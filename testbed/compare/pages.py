@@ -11,12 +11,12 @@ from analysis.provenance import distinct
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
 from analysis.runs import Runs
-from testbed.client.differences import LEVEL, largest_believed, smallest_p
-from testbed.client.metrics import PHASES
-from testbed.client.panel import RIVAL
-from testbed.client.standings import tell_standing, title
 from testbed.compare import distributions
 from testbed.compare.judge import FILE, FORMAT, STUDY
+from testbed.shared.differences import LEVEL, largest_believed, smallest_p
+from testbed.shared.metrics import PHASES
+from testbed.shared.panel import RIVAL
+from testbed.shared.standings import tell_standing, title
 
 OWN: Final = Path(__file__).with_name("templates")
 # how a client stands beside the first one, in a number: a sign, and what it says

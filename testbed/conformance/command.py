@@ -8,9 +8,9 @@ from typing import Final
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
-from testbed.client.panel import filled
 from testbed.conformance import judge
 from testbed.conformance.judge import STUDY
+from testbed.shared.panel import filled
 
 CASES: Final = Path(__file__).with_name("cases.yaml")
 

@@ -16,11 +16,11 @@ from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from scenarios.counts import plural
-from testbed.client.panel import CLIENT
-from testbed.client.units import texts_with_unit, unit
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
+from testbed.shared.panel import CLIENT
+from testbed.shared.units import texts_with_unit, unit
 
 FORMAT: Final = 1
 FILE: Final = "conformance.json"

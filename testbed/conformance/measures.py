@@ -14,8 +14,8 @@ import numpy as np
 from analysis.observer.flight import Cause
 from analysis.run import Run
 from analysis.series import Floats, NotMeasuredError, Series
-from testbed.client.panel import CLIENT
 from testbed.conformance import receiver, utp
+from testbed.shared.panel import CLIENT
 
 SMALL_PKTS: Final = 2  # LEDBAT++'s window during a slowdown
 STARTED_PKTS: Final = 8  # a flow with so much in flight is past its start

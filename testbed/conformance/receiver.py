@@ -8,7 +8,7 @@ import numpy as np
 from analysis.observer.limits import Limit, limits
 from analysis.run import Run
 from analysis.series import NotMeasuredError
-from testbed.client.panel import CLIENT
+from testbed.shared.panel import CLIENT
 
 FOLLOWS: Final = 0.5  # share of the time from which on the receiver's window governs a flow
 APART_RTTS: Final = 4  # between losses that are judged one by one

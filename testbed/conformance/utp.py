@@ -9,7 +9,7 @@ import polars as pl
 from analysis.observer.conversation import DATA, FIN, NO_SAMPLE, STATE, UTP_SYN, unwrapped
 from analysis.run import Run
 from analysis.series import Floats, NotMeasuredError
-from testbed.client.panel import CLIENT
+from testbed.shared.panel import CLIENT
 
 _COLUMNS: Final = ("time_ns", "tap", "forward", "seq", "tsval", "payload_bytes")
 

@@ -8,10 +8,10 @@ from engine.errors import EngineError
 from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.client.panel import STANDARD, filled, points_for
 from testbed.evaluate import criteria, figures, judge, matrix, pages
 from testbed.evaluate.criteria import Criterion
 from testbed.evaluate.judge import STUDY
+from testbed.shared.panel import STANDARD, filled, points_for
 
 """The baseline: RFC 9438, what most hosts use."""
 

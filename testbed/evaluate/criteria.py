@@ -11,7 +11,7 @@ from scenarios import schema
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.resolve import expand
-from testbed.client.panel import point
+from testbed.shared.panel import point
 
 FOLDER: Final = Path(__file__).with_name("criteria")
 FILE: Final = "criterion.yaml"

@@ -13,9 +13,9 @@ from analysis.documents import read_yaml
 from analysis.errors import BadInputError
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from testbed.client import pictures
-from testbed.client.panel import CLIENT, in_order, point
 from testbed.evaluate.judge import STUDY
+from testbed.shared import pictures
+from testbed.shared.panel import CLIENT, in_order, point
 
 PANELS: Final = ("rate", "queue")
 FOLDER: Final = "figures"

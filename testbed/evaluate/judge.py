@@ -20,8 +20,8 @@ from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
 from scenarios.counts import plural
-from testbed.client.panel import CLIENT, in_order, point
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
+from testbed.shared.panel import CLIENT, in_order, point
 
 STUDY: Final = "evaluate"
 MET, NOT_MET, OPEN, NOT_MEASURED = "met", "not met", "open", "not measured"

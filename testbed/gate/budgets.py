@@ -8,9 +8,9 @@ from typing import Any, Final
 from analysis.errors import BadInputError
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
-from testbed.client.differences import LEVEL, smallest_p
-from testbed.client.inequalities import HOLDS, calls_of_ended, check_words, compared, names_of
-from testbed.client.panel import CLIENT
+from testbed.shared.differences import LEVEL, smallest_p
+from testbed.shared.inequalities import HOLDS, calls_of_ended, check_words, compared, names_of
+from testbed.shared.panel import CLIENT
 
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")
 WORDS: Final = "an expression in the words of docs/reference/claims.md and docs/howto/gate.md"

@@ -9,10 +9,10 @@ from typing import Final
 from analysis.watchdog import LIMIT_S, ended_after
 from engine.errors import EngineError
 from testbed import arguments, own_study
-from testbed.client.panel import check_point, filled, find
 from testbed.gate import budgets, judge, reports
 from testbed.gate.budgets import Budgets, Comparison
 from testbed.gate.judge import STUDY, Judgement
+from testbed.shared.panel import check_point, filled, find
 
 DEFAULT: Final = Path(__file__).with_name("budgets.yaml")
 DEFAULT_UDP: Final = DEFAULT.with_name("budgets-udp.yaml")

@@ -13,13 +13,13 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
 from scenarios.counts import plural
-from testbed.client.differences import largest_believed
-from testbed.client.inequalities import number_of
-from testbed.client.metrics import METRICS
-from testbed.client.panel import CLIENT, point
-from testbed.client.standings import measured, tell_standing
-from testbed.client.units import texts_with_unit, unit
 from testbed.gate.budgets import Budget, Budgets, Comparison
+from testbed.shared.differences import largest_believed
+from testbed.shared.inequalities import number_of
+from testbed.shared.metrics import METRICS
+from testbed.shared.panel import CLIENT, point
+from testbed.shared.standings import measured, tell_standing
+from testbed.shared.units import texts_with_unit, unit
 
 STUDY: Final = "gate"
 PASSED, BROKEN, UNKNOWN = "passed", "broken", "unknown"

@@ -12,8 +12,8 @@ from scenarios import checks, implementations, schema, tables
 from scenarios.errors import FieldPath, Problem, ScenarioError, field_name
 from scenarios.load import Document
 from scenarios.units import QUANTITIES, Quantity, UnitError, parse
-from testbed.client.panel import CLIENT
 from testbed.hunt.scenario import EXPERIMENT, Data
+from testbed.shared.panel import CLIENT
 
 FOLDER: Final = Path(__file__).with_name("arenas")
 DEFAULT: Final = FOLDER / "homes.yaml"

@@ -14,11 +14,11 @@ from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.client.panel import STANDARD
 from testbed.hunt import arena, evidence, measure, pages, properties, search
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt, expressions
 from testbed.hunt.properties import Property
+from testbed.shared.panel import STANDARD
 
 """What shows whether the path is at fault; for itself, `SECOND`."""
 SECOND: Final = "tcp-reno"

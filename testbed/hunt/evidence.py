@@ -12,13 +12,13 @@ from analysis.claims.question import Question as Figures
 from analysis.files import write_text
 from analysis.run import Run
 from analysis.runs import Runs as RunsOfFolder
-from testbed.client import pictures
-from testbed.client.inequalities import Number, number_of
-from testbed.client.packets import TAP, Packet, around
 from testbed.hunt.hunt import SEED, Finding, parts
 from testbed.hunt.measure import Runs
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import EXPERIMENT, Data, text
+from testbed.shared import pictures
+from testbed.shared.inequalities import Number, number_of
+from testbed.shared.packets import TAP, Packet, around
 
 SCENARIO: Final = "scenario.yaml"
 AUTHORS: Final = "authors.md"

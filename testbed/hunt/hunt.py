@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from testbed.client.inequalities import Number
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
 from testbed.hunt.measure import OverBudgetError, Runs
@@ -18,6 +17,7 @@ from testbed.hunt.scenario import Data, name
 from testbed.hunt.search import Tried
 from testbed.hunt.shrink import shrink
 from testbed.hunt.survival import Survival, survival
+from testbed.shared.inequalities import Number
 
 SUSPECTS: Final = 3
 """Scenarios of a batch that are looked at again for a property, the worst first."""

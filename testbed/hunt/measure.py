@@ -20,9 +20,9 @@ from engine.run import execute, run_folder
 from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
-from testbed.client.inequalities import Number, number_of
 from testbed.hunt.scenario import Data, name, text
 from testbed.parallel import as_they_end, pool
+from testbed.shared.inequalities import Number, number_of
 
 FILE: Final = "numbers.jsonl"
 

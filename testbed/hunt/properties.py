@@ -15,10 +15,10 @@ from scenarios import schema
 from scenarios.errors import ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.units import QUANTITIES
-from testbed.client.inequalities import HOLDS, WORDS, Number, compared, names_of, of_option
-from testbed.client.panel import CLIENT
 from testbed.hunt.arena import MAYBE, Arena, written
 from testbed.hunt.scenario import Data, of_client
+from testbed.shared.inequalities import HOLDS, WORDS, Number, compared, names_of, of_option
+from testbed.shared.panel import CLIENT
 
 FOLDER: Final = Path(__file__).with_name("properties")
 SCHEMA: Final = Path(__file__).with_name("schema.yaml")

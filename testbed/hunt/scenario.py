@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from testbed.client.panel import CLIENT
+from testbed.shared.panel import CLIENT
 
 Data = dict[str, Any]
 EXPERIMENT: Final = "hunt"

@@ -9,9 +9,9 @@ from typing import Any, Final
 from scenarios import schema
 from scenarios.errors import FieldPath
 from scenarios.units import QUANTITIES
-from testbed.client.panel import CLIENT, STANDARD
 from testbed.hunt.arena import written
 from testbed.hunt.scenario import Data
+from testbed.shared.panel import CLIENT, STANDARD
 
 ROUND: Final = tuple(map(Decimal, (1, 2, 5)))
 """What people choose, of each power of ten."""

@@ -21,12 +21,12 @@ from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.client.inequalities import Inequality, Number, of_option
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import bisection, futures, history, page
 from testbed.rewind.futures import PAST, Events, Future, Outcome
 from testbed.rewind.history import Past
 from testbed.rewind.page import Branch, Rewound
+from testbed.shared.inequalities import Inequality, Number, of_option
 
 FORMAT: Final = 1
 FILE: Final = "rewind.json"

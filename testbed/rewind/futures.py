@@ -16,8 +16,8 @@ from engine.errors import EngineError
 from engine.finished import is_finished
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
-from testbed.client.inequalities import Number, number_of
 from testbed.rewind.history import Past
+from testbed.shared.inequalities import Number, number_of
 
 STUDY: Final = "rewind"
 PAST: Final = "past"

@@ -12,8 +12,8 @@ from analysis.report import write_page
 from analysis.report.evidence import Link, of_run
 from analysis.run import Run
 from analysis.series import NotMeasuredError
-from testbed.client.packets import TAP, Packet, around
-from testbed.client.panel import CLIENT
+from testbed.shared.packets import TAP, Packet, around
+from testbed.shared.panel import CLIENT
 
 TEMPLATE: Final = Path(__file__).with_name("rewind.html")
 RUN, KEPT, BROKEN, OTHER = "the run", "a future that keeps it", "a future that breaks it", "a future"

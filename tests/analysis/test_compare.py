@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.capture.columns import write_columns
-from testbed.client.differences import largest_believed, rank_test, smallest_p
 from testbed.compare.judge import compare
 from testbed.compare.pages import write_pages
+from testbed.shared.differences import largest_believed, rank_test, smallest_p
 from tests.analysis.synthetic import plain, write
 
 NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)

@@ -21,8 +21,8 @@ from scenarios.errors import ScenarioError
 from scenarios.load import read
 from scenarios.resolve import expand
 from testbed.cli import main
-from testbed.client.panel import CASES, filled, panel, panel_for
-from testbed.client.standings import title
+from testbed.shared.panel import CASES, filled, panel, panel_for
+from testbed.shared.standings import title
 from tests.analysis.browser import speechless
 
 ROOT = Path(__file__).parents[2]

@@ -22,11 +22,11 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import tables
 from testbed.cli import main
-from testbed.client.panel import filled
 from testbed.conformance import judge
 from testbed.conformance.command import CASES
 from testbed.conformance.measures import MEASURES, settled
 from testbed.conformance.requirements import FILE, load
+from testbed.shared.panel import filled
 from tests.analysis.synthetic import vouch
 from tests.analysis.utp_model import Model
 

@@ -21,11 +21,11 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
-from testbed.client.panel import filled, point, points_for
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.judge import Cell, Judged
 from testbed.evaluate.tables import tables as markdown
+from testbed.shared.panel import filled, point, points_for
 from tests.analysis.browser import invalid
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows

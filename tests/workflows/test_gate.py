@@ -26,10 +26,10 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
-from testbed.client.panel import panel
-from testbed.client.units import texts_with_unit, unit
 from testbed.gate import budgets, judge, reports
 from testbed.gate.command import DEFAULT, DEFAULT_UDP, default_for, prepare
+from testbed.shared.panel import panel
+from testbed.shared.units import texts_with_unit, unit
 from tests.analysis.synthetic import end, plain, write
 from tests.workflows.test_documentation import rows
 

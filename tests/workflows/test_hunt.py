@@ -18,7 +18,6 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
-from testbed.client import packets
 from testbed.gate import budgets
 from testbed.hunt import arena, command, evidence, measure, properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
@@ -27,6 +26,7 @@ from testbed.hunt.properties import Property
 from testbed.hunt.question import CLEARLY, Question
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
+from testbed.shared import packets
 from tests.analysis.browser import speechless
 from tests.workflows.test_documentation import rows
 

@@ -30,7 +30,7 @@ EDITS = [
     (["analysis/run/bottleneck.py"], MEASURED | REPORT),
     (["workflows/studies/toy/one.claims.yaml"], {"measurements_due toy-one"} | REPORT),
     (["analysis/figures/page.py", "analysis/report/templates/experiment.html"], {"report all"}),
-    (["testbed/client/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
+    (["testbed/shared/metrics.py", "engine/doctor.py", "images/ansible/site.yml"], set()),
 ]
 
 

@@ -20,10 +20,10 @@ from scenarios import implementations
 from scenarios.resolve import expand
 from testbed import own_study
 from testbed.cli import main
-from testbed.client.panel import filled, panel
 from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
 from testbed.gate.judge import Judgement, Outcome
+from testbed.shared.panel import filled, panel
 
 ROOT = Path(__file__).parents[2]
 BISECT = ["gate", "bisect", "libtorrent"]

@@ -6,8 +6,8 @@ from typing import Final
 
 from analysis.report.formats import DIGITS, number
 from analysis.units import with_unit
-from testbed.client.inequalities import is_share
-from testbed.client.metrics import METRICS
+from testbed.shared.inequalities import is_share
+from testbed.shared.metrics import METRICS
 
 _SUFFIXES: Final = {"ms": "ms", "s": "s", "pkts": "packets", "bps": "bit/s", "bytes": "bytes"}
 _NAMES: Final = {"throughput": "bit/s", "cwnd": "packets", "in_flight": "packets"}

@@ -8,7 +8,7 @@ import polars as pl
 from analysis.run import Run
 from analysis.run_json import NS
 from scenarios.utp_script import KINDS
-from testbed.client.panel import CLIENT
+from testbed.shared.panel import CLIENT
 
 AROUND: Final = 8
 """Packets before the instant, and as many behind it."""

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.run import Run
 from analysis.run_json import Flow
 from analysis.series import NeverHappenedError, NotMeasuredError
-from testbed.client.panel import CLIENT
+from testbed.shared.panel import CLIENT
 
 TCP: Final = "tcp"  # the flow that a client should yield to
 YIELDED: Final = 0.2  # share of the client

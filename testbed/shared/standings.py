@@ -12,8 +12,8 @@ from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
 from scenarios.counts import plural
-from testbed.client.differences import LEVEL, rank_test
-from testbed.client.metrics import LESS, MORE, Metric
+from testbed.shared.differences import LEVEL, rank_test
+from testbed.shared.metrics import LESS, MORE, Metric
 
 MOST_NAMED: Final = 2
 """Others that a title names one by one."""

@@ -12,7 +12,7 @@ from analysis.claims.of_run import number
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.run.outcomes import ENDS
-from testbed.client.metrics import METRICS, PHASES
+from testbed.shared.metrics import METRICS, PHASES
 
 OPERATORS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
