@@ -3,9 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +15,7 @@ from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
 from testbed.compare import distributions
+from testbed.parallel import pool
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, in_order
 from testbed.shared.pictures import draw
@@ -31,9 +30,8 @@ Cells = dict[str, str]  # by implementation: its cell
 
 def write(results: Path, scenarios: Sequence[Path]) -> None:
     """Compare the runs of each scenario, several scenarios at a time; one without a finished run has no comparison."""
-    # a fork would copy the libraries without their threads
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        list(pool.map(partial(compare, results), scenarios))
+    with pool() as processes:
+        list(processes.map(partial(compare, results), scenarios))
 
 
 def compare(results: Path, scenario: Path) -> None:

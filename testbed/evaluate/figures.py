@@ -1,10 +1,8 @@
 """Draws what decides a cell: rates and queue over time, the control under test beside the baseline."""
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +12,7 @@ from analysis.errors import BadInputError
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from testbed.evaluate.judge import STUDY
+from testbed.parallel import pool
 from testbed.shared import pictures
 from testbed.shared.panel import CLIENT, in_order, point
 
@@ -38,9 +37,8 @@ def draw(folder: Path, files: Sequence[str], client: str, baseline: str) -> Draw
 
     A point without a finished run of both has none.
     """
-    # a fork would copy the libraries without their threads
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        drawn = pool.map(partial(_of_scenario, folder=folder, order=(client, baseline)), files)
+    with pool() as processes:
+        drawn = processes.map(partial(_of_scenario, folder=folder, order=(client, baseline)), files)
         return {(file, name): drawing for file, of_file in zip(files, drawn, strict=True) for name, drawing in of_file}
 
 

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Final
@@ -21,6 +19,7 @@ from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
 from scenarios.counts import plural
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
+from testbed.parallel import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
 STUDY: Final = "evaluate"
@@ -85,9 +84,8 @@ def worst(verdicts: Sequence[str]) -> str:
 
 def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str) -> list[Judged]:
     """Judge a control in all criteria by the runs below a folder, several criteria at a time."""
-    # a fork would copy the libraries without their threads
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        cells = pool.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
+    with pool() as processes:
+        cells = processes.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
         return [Judged(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
 
 
