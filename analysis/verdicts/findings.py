@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from analysis.verdicts.false_discoveries import largest_believed
 from analysis.verdicts.intervals import NORMAL95
 from analysis.verdicts.rules import ORDER, Verdict
 
@@ -48,11 +49,9 @@ def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:
 def _after_chance(claims: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Return the claims' verdicts, where one that is not reproduced may be undecided among so many.
 
-    The rule is Benjamini and Hochberg's. One without a chance, such as a KUnit case, does not depend on seeds.
+    One without a chance, such as a KUnit case, does not depend on seeds.
     """
-    chances = sorted(claim.get("chance") or 0.0 for claim in claims)
-    kept = [chance for rank, chance in enumerate(chances, 1) if chance <= FALSE_DISCOVERIES * rank / len(chances)]
-    most = max(kept, default=0.0)
+    most = largest_believed([claim.get("chance") or 0.0 for claim in claims], FALSE_DISCOVERIES)
     return [
         Verdict.UNDECIDED
         if claim["verdict"] == Verdict.NOT_REPRODUCED and (claim.get("chance") or 0.0) > most

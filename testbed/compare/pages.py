@@ -11,9 +11,10 @@ from analysis.provenance import distinct
 from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
 from analysis.runs import Runs
+from analysis.verdicts.false_discoveries import largest_believed
 from testbed.compare import distributions
 from testbed.compare.judge import FILE, FORMAT, STUDY
-from testbed.shared.differences import LEVEL, largest_believed, smallest_p
+from testbed.shared.differences import LEVEL, smallest_p
 from testbed.shared.metrics import PHASES
 from testbed.shared.panel import RIVAL
 from testbed.shared.standings import tell_standing, title
@@ -39,7 +40,7 @@ def write_pages(results: Path) -> Path:
     p_values = [
         entry["p"] for metric in _metrics(scenarios) for entry in metric["clients"].values() if entry["p"] is not None
     ]
-    largest_p = largest_believed(p_values)
+    largest_p = largest_believed(p_values, LEVEL)
     for scenario in scenarios:
         for point in scenario["points"]:
             for metric in point["metrics"]:

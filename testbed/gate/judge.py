@@ -12,9 +12,10 @@ from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
+from analysis.verdicts.false_discoveries import largest_believed
 from scenarios.counts import plural
 from testbed.gate.budgets import Budget, Budgets, Comparison
-from testbed.shared.differences import largest_believed
+from testbed.shared.differences import LEVEL
 from testbed.shared.inequalities import number_of
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, point
@@ -110,7 +111,7 @@ def _compared(
             says = f"{name} {ended[1]}"
             return Outcome(budget.name, budget.scenario, point, result, None, None, says, folder, wall_s)
     numbers = [entry for metric in METRICS if client in (entry := measured(metric, list(sides), sides))["clients"]]
-    largest_p = largest_believed([p for entry in numbers if (p := entry["clients"][client]["p"]) is not None])
+    largest_p = largest_believed([p for entry in numbers if (p := entry["clients"][client]["p"]) is not None], LEVEL)
     worse = []
     for entry in numbers:
         tell_standing(entry, other, largest_p)

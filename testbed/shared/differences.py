@@ -1,4 +1,4 @@
-"""Tests whether two samples differ: an exact rank test, and a correction for many tests at once."""
+"""Tests whether two samples differ: an exact rank test."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -38,12 +38,3 @@ def smallest_p(size: int, size_beside: int) -> float:
     """Return the smallest p-value that samples of these sizes can have."""
     p = rank_test(range(size), range(size, size + size_beside))
     return 1.0 if p is None else p
-
-
-def largest_believed(p_values: Sequence[float], level: float = LEVEL) -> float:
-    """Largest of the p-values to call a difference, so that at most `level` of those called one are none, on average.
-
-    Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995).
-    """
-    believed = [p for rank, p in enumerate(sorted(p_values), 1) if p <= level * rank / len(p_values)]
-    return max(believed, default=0.0)

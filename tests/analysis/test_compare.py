@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.capture.columns import write_columns
+from analysis.verdicts.false_discoveries import largest_believed
 from testbed.compare.judge import compare
 from testbed.compare.pages import write_pages
-from testbed.shared.differences import largest_believed, rank_test, smallest_p
+from testbed.shared.differences import LEVEL, rank_test, smallest_p
 from tests.analysis.synthetic import plain, write
 
 NUMBERS = st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0, 7.0, math.inf]), min_size=1, max_size=5)
@@ -62,9 +63,9 @@ def test_many_tests_at_once() -> None:
     # the example of Benjamini and Hochberg 1995, section 3.2: four of fifteen are rejected
     p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
     p_values += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
-    assert largest_believed(p_values) == 0.0095
-    assert largest_believed([0.2, 0.9]) == 0
-    assert largest_believed([]) == 0
+    assert largest_believed(p_values, LEVEL) == 0.0095
+    assert largest_believed([0.2, 0.9], LEVEL) == 0
+    assert largest_believed([], LEVEL) == 0
 
 
 def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -> None:
