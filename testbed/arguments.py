@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from engine.errors import EngineError
 from images.cache import Store, default_root
@@ -15,8 +14,7 @@ from scenarios import homes, implementations
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.resolve import Cell, expand
-
-MOST_SEEDS: Final = 100_000  # as in a scenario
+from scenarios.schema import load_schema
 
 
 def add_into(parser: argparse.ArgumentParser, default: str, kept: str = "finished runs are kept") -> None:
@@ -100,8 +98,15 @@ def senders(names: Sequence[str]) -> dict[str, Implementation]:
 
 def check_seeds(seeds: int) -> None:
     """Refuse a number of runs that no scenario may have. Raises EngineError."""
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1, at most {MOST_SEEDS}")
+    most = most_seeds()
+    if not 1 <= seeds <= most:
+        raise EngineError(f"--seeds: found {seeds}; allowed: a whole number, at least 1, at most {most}")
+
+
+def most_seeds() -> int:
+    """Return how many runs of a cell a scenario may have."""
+    most: int = load_schema("scenario")["properties"]["seeds"]["properties"]["full"]["maximum"]
+    return most
 
 
 def cells(scenario: Path, size: str, names: list[str]) -> list[Cell]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from analysis.errors import BadInputError
 from scenarios import schema
 from scenarios.errors import Problem, ScenarioError
+from testbed.arguments import most_seeds
 from testbed.shared.differences import LEVEL, smallest_p
 from testbed.shared.inequalities import HOLDS, calls_of_ended, check_words, compared, names_of
 from testbed.shared.panel import CLIENT
@@ -88,6 +89,8 @@ def load(path: Path) -> Budgets:
         document, data = schema.checked(path, SCHEMA)
         listed: list[Budget | Comparison] = []
         problems: list[Problem] = []
+        if data["seeds"] > (most := most_seeds()):
+            problems.append(document.problem(("seeds",), f"found {data['seeds']}", f"{most} or fewer"))
         for index, entry in enumerate(data["budgets"]):
             at = f"{path}:{document.lines['budgets', index]}: budgets[{index}]."
             if entry["name"] in [budget.name for budget in listed]:

@@ -86,6 +86,13 @@ def test_the_transport_chooses_the_default_budgets() -> None:
     assert [default_for(name) for name in ("libutp", "tcp-cubic", "quic-go")] == [DEFAULT, DEFAULT, DEFAULT_UDP]
 
 
+def test_budgets_ask_for_no_more_seeds_than_a_scenario_may(tmp_path: Path) -> None:
+    file = put(tmp_path, budget("a", "queue_ms.mean() < 2"))
+    file.write_text("seeds: 100001\n" + file.read_text())
+    with pytest.raises(BadInputError, match=r"budgets.yaml:1: seeds: found 100001; allowed: 100000 or fewer"):
+        budgets.load(file)
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
