@@ -228,23 +228,22 @@ def _problems(document: Document) -> Iterator[Problem]:
     yield from _bad_expressions(document)
     yield from by_cell.problems(document)
     yield from _idle_readings(document)
-    first: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     for index, entry in enumerate(data["claims"]):
         path: FieldPath = ("claims", index)
-        if entry["id"] in first:
+        if index_of.setdefault(entry["id"], index) != index:
             yield document.problem((*path, "id"), f"{entry['id']!r} again", "an id of its own")
-        first[entry["id"]] = index
         if "same_as" in entry:
             for name in entry.keys() - {"id", "same_as"}:
                 yield document.problem((*path, name), "stands beside same_as", "nothing but id and same_as")
         else:
             yield from _bad_claim(document, path, entry)
     for index, name in enumerate(data.get("result_of", [])):
-        if name not in first:
-            yield document.problem(("result_of", index), f"found {name!r}", choices(list(first), name))
+        if name not in index_of:
+            yield document.problem(("result_of", index), f"found {name!r}", choices(list(index_of), name))
     for index, entry in enumerate(data["claims"]):
         cause = entry.get("cause")
-        if isinstance(cause, str) and not _has_cause(data["claims"], first.get(cause)):
+        if isinstance(cause, str) and not _has_cause(data["claims"], index_of.get(cause)):
             allowed = choices([claim["id"] for claim in data["claims"] if isinstance(claim.get("cause"), dict)], cause)
             yield document.problem(("claims", index, "cause"), f"found {cause!r}", f"a cause, or the id of {allowed}")
 
