@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from scenarios import checks, draws, enough, implementations, load, rate_traces, schema, tables, variation
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
+from scenarios.load import Document
 from scenarios.plan.hosts import hosts
 from scenarios.plan.lead import lead
 from scenarios.plan.sizes import TooLargeError, sizes
@@ -86,22 +88,24 @@ def expand(scenario: Path, size: str) -> list[Cell]:
                 raise ScenarioError(wrong)
         else:
             cells.append(_cell(scenario, filled, values, size, known))
-    document = load.document(scenario, root)
-    runs = sum(len(cell.seeds) for cell in cells)
-    if runs > MOST_RUNS:
-        asked = f"{runs} runs in {len(cells)} cells"
-        wrong.append(document.problem(("seeds", size), asked, f"{MOST_RUNS} or fewer"))
-    if wrong:
-        raise ScenarioError(wrong)
-    axes = [*document.data.get("matrix", {}), *(["case"] if "cases" in document.data else [])]
-    wrong += [
-        document.problem(("paired", index), f"found {name!r}", choices(axes, name))
-        for index, name in enumerate(document.data.get("paired", []))
-        if name not in axes
-    ]
+    wrong += _wrong_as_a_whole(load.document(scenario, root), cells, size)
     if wrong:
         raise ScenarioError(wrong)
     return cells
+
+
+def _wrong_as_a_whole(document: Document, cells: Sequence[Cell], size: str) -> Iterator[Problem]:
+    """Find problems that no cell has by itself."""
+    runs = sum(len(cell.seeds) for cell in cells)
+    if runs > MOST_RUNS:
+        asked = f"{runs} runs in {len(cells)} cells"
+        yield document.problem(("seeds", size), asked, f"{MOST_RUNS} or fewer")
+    if not isinstance(paired := document.data.get("paired", []), list):
+        return  # each cell has this problem
+    axes = [*document.data.get("matrix", {}), *(["case"] if "cases" in document.data else [])]
+    for index, name in enumerate(paired):
+        if name not in axes:
+            yield document.problem(("paired", index), f"found {name!r}", choices(axes, str(name)))
 
 
 def resolve(cell: Cell, seed: int, backend: str = "virtual") -> dict[str, Any]:

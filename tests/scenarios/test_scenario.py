@@ -342,6 +342,16 @@ def test_only_what_varies_can_be_paired(scenario: Any) -> None:
         )
 
 
+def test_what_is_wrong_in_a_cell_hides_nothing_that_is_wrong_in_the_whole(scenario: Any) -> None:
+    with pytest.raises(ScenarioError) as error:
+        expand(
+            scenario("matrix: {buffer: [many]}\npaired: [rat]\n", bottleneck='{rate: 2mbit, buffer: "${buffer}"}'),
+            "full",
+        )
+    assert "bottleneck.buffer: found 'many'" in str(error.value)
+    assert "paired[0]: found 'rat'; allowed: buffer" in str(error.value)
+
+
 def test_a_choice_that_a_parameter_has_not_is_refused(scenario: Any) -> None:
     file = scenario("")
     file.write_text(file.read_text().replace("{target: 50ms}", "{slow_start: after-loss}"))
