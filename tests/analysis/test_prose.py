@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from statistics import fmean, median
+from typing import Any
 
 import pytest
 
@@ -157,3 +161,43 @@ def test_a_number_is_compared_with_its_digits() -> None:
     assert not prose.is_behind("0.65", {0.656})
     assert prose.is_behind("12", {0.1249})  # percent
     assert not prose.is_behind("1,260", {1271.0})
+
+
+def test_percentages_of_titles_are_those_of_their_own_page() -> None:
+    """A title quotes no other page: LEDBAT with another estimate used 3 % of the link, the page's own 99.7 %."""
+    wrong = []
+    for file in (file for study in STUDIES for file in registry.claims_files(kept_results.STUDIES / study)):
+        experiment = registry.load(file)
+        recorded = kept_results.REFERENCE / f"{experiment.id}.json"
+        kept = json.loads(recorded.read_text()) if recorded.exists() else {}
+        if (
+            "figure" not in kept or experiment.data["figure"]["kind"] == "map"
+        ):  # of a map's cells, a title joins several
+            continue
+        known = [[*(100 * part for part in some), *some] for some in _statistics(kept)]
+        known += [[100 - percent for percent in some] for some in known]
+        said = [experiment.data["title"]]
+        said += [f"{claim.data.get('paper')} {claim.data.get('title')}" for claim in experiment.claims]
+        printed = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", " ".join(said))}
+        for numbers in re.findall(r"(?:(\d[\d.]*) to )?(\d[\d.]*) %", experiment.data.get("result", "")):
+            ends = [number for number in numbers if number]
+            of_one = any(all(any(_rounds(value, end) for value in some) for end in ends) for some in known)
+            if not of_one and not {float(end) for end in ends} <= printed:
+                wrong.append(f"{experiment.id}: {' to '.join(ends)} %")
+    assert wrong == []
+
+
+def _statistics(kept: dict[str, Any]) -> Iterator[list[float]]:
+    """Give smallest, middle and largest of each quantity that the reference set has of an experiment."""
+    for claim in kept["claims"].values():
+        values = [value for value in (claim["by_seed"] or {}).values() if value != "never"]
+        if values:
+            yield [min(values), median(values), fmean(values), max(values)]
+    for spread in kept["figure"].values():
+        yield [value for value in spread if isinstance(value, int | float)]
+    for spread in kept.get("also_measured", {}).values():
+        yield [spread["minimum"], spread["mean"], spread["maximum"]]
+
+
+def _rounds(value: float, printed: str) -> bool:
+    return abs(value - float(printed)) <= 0.5 * 10.0 ** -len(printed.partition(".")[2]) * (1 + 1e-9)
