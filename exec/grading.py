@@ -36,7 +36,7 @@ _CODE = frozenset((".py", ".pyc", ".so", ".sh", ".pth"))
 class HandIn:
     """A row of the table; texts as they are shown.
 
-    `besides` is what the result depends on besides the script. `same_as` names hand-ins that this one repeats.
+    `other_inputs` is what the result depends on beside the script. `same_as` names hand-ins that this one repeats.
     """
 
     file: str
@@ -44,7 +44,7 @@ class HandIn:
     seed: str = ""
     result: str = ""
     script: str = ""
-    besides: str = ""
+    other_inputs: str = ""
     same_as: str = ""
 
 
@@ -120,7 +120,8 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
             digest = file_digest(order.folder / own)
             row.student, row.seed = in_a_line(order.student or ""), str(order.seed)
             row.script = "" if handed_out is None else "as handed out" if digest == handed_out else CHANGED
-            row.besides = _shortened(in_a_line("; ".join(_besides(order, own, script.parent if script else None))))
+            others = _other_inputs(order, own, script.parent if script else None)
+            row.other_inputs = _shortened(in_a_line("; ".join(others)))
             row.result = _wrong_seed(order)
             return _Contents(digest, _whole(order, record))
     except (EngineError, OSError) as error:
@@ -128,7 +129,7 @@ def _look(file: Path, row: HandIn, script: Path | None, handed_out: str | None) 
         return None
 
 
-def _besides(order: Order, own: Path, handed_out: Path | None) -> list[str]:
+def _other_inputs(order: Order, own: Path, handed_out: Path | None) -> list[str]:
     """What can change the result of a script that is as it was handed out: how it was called, and code beside it.
 
     Python looks for a module beside the script first, so `re.py` there takes the place of its own. What lies beside the

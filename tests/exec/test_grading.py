@@ -79,7 +79,9 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
         **dict.fromkeys(("ada.zip", "copy.zip", "forged.zip", "lent.zip", "shadowed.zip"), "as handed out"),
         **dict.fromkeys(("bob.zip", "bert.zip", "disguised.zip"), "changed"),
     }
-    assert {name: row["besides"] for name, row in rows.items() if row["besides"]} == {"shadowed.zip": "beside it re.py"}
+    assert {name: row["other_inputs"] for name, row in rows.items() if row["other_inputs"]} == {
+        "shadowed.zip": "beside it re.py"
+    }
     assert rows["disguised.zip"]["result"].startswith("DIFFERS in files/a, files/z\N{REPLACEMENT CHARACTER}")
     assert rows["disguised.zip"]["student"] == "'=1|2" and r"| =1\|2 |" in done.stdout
     assert rows["bob.zip"]["same_as"] == "bert.zip" and rows["bert.zip"]["same_as"] == "bob.zip"
@@ -88,7 +90,7 @@ def test_a_class_is_graded_by_one_command(class_folder: Path) -> None:
     assert rows["changed.zip"]["result"] == "changed since it was made: results/stdout.txt"
     assert rows["lent.zip"]["result"] == "the seed does not follow from the student's number"
     assert "zip" in rows["torn.zip"]["result"]
-    assert done.stdout.startswith("| file | student | seed | result | script | besides | same as |\n| --- | --- |")
+    assert done.stdout.startswith("| file | student | seed | result | script | other inputs | same as |\n| --- | --- |")
     assert len(done.stdout.splitlines()) == 2 + len(rows)
 
 

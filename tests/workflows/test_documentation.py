@@ -13,17 +13,19 @@ import pytest
 from analysis.claims import registry, vocabulary
 from analysis.run import Run
 from analysis.series import Instants, Series
+from analysis.verdicts.rules import Verdict
 from scenarios import scenario_files
 from scenarios.cells import plan
 from scenarios.load import read
 from scenarios.resolve import expand
-from scenarios.schema import SCHEMAS
+from scenarios.schema import SCHEMAS, load_schema
 from scenarios.units import QUANTITIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "scenarios.md"
 CLAIMS = ROOT / "docs" / "reference" / "claims.md"
 FINDINGS = ROOT / "docs" / "results" / "findings.md"
+TERMS = ROOT / "docs" / "reference" / "terms.md"
 README = ROOT / "README.md"
 PAPERS = ("aina", "eunice", "icccn", "pam")
 KINDS = {
@@ -123,6 +125,13 @@ def empty(node: object) -> Iterator[str]:
 @pytest.mark.parametrize(("name", "kind"), [("a run", Run), ("a series", Series), ("instants", Instants)])
 def test_every_word_is_on_the_page(name: str, kind: type) -> None:
     assert f"<!-- words of {name} -->\n{vocabulary.table(kind)}\n<!-- end of words of {name} -->" in CLAIMS.read_text()
+
+
+def test_the_terms_have_all_kinds_of_verdicts_and_of_evidence_for_causes() -> None:
+    claim = load_schema("claims")["properties"]["claims"]["items"]["properties"]
+    for term, kinds in (("cause", claim["cause"]["properties"]["evidence"]["enum"]), ("verdict", list(Verdict))):
+        [row] = re.findall(rf"^\| {term} \| .*: (.*) \|$", TERMS.read_text(), re.MULTILINE)
+        assert re.split(", | or ", row) == kinds
 
 
 def test_every_unit_is_on_the_page() -> None:
