@@ -10,11 +10,11 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
-from scenarios import sums
-from scenarios.output import ends_with_its_reader
-from scenarios.pipeline import end_with_pipeline
+from common import sums
+from common.end_with_parent import end_with_pipeline
+from common.output import ends_with_its_reader
+from common.sums import DamagedError
 from scenarios.run_files import FAILED
-from scenarios.sums import DamagedError
 
 
 @ends_with_its_reader

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.report.results import SEEDS
-from scenarios import sums
+from common import sums
 
 PARTS: Final = ("crosscheck", "experiments", "report", "runs")  # of a folder of results, beside files of its own
 

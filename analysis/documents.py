@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, cast
 import yaml
 
 from analysis.errors import BadInputError
-from scenarios import sums
+from common import sums
 
 T = TypeVar("T")
 

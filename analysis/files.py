@@ -1,4 +1,4 @@
-"""Writes files so that no reader sees half of one; `scenarios.sums` does so for those that are read again."""
+"""Writes files so that no reader sees half of one; `common.sums` does so for those that are read again."""
 
 import os
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analysis.errors import BadInputError
-from scenarios import sums
-from scenarios.files import give_name
+from common import sums
+from common.files import give_name
 
 
 def check_folder(folder: Path, what: str) -> None:

@@ -27,7 +27,7 @@ from analysis.verdicts import rules
 from analysis.verdicts.of_claim import judge
 from analysis.verdicts.spread import spread
 from analysis.verdicts.tolerances import Zones
-from scenarios import sums
+from common import sums
 
 METRICS_HEADER: Final = ("experiment", "cell", "seed", "claim", "metric", "value", "unit")
 ALL_CELLS: Final = "all"

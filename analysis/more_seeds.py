@@ -12,8 +12,8 @@ from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.report.results import Result, collect
 from analysis.verdicts.seeds import BUDGET, HOUR_S, Batch, Cell, SeedRequest, more_seeds
+from common.counts import plural
 from scenarios.cells import plan
-from scenarios.counts import plural
 from scenarios.errors import ScenarioError
 
 

@@ -7,8 +7,8 @@ from multiprocessing import get_context
 from typing import TypeVar
 
 from analysis.errors import BadInputError
-from scenarios.pipeline import end_with
-from scenarios.sums import DamagedError
+from common.end_with_parent import end_with
+from common.sums import DamagedError
 
 Thing = TypeVar("Thing")
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from analysis.report.formats import counted, duration
 from analysis.report.results import LOOKS, NOT_HERE, STATES, collect, findings
 from analysis.verdicts.rules import Verdict
-from scenarios.counts import plural
+from common.counts import plural
 
 STYLES = {
     Verdict.REPRODUCED: "green",

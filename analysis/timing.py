@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from analysis.report.formats import duration
-from scenarios.counts import plural
+from common.counts import plural
 
 
 def print_times(

@@ -15,10 +15,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from common import sums
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
-from scenarios import sums
 from scenarios.resolve import Cell, expand
 
 SCENARIOS = sorted((PROJECT / "workflows").glob("crosscheck*.yaml"))

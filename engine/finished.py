@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from common import sums
 from engine import backends
 from engine.run import run_folder
-from scenarios import sums
 from scenarios.resolve import Cell, resolve
 
 _CHANGES = ("origin_ns",)

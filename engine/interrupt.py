@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scenarios.pipeline import end_with_pipeline
+from common.end_with_parent import end_with_pipeline
 
 
 class Terminated(KeyboardInterrupt):

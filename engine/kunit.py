@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from common import sums
 from engine import handover, images, launch, watch
 from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
 from engine.sandbox import Limits
 from images import index
-from scenarios import sums
 
 PROGRAM = "engine.guest.kunit"
 MODULES = ("tcp_ledbat", "tcp_ledbat_research", "tcp_rledbat")

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common import files, sums
 from engine import backends, handover, outcome
 from engine.cpu_claims import all_cpus, free_cpu
 from engine.errors import EngineError
 from engine.guest import captures
 from engine.sandbox import STAGE, Limits
-from scenarios import files, sums
 from scenarios.plan import extremes
 from scenarios.resolve import Cell, resolve
 from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES

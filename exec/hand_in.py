@@ -22,6 +22,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from common import archives
+from common.archives import ArchiveError
 from engine import provenance
 from engine.errors import EngineError
 from engine.repetition import Repetition, differences
@@ -29,8 +31,6 @@ from exec.copies import copy_of
 from exec.script import MOST_LINK_RATE_BPS, Order
 from exec.script import run as run_script
 from images.cache import digest_of, file_digest, tree_digest
-from scenarios import archives
-from scenarios.archives import ArchiveError
 from scenarios.errors import field_name, shortened
 from scenarios.names import KINDS
 from scenarios.plan.sizes import MEMORY_MIB, MOST_MEMORY_MIB

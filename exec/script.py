@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from common import files
 from engine import handover, interrupt, launch, outcome, provenance, watch
 from engine.cpu_claims import free_cpu
 from engine.errors import EngineError
@@ -26,7 +27,6 @@ from engine.sandbox import STAGE, Limits
 from exec import hints, missing, packages
 from exec.packages import Lab
 from images.cache import tree_digest
-from scenarios import files
 from scenarios.plan.sizes import MEMORY_MIB
 
 PROGRAM = "engine.guest.exec_script"

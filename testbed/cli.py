@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from analysis.__main__ import main as analyse
 from analysis.errors import BadInputError
+from common.output import ends_with_its_reader
+from common.sums import DamagedError
 from engine import interrupt
 from engine.errors import EngineError, printable
 from scenarios.errors import ScenarioError
-from scenarios.output import ends_with_its_reader
-from scenarios.sums import DamagedError
 from testbed import arguments as of_commands
 
 ROOT: Final = Path(__file__).parents[1]

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from analysis.runs import Runs
+from common.end_with_parent import PIPELINE
 from engine.errors import EngineError, printable
 from scenarios.cells import PlannedCell
-from scenarios.pipeline import PIPELINE
 from testbed import fork_client
 from testbed.batches import weight
 

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing import get_context
 from typing import TypeVar
 
-from scenarios.pipeline import end_with
+from common.end_with_parent import end_with
 
 Key = TypeVar("Key")
 Job = TypeVar("Job")

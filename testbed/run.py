@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.errors import BadInputError
 from analysis.watchdog import LIMIT_S, ended_after
+from common.sums import DamagedError
 from engine import backends, cgroup, images, interrupt, progress, provenance, sandbox
 from engine.errors import EngineError, printable
 from engine.finished import is_finished
@@ -16,7 +17,6 @@ from engine.run import execute, run_folder
 from scenarios import implementations, schema
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, Cell
-from scenarios.sums import DamagedError
 from testbed.arguments import cells
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from analysis.errors import BadInputError
 from analysis.files import replace_between
-from scenarios.sums import DamagedError
+from common.sums import DamagedError
 
 PRODUCTS: Final = sorted(file.parent.name for file in Path(__file__).parent.glob("*/tables.py"))
 START, END = "<!-- tables: written by python -m testbed.tables -->", "<!-- end of tables -->"

@@ -12,7 +12,7 @@ from pathlib import Path
 from images.cache import default_root
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies", "workflows")
+FOLDERS = ("analysis", "common", "engine", "exec", "images", "scenarios", "testbed", "topologies", "workflows")
 COMMANDS = {"testbed": "testbed.cli"}
 
 

@@ -24,7 +24,7 @@ from analysis.capture import pcap
 from analysis.capture.owners import Owners
 from analysis.errors import BadInputError
 from analysis.run_json import Flow, Settings
-from scenarios import sums
+from common import sums
 
 FOLDER: Final = "columns"
 QUEUE_TRACE: Final = "traces/queue.csv"

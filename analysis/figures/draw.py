@@ -9,7 +9,7 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import CAPTION, PICTURE, VERDICTS
 from analysis.figures import full_run, kinds, page, style, svg
 from analysis.pool import each
-from scenarios import sums
+from common import sums
 
 
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, reference: Path | None = None) -> None:

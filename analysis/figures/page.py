@@ -12,7 +12,7 @@ import vl_convert
 from analysis.documents import Fields
 from analysis.figures import style, svg
 from analysis.figures.style import Specification
-from scenarios import sums
+from common import sums
 
 VIEWER: Final = "viewer.js"  # Vega, Vega-Lite and Vega-Embed in one file, one folder above the pages
 

@@ -37,7 +37,7 @@ from analysis.observer.conversation import LARGEST_FRAME, Bools, Ints
 from analysis.observer.flight import Flight
 from analysis.observer.limits import Limit, Limits
 from analysis.series import Floats, NotMeasuredError
-from scenarios.counts import plural
+from common.counts import plural
 
 FEWEST_DECLINES: Final = 5  # that tell of delay even where losses come early
 FEWEST_EARLY: Final = 3  # losses

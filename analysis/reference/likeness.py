@@ -13,7 +13,7 @@ from analysis.experiment_files import NOT_RUN
 from analysis.files import reference_files
 from analysis.reference import kept_of
 from analysis.report.results import Result, collect
-from scenarios.counts import plural
+from common.counts import plural
 
 NUMBERS: Final = ("also_measured", "figure")  # fields of a reference set that sum up all seeds
 

@@ -14,9 +14,9 @@ from analysis.files import write_made
 from analysis.reference.rejudge import judgement_of
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.seeds import HOUR_S, Batch, Cell, cells_of
+from common.counts import plural
 from scenarios import CLAIMS, STUDY, scenario_files
 from scenarios.cells import plan
-from scenarios.counts import plural
 from scenarios.errors import ScenarioError
 
 

@@ -24,8 +24,8 @@ from analysis.report.packets import Watched, watched
 from analysis.report.results import STATES, Result, collect, state_of, titled
 from analysis.report.tables import table
 from analysis.verdicts.rules import Verdict
-from scenarios import sums
-from scenarios.counts import plural
+from common import sums
+from common.counts import plural
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SHARED: Final = ("report.css", "report.js")  # by all pages of a folder

@@ -14,8 +14,8 @@ from analysis.report.results import is_look, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import HOLDS, Verdict
 from analysis.verdicts.spread import spread
-from scenarios import archives
-from scenarios.archives import ArchiveError
+from common import archives
+from common.archives import ArchiveError
 from scenarios.resolve import QUICK
 
 REFERENCE: Final = "full run"

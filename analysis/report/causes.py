@@ -12,7 +12,7 @@ from analysis.report.overview import label_of
 from analysis.report.prose import marked
 from analysis.report.results import Result, state_of
 from analysis.verdicts.rules import Verdict
-from scenarios.counts import plural
+from common.counts import plural
 
 WORDS: Final = {  # what is known of a cause, in the order of the page: as cards call it
     "tested": "Cause",

@@ -10,7 +10,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import result_text
 from analysis.report.results import Result, state_of
-from scenarios.counts import plural
+from common.counts import plural
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 UNDATED: Final = "1970-01-01T00:00:00+00:00"

@@ -24,8 +24,8 @@ from analysis.run import Run
 from analysis.run_json import NS
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from scenarios import sums
-from scenarios.counts import plural
+from common import sums
+from common.counts import plural
 from scenarios.resolve import FULL, QUICK
 from scenarios.run_files import OF_RUN
 

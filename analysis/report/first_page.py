@@ -16,7 +16,7 @@ from analysis.report.overview import Finding, StudyView, measured_of, numbers_of
 from analysis.report.results import LOOKS, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
-from scenarios.counts import plural
+from common.counts import plural
 from scenarios.resolve import QUICK
 
 SHOWN: Final = 5  # findings of a kind

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from analysis import units
 from analysis.figures.style import MINUS
-from scenarios.counts import plural
+from common.counts import plural
 
 DASH: Final = "\N{EN DASH}"
 DIGITS: Final = 3

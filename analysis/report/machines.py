@@ -8,7 +8,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import page_of
 from analysis.report.formats import result_text
 from analysis.report.results import Result, state_of
-from scenarios.counts import plural
+from common.counts import plural
 
 
 def table(experiments: Sequence[Result], others: Sequence[Beside]) -> dict[str, Any]:

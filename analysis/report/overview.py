@@ -30,7 +30,7 @@ from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import HOLDS, Verdict, judge_predicate
 from analysis.verdicts.tolerances import tolerances
-from scenarios.counts import plural
+from common.counts import plural
 
 FEW: Final = 4  # up to this part of all, experiments are named one by one
 NOT_JUDGED: Final = (str(Verdict.NOT_TESTABLE), NOT_HERE)

@@ -12,7 +12,7 @@ from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
-from scenarios import sums
+from common import sums
 from scenarios.implementations import used_by
 from scenarios.resolve import QUICK
 

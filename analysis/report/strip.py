@@ -10,7 +10,7 @@ from markupsafe import Markup
 from analysis.report.formats import measured_value, number, paper_value, power_of_ten
 from analysis.report.named_numbers import bare_name, quantity
 from analysis.units import unit_of
-from scenarios.counts import plural
+from common.counts import plural
 
 WIDTH: Final = 320
 HEIGHT: Final = 64

@@ -14,7 +14,7 @@ from analysis.errors import BadInputError
 from analysis.run_json import NS, Flow
 from analysis.series import TOLERANCE_S, NeverHappenedError, NotMeasuredError, Series
 from analysis.table_cache import TableCache
-from scenarios import sums
+from common import sums
 
 MOST_BYTES: Final = 600_000_000
 """What one question may need of a run's packets. With what is kept beside it, the whole takes less than 1 GB."""

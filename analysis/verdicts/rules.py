@@ -13,7 +13,7 @@ from analysis.verdicts import chances, intervals
 from analysis.verdicts.expected import Expected, Reading
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.tolerances import NumberRule, Zones, tolerances
-from scenarios.counts import plural
+from common.counts import plural
 
 # How many seeds a cell may have when its claims are judged again. Five are the fewest that give an interval worth its
 # name. There are few looks, since each is another chance to be wrong. A fraction needs more seeds than a mean: of 20

@@ -19,9 +19,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from common import sums
 from engine.bench import beside, growth, modes, native, ns3
 from engine.run import execute, run_folder
-from scenarios import sums
 from scenarios.resolve import Cell, expand
 
 FLOW = Path(__file__).with_name("flow.yaml")

@@ -14,10 +14,10 @@ from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import CAPTION, METRICS, PICTURE, VERDICTS
 from analysis.figures import style
+from common.sums import DamagedError
 from engine.errors import EngineError
 from engine.images import PROJECT
 from scenarios.run_files import OF_RUN
-from scenarios.sums import DamagedError
 from testbed.archive.crate import EXPERIMENTS, RUNS, STUDIES, listed
 
 FILES = (METRICS, VERDICTS, *(f"{PICTURE}{suffix}.svg" for suffix in style.WIDTHS), CAPTION)

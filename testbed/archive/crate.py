@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from common import archives
+from common.archives import ArchiveError
 from engine.errors import EngineError
 from images.cache import tree_digest
-from scenarios import archives
-from scenarios.archives import ArchiveError
 from testbed.crates import METADATA, SIGNATURE
 
 RUNS = Path("runs")
@@ -41,7 +41,7 @@ class Crate:
         """Read a JSON object of the archive.
 
         Raises:
-            EngineError: it is missing, damaged or exceeds the bounds of `scenarios.archives`.
+            EngineError: it is missing, damaged or exceeds the bounds of `common.archives`.
         """
         try:
             data = archives.read_json(self.folder / file, str(file))

@@ -18,12 +18,12 @@ from rocrate.model import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.experiment_files import VERDICTS
+from common.archives import ArchiveError, pack, sync
 from engine.errors import EngineError
 from engine.images import PROJECT
 from images.cache import file_digest
 from images.commit import commit
 from scenarios import scenario_files
-from scenarios.archives import ArchiveError, pack, sync
 from scenarios.cells import plan
 from scenarios.run_files import OF_RUN
 from testbed.archive import completeness

@@ -19,11 +19,11 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS, VERDICTS
 from analysis.measure import METRICS_HEADER, measure
 from analysis.watchdog import ended_after
+from common import sums
+from common.counts import plural
+from common.sums import DamagedError
 from engine.errors import EngineError
 from engine.repetition import differences
-from scenarios import sums
-from scenarios.counts import plural
-from scenarios.sums import DamagedError
 from testbed.archive.contents import Contents
 from testbed.archive.crate import EXPERIMENTS, KUNIT, listed
 

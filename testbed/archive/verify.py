@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import sums
+from common.counts import plural
 from engine import images
 from engine.errors import EngineError
 from engine.provenance import told
 from engine.repetition import differences
-from scenarios import sums
-from scenarios.counts import plural
 from scenarios.run_files import OF_RUN
 from testbed.archive.contents import ArchivedRun, Contents
 from testbed.archive.crate import RUNS, Crate, listed, opened

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.counts import plural
 from engine.errors import EngineError
-from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.compare import judge, pages

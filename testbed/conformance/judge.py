@@ -15,7 +15,7 @@ from analysis.report.evidence import Evidence, of_run
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.counts import plural
 from engine.errors import EngineError
-from scenarios.counts import plural
 from scenarios.errors import choices
 from testbed import arguments, own_study
 from testbed.evaluate import criteria, figures, judge, matrix, pages

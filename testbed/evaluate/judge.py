@@ -17,7 +17,7 @@ from analysis.units import three_digits, with_unit
 from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.evaluate.criteria import BASELINE, Criterion, Row
 from testbed.parallel import pool
 from testbed.shared.panel import CLIENT, in_order, point

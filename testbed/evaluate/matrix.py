@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.report import write_page
-from scenarios.counts import plural
-from scenarios.sums import DamagedError
+from common.counts import plural
+from common.sums import DamagedError
 from testbed.evaluate.judge import NOT_MET, SIGNS, wording
 
 DATA: Final = "evaluation.json"

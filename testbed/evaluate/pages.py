@@ -12,7 +12,7 @@ from analysis.files import write_made, write_text
 from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings

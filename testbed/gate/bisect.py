@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from common.counts import plural
 from engine.errors import EngineError
-from scenarios.counts import plural
 from testbed import arguments, own_study
 from testbed.gate import budgets
 from testbed.gate import command as gate

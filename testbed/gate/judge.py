@@ -13,7 +13,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from analysis.units import three_digits
 from analysis.verdicts.false_discoveries import largest_believed
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.gate.budgets import Budget, Budgets, Comparison
 from testbed.shared.differences import LEVEL
 from testbed.shared.inequalities import number_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from analysis.watchdog import LIMIT_S, ended_after
+from common.counts import plural
 from engine.errors import EngineError
-from scenarios.counts import plural
 from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse

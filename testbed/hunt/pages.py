@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.files import write_made, write_text
 from analysis.report import write_page
 from analysis.report.evidence import of_run
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt
 

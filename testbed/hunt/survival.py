@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scenarios.counts import plural
+from common.counts import plural
 from scenarios.units import QUANTITIES
 from testbed.hunt.arena import written
 from testbed.hunt.question import Question

@@ -17,8 +17,8 @@ from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
+from common.counts import plural
 from scenarios import run_files
-from scenarios.counts import plural
 
 FORMAT: Final = 1
 FILE: Final = "interop.json"

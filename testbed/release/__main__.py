@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from common import sums
 from engine.errors import EngineError
 from images.cache import file_digest, project_root
-from scenarios import sums
 from testbed.release import wheels
 from testbed.signatures import sign
 

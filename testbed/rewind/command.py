@@ -14,10 +14,10 @@ from analysis.errors import BadInputError
 from analysis.files import write_text
 from analysis.run_json import NS
 from analysis.watchdog import LIMIT_S, ended_after
+from common.counts import plural
 from engine.errors import EngineError
 from scenarios import schema, tables
 from scenarios.checks import problems_of_events
-from scenarios.counts import plural
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from common import sums
 from engine.errors import EngineError
-from scenarios import implementations, sums
+from scenarios import implementations
 from scenarios.errors import choices
 from scenarios.resolve import Cell, resolve
 

@@ -11,7 +11,7 @@ from analysis.report.formats import with_unit
 from analysis.run import Run
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.verdicts.spread import spread
-from scenarios.counts import plural
+from common.counts import plural
 from testbed.shared.differences import LEVEL, rank_test
 from testbed.shared.metrics import LESS, MORE, Metric
 

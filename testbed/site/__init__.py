@@ -20,8 +20,8 @@ import yaml
 
 from analysis.errors import BadInputError
 from analysis.report import write_page, write_shared
-from scenarios import sums
-from scenarios.files import give_name
+from common import sums
+from common.files import give_name
 from scenarios.run_files import FAILED
 from testbed.cli import COMMANDS, ROOT
 

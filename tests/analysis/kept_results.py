@@ -8,7 +8,8 @@ from analysis import measure
 from analysis.claims import registry, shortened
 from analysis.claims.registry import Claim, Experiment, Extra, Study
 from analysis.runs import Runs
-from scenarios import sums, tables
+from common import sums
+from scenarios import tables
 from scenarios.implementations import split_sides
 from tests.analysis.synthetic import vouch
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scenarios import sums
+from common import sums
 
 NS = 1_000_000_000
 ORIGIN_NS = 1_700_000_000 * NS

@@ -16,7 +16,7 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.report.results import collect
-from scenarios import sums
+from common import sums
 from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened, speechless
 from tests.analysis.synthetic import plain, vouch, write
 

@@ -11,7 +11,7 @@ from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.run import folder as run_folder
 from analysis.series import NeverHappenedError, NotMeasuredError
-from scenarios.sums import DamagedError
+from common.sums import DamagedError
 from tests.analysis.synthetic import NS, ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from common import sums
 from engine import images
 from engine.bench import growth, native
 from engine.bench.beside import slower
 from engine.bench.measure import PROGRAMS, repeat_packets
 from engine.images import Program
-from scenarios import sums
 from scenarios.resolve import expand
 
 UNITS = {"run_s": "s", "speed": "virtual s/s", "payload": "Mbit/s", "ns3_s": "s"}

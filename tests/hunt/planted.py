@@ -37,6 +37,7 @@ BLIND: Final = Path(__file__).with_name("blind.yaml")
 """Faults that mutants.py drew, and nobody chose."""
 COPIED: Final = (
     "analysis",
+    "common",
     "engine",
     "exec",
     "images",

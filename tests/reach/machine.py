@@ -53,7 +53,7 @@ def debian(packages: Sequence[str], into: Path, suite: str = SUITE) -> None:
 
 def copy_project(root: Path) -> None:
     """Put the packages that carry out runs, and the images that boot, into a machine's root folder as /project."""
-    for package in ("analysis", "engine", "images", "scenarios", "testbed", "topologies", "workflows"):
+    for package in ("analysis", "common", "engine", "images", "scenarios", "testbed", "topologies", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Snakefile", root / "project")
     copy_images(root, "/project")

@@ -88,7 +88,7 @@ def _disk(folder: Path, disk: Path) -> Path:
     """A bootable disk; returns its root folder."""
     root = folder / "root"
     machine.debian(PACKAGES, root)
-    for package in ("engine", "images", "scenarios", "topologies", "workflows"):
+    for package in ("common", "engine", "images", "scenarios", "topologies", "workflows"):
         shutil.copytree(PROJECT / package, root / "project" / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Snakefile", root / "project")
     shutil.copytree(images.load().tools, root / "tools", ignore=shutil.ignore_patterns(MANIFEST))

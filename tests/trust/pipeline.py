@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scenarios import sums
-from scenarios.sums import FILE
+from common import sums
+from common.sums import FILE
 from tests.trust.conftest import SHORT
 
 ROOT = Path(__file__).parents[2]

@@ -19,12 +19,12 @@ from rocrate_validator import models, services
 
 from analysis.capture.columns import write_columns
 from analysis.measure import measure
+from common import sums
 from engine import images
 from engine.errors import EngineError
 from engine.images import PROJECT
 from engine.run import execute, run_folder
 from images.cache import file_digest
-from scenarios import sums
 from scenarios.resolve import expand
 from testbed.archive.contents import Contents
 from testbed.archive.crate import opened

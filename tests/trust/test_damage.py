@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
-from scenarios import sums
-from scenarios.sums import FILE
+from common import sums
+from common.sums import FILE
 from tests.trust.pipeline import RUN, Results
 
 # nothing computes or shows anything from these

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from common.end_with_parent import PIPELINE
 from engine import cgroup, images
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from engine.usage import processes, state
 from images import index
 from images.cache import Store, default_root
-from scenarios.pipeline import PIPELINE
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
 from tests.trust.conftest import SHORT, Sabotage, at_the_end

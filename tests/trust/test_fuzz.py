@@ -12,11 +12,11 @@ import pytest
 from analysis.__main__ import main as analysis
 from analysis.documents import read_json
 from analysis.errors import BadInputError
+from common import archives, sums
+from common.archives import ArchiveError
 from engine.errors import EngineError
 from engine.images import PROJECT
 from exec import hand_in
-from scenarios import archives, sums
-from scenarios.archives import ArchiveError
 from scenarios.errors import ScenarioError
 from scenarios.implementations import refuse_wrong
 from tests.analysis import synthetic

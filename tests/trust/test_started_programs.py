@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LISTED = yaml.safe_load(Path(__file__).with_name("calls.yaml").read_text())
 CODE = sorted(
     file
-    for folder in ("analysis", "engine", "exec", "images", "scenarios", "testbed", "topologies")
+    for folder in ("analysis", "common", "engine", "exec", "images", "scenarios", "testbed", "topologies")
     for file in (ROOT / folder).rglob("*.py")
     if not file.is_relative_to(ROOT / "images" / "implementations")  # these run in a guest, as what is under test
 )

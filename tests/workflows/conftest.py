@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 TESTBED = """\
 import argparse, itertools, json, os, pathlib, shutil, signal, sys
-from scenarios import sums
+from common import sums
 from scenarios.errors import ScenarioError
 from scenarios.cells import plan
 from scenarios.resolve import expand, resolve
@@ -87,7 +87,7 @@ import json, pathlib, sys
 from analysis.claims.plan import plan
 from analysis.damage import damage
 from analysis.errors import BadInputError
-from scenarios import sums
+from common import sums
 
 command, *rest = sys.argv[1:]
 names = [word for word in rest if not word.startswith("--")]
@@ -218,7 +218,7 @@ def pipeline(tmp_path: Path) -> Pipeline:
 def copy_project(folder: Path) -> None:
     """Everything that the pipeline reads of the project."""
     shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("workflows", "testbed", "exec", "engine", "scenarios", "topologies", "images", "analysis"):
+    for name in ("common", "workflows", "testbed", "exec", "engine", "scenarios", "topologies", "images", "analysis"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
 
 

@@ -37,7 +37,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "a checkout"
     folder.mkdir()
     shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("workflows", "testbed", "exec", "engine", "analysis", "scenarios", "topologies", "images"):
+    for name in ("common", "workflows", "testbed", "exec", "engine", "analysis", "scenarios", "topologies", "images"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "reference"))
     (tmp_path / "a cache").symlink_to(default_root())
     monkeypatch.setenv("PYTHONPATH", str(folder))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from common import sums
 from engine.errors import EngineError
-from scenarios import sums
 from testbed.cli import main
 from testbed.rewind import bisection, futures, history
 from tests.analysis.browser import speechless

@@ -2,7 +2,7 @@
 #
 # Snakemake by itself looks neither into files nor at what lies between those that rules name, and does not miss a file
 # as long as what was made of it is there.
-SUMS = "SHA256SUMS"  # of each folder whose files are read again (scenarios/sums.py)
+SUMS = "SHA256SUMS"  # of each folder whose files are read again (common/sums.py)
 
 
 def lost(size, what):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from analysis.documents import Fields
 from analysis.figures import alternative_text, pixels, style
 from analysis.figures.style import Specification
-from scenarios.counts import plural
+from common.counts import plural
 
 HEAD: Final = 44  # pixels
 ROW: Final = 46

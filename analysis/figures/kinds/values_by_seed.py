@@ -10,7 +10,7 @@ from analysis.figures import alternative_text, roles, style
 from analysis.figures.full_run import Range
 from analysis.figures.style import Specification
 from analysis.units import with_unit
-from scenarios.counts import plural
+from common.counts import plural
 
 ROW: Final = 34  # pixels
 LINE: Final = 15  # of a label

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.capture import pcap
 from analysis.errors import BadInputError
-from scenarios.counts import plural
+from common.counts import plural
 
 TCP, UDP = 6, 17
 OUTGOING: Final = 2  # `direction` of Linux cooked captures

@@ -21,12 +21,13 @@ from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.figures import svg
 from analysis.measure import measure
+from common import sums
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from exec import hand_in
 from exec.script import LIMIT_S, Order
 from images.cache import file_digest, tree_digest
-from scenarios import implementations, scenario_files, sums
+from scenarios import implementations, scenario_files
 from scenarios.errors import ScenarioError
 from scenarios.resolve import SIZES, expand, resolve
 from testbed.archive import pack, verify

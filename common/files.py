@@ -1,7 +1,4 @@
-"""Gives finished files and folders their final names, so that neither a reader nor a power cut finds half of one.
-
-This lies here because `analysis`, `engine` and `images` all may import this package.
-"""
+"""Gives finished files and folders their final names, so that neither a reader nor a power cut finds half of one."""
 
 import os
 from collections.abc import Collection, Iterator

@@ -1,7 +1,4 @@
-"""Ends a process when another one has ended, as a killed one can tell nobody.
-
-This lies here because both `analysis` and `engine` may import this package.
-"""
+"""Ends a process when another one has ended, as a killed one can tell nobody."""
 
 import os
 import select

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import archives
-from scenarios.archives import ArchiveError
+from common import archives
+from common.archives import ArchiveError
 
 END_BYTES = 22
 

@@ -5,8 +5,6 @@ What writes the files of a folder writes their SHA-256 into SHA256SUMS there; wh
 it faster than anything else that coreutils can check (1.7 GB/s; BLAKE2b 0.9 GB/s).
 
 The sums tell of accidents: a disk, a copy, an editor. Whoever may write into a folder may write its sums, too.
-
-This lies here because both `analysis` and `engine` may import this package.
 """
 
 import fcntl
@@ -19,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from scenarios import files
+from common import files
 
 FILE = "SHA256SUMS"
 _HEAD = "# SHA-256 of the lines below: "
