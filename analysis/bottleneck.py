@@ -25,7 +25,7 @@ SLICE_PKTS: Final = 300_000
 
 
 @dataclass(frozen=True, eq=False)
-class Passed:
+class TapPackets:
     """Packets that passed a tap."""
 
     times_ns: Ints  # ascending
@@ -41,26 +41,26 @@ class Passed:
         return np.diff(self.total_bytes[np.searchsorted(self.times_ns / NS, edges_s)])
 
 
-def _passed(packets: pl.DataFrame) -> Passed:
+def _passed(packets: pl.DataFrame) -> TapPackets:
     packets = packets.sort("time_ns")
     total = np.concatenate([[0], np.cumsum(packets["ip_length"].to_numpy(), dtype=np.int64)])
-    return Passed(packets["time_ns"].to_numpy(), total)
+    return TapPackets(packets["time_ns"].to_numpy(), total)
 
 
-NOTHING: Final = Passed(np.zeros(0, np.int64), np.zeros(1, np.int64))
+NOTHING: Final = TapPackets(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 
 def _crossing(bound_for: tuple[int, int]) -> pl.Expr:
     return pl.col("dst").is_between(*bound_for) & (pl.col("time_ns") >= 0)
 
 
-def left(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> Passed:
+def left(packets: pl.LazyFrame, bound_for: tuple[int, int]) -> TapPackets:
     """Return all packets that left the bottleneck's queue."""
     out = packets.filter(_crossing(bound_for) & (pl.col("tap") == "bottleneck-out"))
     return _passed(out.select("time_ns", "ip_length").collect())
 
 
-def delivered(packets: pl.LazyFrame) -> dict[str, Passed]:
+def delivered(packets: pl.LazyFrame) -> dict[str, TapPackets]:
     """Return the packets of each flow behind the bottleneck of its direction, without ACKs; idle flows are left out."""
     out = packets.filter((pl.col("tap") == "bottleneck-out") & pl.col("forward") & (pl.col("time_ns") >= 0))
     by_flow = out.select("flow", "time_ns", "ip_length").collect().partition_by("flow", as_dict=True, include_key=False)

@@ -84,7 +84,7 @@ def in_lab(options: argparse.Namespace, script: Path | None, command: tuple[str,
         raise EngineError(f"--limit is {options.limit}; allowed: seconds of virtual time, from 1 on")
     if not MEMORY_MIB <= options.memory <= MOST_MEMORY_MIB:
         raise EngineError(f"--memory is {options.memory}; allowed: MiB, from {MEMORY_MIB} to {MOST_MEMORY_MIB}")
-    named = packages.named_by(script, beside, file=not options.no_requirements)
+    named = packages.requirements_of(script, beside, file=not options.no_requirements)
     for sentence in named.left_out:
         print(printable(sentence), file=sys.stderr)
     order = Order(

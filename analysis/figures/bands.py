@@ -51,7 +51,7 @@ def band(shown: Series, others: Iterable[Series], t0: float, t1: float, count: i
     return Band(edges, low, middle, high)
 
 
-def occurring(series: Series, t0: float, t1: float, count: int) -> list[tuple[float, float, float]]:
+def strokes(series: Series, t0: float, t1: float, count: int) -> list[tuple[float, float, float]]:
     """Give the values of a series as strokes from t to u (s): each as long as it comes in successive intervals."""
     edges = np.linspace(t0, t1, count + 1)
     _, values, index = _pieces(series, edges)

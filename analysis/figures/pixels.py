@@ -9,7 +9,7 @@ from analysis.figures.style import Specification
 Rows = list[dict[str, Any]]
 
 
-def drawn(
+def specification(
     width: int, height: float, shapes: Sequence[Specification], texts: Rows, mark: Specification
 ) -> Specification:
     """Make a specification of shapes, whose rows have `x` and `y`, and of texts with `text`, `colour` and `align`."""

@@ -31,7 +31,7 @@ TICKS_PER_S: Final = (10, 100, 250, 1000, 1_000_000)  # clocks of TCP timestamps
 
 
 @dataclass(frozen=True, eq=False)
-class Sent:
+class DataPackets:
     """Packets that carry data, by time. What is numbered: bytes by TCP, packets by uTP; both without wrapping."""
 
     times: Floats  # s of scenario time
@@ -67,7 +67,7 @@ class Conversation:
     version: int | None  # of uTP's header
     place: str  # where it was captured: "sender" or "bottleneck"
     end: float  # of the run, s
-    sent: Sent
+    sent: DataPackets
     answers: Answers
     forward: Samples  # one-way delays of data, at the instants their answers arrive
     backward: Samples  # one-way delays of answers, at the instants the sender reports them
@@ -166,13 +166,13 @@ def _whole(table: pl.DataFrame, column: str) -> Ints:
     return table[column].cast(pl.Int64).to_numpy()
 
 
-def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[Sent, Answers, Samples, Samples]:
+def _tcp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers, Samples, Samples]:
     flags = pl.col("flags")
     data = there.filter((pl.col("payload_bytes") > 0) | (flags & (SYN | FIN_FLAG) > 0))
     extra = ((_whole(data, "flags") & (SYN | FIN_FLAG)) > 0).astype(np.int64)
     first = unwrapped(_whole(data, "seq"), 32)
     payload = _whole(data, "payload_bytes")
-    sent = Sent(_seconds(data), first, first + payload + extra, payload, _whole(data, "ip_length"))
+    sent = DataPackets(_seconds(data), first, first + payload + extra, payload, _whole(data, "ip_length"))
     shift = _window_shift(there, back)
     back = back.filter((flags & RST == 0) & (flags & 0x10 > 0))
     acked = unwrapped(_whole(back, "ack"), 32, int(first[0]))
@@ -230,11 +230,11 @@ def _echoed(side: pl.DataFrame, ticks: int | None) -> Samples:
     return Samples(_seconds(side), _signed(difference) / ticks)
 
 
-def _utp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[Sent, Answers, Samples, Samples]:
+def _utp(there: pl.DataFrame, back: pl.DataFrame) -> tuple[DataPackets, Answers, Samples, Samples]:
     # a packet that acknowledges only repeats the number that the next data packet will have
     data = there.filter(pl.col("utp_type").is_in([DATA, FIN, UTP_SYN]))
     first = unwrapped(_whole(data, "seq"), 16)
-    sent = Sent(_seconds(data), first, first + 1, _whole(data, "payload_bytes"), _whole(data, "ip_length"))
+    sent = DataPackets(_seconds(data), first, first + 1, _whole(data, "payload_bytes"), _whole(data, "ip_length"))
     # the packet that opens a connection acknowledges nothing yet
     answer = back.filter(pl.col("utp_type").is_in([DATA, FIN, STATE]))
     acked = unwrapped(_whole(answer, "ack"), 16, int(first[0]) - 1) + 1

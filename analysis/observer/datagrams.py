@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from analysis.bottleneck import IDENTITY
-from analysis.observer.conversation import UDP, Answers, Conversation, Ints, Samples, Sent
+from analysis.observer.conversation import UDP, Answers, Conversation, DataPackets, Ints, Samples
 from analysis.run_json import NS, Flow, Settings
 from analysis.series import Floats, NotMeasuredError
 
@@ -47,7 +47,7 @@ def load(settings: Settings, packets: pl.LazyFrame, flow: Flow, end: float, mark
     sent_s = there["left_s"].to_numpy()
     came_s = there["came_s"].fill_null(np.inf).to_numpy()
     numbers, acked, newest = accounted(sent_s, came_s, back["left_s"].to_numpy(), back["came_s"].to_numpy())
-    sent = Sent(sent_s, numbers, numbers + 1, payload, there["ip_length"].cast(pl.Int64).to_numpy())
+    sent = DataPackets(sent_s, numbers, numbers + 1, payload, there["ip_length"].cast(pl.Int64).to_numpy())
     heard_s = back["came_s"].to_numpy()
     unknown = np.full(len(heard_s), np.inf)
     acknowledges = newest >= 0

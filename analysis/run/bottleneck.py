@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from analysis import bottleneck
-from analysis.bottleneck import Passed
+from analysis.bottleneck import TapPackets
 from analysis.errors import BadInputError
 from analysis.run.folder import RunFolder, keep
 from analysis.run_json import NS, PAYLOAD_BYTES, Flow
@@ -237,16 +237,16 @@ class BottleneckWords(RunFolder):
 
     @property
     @keep
-    def _left(self) -> Passed:
+    def _left(self) -> TapPackets:
         """All packets that left the bottleneck's queue."""
         return bottleneck.left(self.captured("bottleneck-out", 30), self.settings.destinations)
 
-    def _delivered(self, flow: str) -> Passed:
+    def _delivered(self, flow: str) -> TapPackets:
         """Packets of a flow behind the bottleneck of its direction, without ACKs."""
         return self._delivered_by_flow().get(self.flow(flow).name, bottleneck.NOTHING)
 
     @keep
-    def _delivered_by_flow(self) -> dict[str, Passed]:
+    def _delivered_by_flow(self) -> dict[str, TapPackets]:
         return bottleneck.delivered(self.captured("bottleneck-out", 30))
 
     @property

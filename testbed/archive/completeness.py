@@ -27,7 +27,7 @@ _EVERYTHING = "all"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredExperiment:
     """A measured experiment: its claims and its scenario below the project's root.
 
     `needs` are the experiments whose runs it uses, `runs` its own runs as it names them, STUDY/EXPERIMENT/CELL/seed-N.
@@ -39,7 +39,7 @@ class Measured:
     runs: list[str]
 
 
-def measured(folder: Path) -> Measured:
+def read(folder: Path) -> MeasuredExperiment:
     """Read what an experiment was measured from.
 
     Raises:
@@ -58,7 +58,7 @@ def measured(folder: Path) -> Measured:
         raise EngineError(str(error)) from None
     if planned is None:
         raise EngineError(f"{folder}: {claims.parent} has no such experiment any more; remove the folder")
-    return Measured(claims, Path(experiment.get("scenario", str)), planned["needs"], runs)
+    return MeasuredExperiment(claims, Path(experiment.get("scenario", str)), planned["needs"], runs)
 
 
 def runs(results: Path, experiment: str) -> list[Path]:
@@ -78,7 +78,7 @@ def check(results: Path) -> None:
     if not folders:
         raise EngineError(f"{results}: nothing has been measured there yet (no experiments/*/{VERDICTS})")
     whole = {name: folder for name, folder in folders.items() if (folder / VERDICTS).exists()}
-    experiments = {name: measured(folder) for name, folder in whole.items()}
+    experiments = {name: read(folder) for name, folder in whole.items()}
     used = {needed for experiment in experiments.values() for needed in experiment.needs}
     ran = {run.parts[-3] for run in results.glob(f"{RUNS}/*/*/*/seed-*")}
     lacking = {name: [VERDICTS] for name in {*_reported(results), *folders, *(ran - used)} - whole.keys()}
@@ -95,7 +95,7 @@ def check(results: Path) -> None:
         raise EngineError(f"{results}: {listed(damaged)}; snakemake makes these again")
 
 
-def _gone(results: Path, folder: Path, experiment: Measured) -> Iterator[str]:
+def _gone(results: Path, folder: Path, experiment: MeasuredExperiment) -> Iterator[str]:
     """Name the files that are missing of a measured experiment and its runs."""
     yield from (file for file in FILES if not (folder / file).exists())
     files = (RUNS / run / file for run in experiment.runs for file in OF_RUN)

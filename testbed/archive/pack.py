@@ -84,7 +84,7 @@ def _crate(results: Path, captures: bool) -> ROCrate:
     inputs, products = [], []
     made: dict[Path, list[Any]] = {}  # by run, since several experiments may use the same
     for folder in experiments:
-        measured = completeness.measured(folder)
+        measured = completeness.read(folder)
         inputs += [_file(crate, PROJECT / file, file) for file in _of_study(measured.claims.parent)]
         runs = [run for needed in measured.needs for run in completeness.runs(results, needed)]
         made |= {run: _run(crate, results, run, measured.scenario, captures) for run in runs if run not in made}

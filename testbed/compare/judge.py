@@ -19,7 +19,7 @@ from testbed.parallel import pool
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, in_order
 from testbed.shared.pictures import draw
-from testbed.shared.standings import measured
+from testbed.shared.standings import measure_metric
 
 FORMAT: Final = 3
 FILE: Final = "comparison.json"
@@ -114,7 +114,7 @@ def _point(
         captions.append(draw(folder / f"{name}-{part}", ask, in_row))
     there = {client: of_client for client, of_client in runs.items() if of_client}
     svg.write(folder / f"{name}-distributions", partial(distributions.specify, there), distributions.alternative(there))
-    numbers = [measured(metric, clients, runs) for metric in METRICS]
+    numbers = [measure_metric(metric, clients, runs) for metric in METRICS]
     return {
         "values": values,
         "metrics": [entry for entry in numbers if entry["clients"]],

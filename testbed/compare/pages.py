@@ -17,7 +17,7 @@ from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.shared.differences import LEVEL, smallest_p
 from testbed.shared.metrics import PHASES
 from testbed.shared.panel import RIVAL
-from testbed.shared.standings import tell_standing, title
+from testbed.shared.standings import add_standing, title
 
 OWN: Final = Path(__file__).with_name("templates")
 # how a client stands beside the first one, in a number: a sign, and what it says
@@ -44,7 +44,7 @@ def write_pages(results: Path) -> Path:
     for scenario in scenarios:
         for point in scenario["points"]:
             for metric in point["metrics"]:
-                tell_standing(metric, scenario["clients"][0], largest_p)
+                add_standing(metric, scenario["clients"][0], largest_p)
     measured_in = {metric["phase"] for metric in _metrics(scenarios)}
     seeds = max(
         entry["seeds"] for scenario in scenarios for entry in scenario["points"][0]["metrics"][0]["clients"].values()

@@ -18,7 +18,7 @@ from analysis.series import NotMeasuredError
 from common.counts import plural
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
-from testbed.conformance.requirements import Paper, Requirement, Requirements, Shown, load
+from testbed.conformance.requirements import Observation, Paper, Requirement, Requirements, load
 from testbed.shared.panel import CLIENT
 from testbed.shared.units import texts_with_unit, unit
 
@@ -121,7 +121,7 @@ def _check_about(run: Run, paper: Paper) -> None:
         raise NotMeasuredError(f"the receiver's window limited the sender for {share:.0%} of the time")
 
 
-def _judged(shown: Shown, run: Run) -> tuple[str, str]:
+def _judged(shown: Observation, run: Run) -> tuple[str, str]:
     """Whether a number is within its bounds, and the sentence that says so."""
     functions = {name: partial(measure, run) for name, measure in MEASURES.items()}
     value = number(shown.measure, run, functions)

@@ -24,7 +24,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Observation:
     """The case whose packets show a requirement, and expressions: a number, and the least and the most it may be."""
 
     case: str
@@ -42,7 +42,7 @@ class Requirement:
     section: str
     level: str  # MUST, SHOULD or text
     says: str
-    shown: Shown | str
+    shown: Observation | str
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def load(path: Path = FILE) -> Requirements:
                 if wrong_word := expressions.problem(str(entry.get(name, 0)), MEASURES):
                     allowed = "an expression in the words of docs/reference/claims.md and docs/howto/conformance.md"
                     problems.append(document.problem((*field, name), wrong_word, allowed))
-            shown = entry.get("hidden") or Shown(
+            shown = entry.get("hidden") or Observation(
                 entry["case"], entry["measure"], _text(entry, "at_least"), _text(entry, "at_most")
             )
             texts = {name: entry[name] for name in ("id", "document", "section", "level", "says")}

@@ -52,7 +52,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Result:
     """What became of a criterion; `verdict` is the worst of its cells."""
 
     criterion: Criterion
@@ -82,11 +82,11 @@ def worst(verdicts: Sequence[str]) -> str:
     return next((verdict for verdict in SIGNS if verdict in verdicts), NOT_MEASURED)
 
 
-def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str) -> list[Judged]:
+def judge(criteria: Sequence[Criterion], folder: Path, client: str, baseline: str) -> list[Result]:
     """Judge a control in all criteria by the runs below a folder, several criteria at a time."""
     with pool() as processes:
         cells = processes.map(partial(cells_of, folder=folder, client=client, baseline=baseline), criteria)
-        return [Judged(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
+        return [Result(criterion, of_criterion) for criterion, of_criterion in zip(criteria, cells, strict=True)]
 
 
 def cells_of(criterion: Criterion, folder: Path, client: str, baseline: str) -> list[Cell]:

@@ -16,7 +16,7 @@ from common.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings
-from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Judged, wording
+from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result, wording
 
 FORMAT: Final = 1
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
@@ -25,7 +25,7 @@ SHOWN: Final = 6
 """So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
 
 
-def write(folder: Path, judged: Sequence[Judged], client: str, baseline: str, seeds: int, drawings: Drawings) -> Path:
+def write(folder: Path, judged: Sequence[Result], client: str, baseline: str, seeds: int, drawings: Drawings) -> Path:
     """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page."""
     document = {
         "format": FORMAT,
@@ -70,7 +70,7 @@ def _evidence(folder: Path, criterion: Criterion, row: Row, cell: Cell) -> Evide
     return replace(of_run(folder / cell.run, folder, f"studies/{STUDY}/{criterion.id}-{row.scenario}.yaml"), logs=[])
 
 
-def summary(judged: Sequence[Judged], client: str, baseline: str, seeds: int, page: Path) -> str:
+def summary(judged: Sequence[Result], client: str, baseline: str, seeds: int, page: Path) -> str:
     """Say on one screen how the control stands: a line a criterion, what it does where it fails, what is not known."""
     lines = [f"{client} beside {baseline}, by the criteria of RFC 9743:"]
     for of_criterion in judged:
@@ -94,7 +94,7 @@ def summary(judged: Sequence[Judged], client: str, baseline: str, seeds: int, pa
     return "\n".join([*lines, f"Page: {page}"])
 
 
-def numbers(judged: Sequence[Judged], baseline: str) -> list[str]:
+def numbers(judged: Sequence[Result], baseline: str) -> list[str]:
     """Say what the control does: what was measured in the rows that `tells` names, over all points, and the baseline's.
 
     A point at which one of the two has no number is left out.
@@ -114,12 +114,12 @@ def _range(values: Sequence[float]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def harms(judged: Sequence[Judged]) -> list[str]:
+def harms(judged: Sequence[Result]) -> list[str]:
     """Say who is worse off beside the control, and by what; MUST comes first."""
     return _of_rows(judged, lambda row: f"{row.harms}: it {row.otherwise}" if row.harms else None)
 
 
-def _harmless(judged: Sequence[Judged]) -> str:
+def _harmless(judged: Sequence[Result]) -> str:
     """Say why nobody is known to be worse off."""
     rows = [(of_criterion, row) for of_criterion in judged for row in of_criterion.criterion.rows if row.harms]
     decided = sum(cell.verdict in (MET, NOT_MET) for of_criterion, row in rows for cell in of_criterion.of(row))
@@ -128,14 +128,14 @@ def _harmless(judged: Sequence[Judged]) -> str:
     return f"nobody, in {plural(decided, 'decided cell')} about others"
 
 
-def faults(judged: Sequence[Judged]) -> list[str]:
+def faults(judged: Sequence[Result]) -> list[str]:
     """Say how the control ended early, then in which other rows it fails, and where; MUST comes first."""
     ends = [cell.ended for of_criterion in judged for cell in of_criterion.cells if cell.ended]
     ended = [f"{ends[0]} ({plural(len(ends), 'cell')} with such an end)"] if ends else []
     return ended + _of_rows(judged, lambda row: None if row.harms else row.otherwise)
 
 
-def unknown(judged: Sequence[Judged], seeds: int) -> list[str]:
+def unknown(judged: Sequence[Result], seeds: int) -> list[str]:
     """Say what these runs leave open: in rows, MUST first; what no run shows; what the author has to answer."""
     sentences = [] if seeds > 1 else ["whether other seeds say the same: one seed decides nothing"]
     for says, field in (("no run here shows", "not_measured"), ("only its author can answer", "form")):
@@ -145,7 +145,7 @@ def unknown(judged: Sequence[Judged], seeds: int) -> list[str]:
     return sentences + _of_rows(judged, lambda row: f"whether it {row.otherwise}", OPEN)
 
 
-def _of_rows(judged: Sequence[Judged], says: Callable[[Row], str | None], verdict: str = NOT_MET) -> list[str]:
+def _of_rows(judged: Sequence[Result], says: Callable[[Row], str | None], verdict: str = NOT_MET) -> list[str]:
     sentences: dict[str, list[str]] = {level: [] for level in ("MUST", "SHOULD", "text")}
     for of_criterion in judged:
         for row in of_criterion.criterion.rows:
@@ -164,7 +164,7 @@ def place(point: str) -> str:
     return "" if point == "single" else point.removeprefix("case=")
 
 
-def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -> str:
+def appendix(judged: Sequence[Result], client: str, baseline: str, seeds: int) -> str:
     """Return Markdown for the appendix of an Internet-Draft: each criterion with what was measured, and the forms."""
     lines = [
         f"# Evaluation of {client} by the criteria of RFC 9743",
@@ -180,7 +180,7 @@ def appendix(judged: Sequence[Judged], client: str, baseline: str, seeds: int) -
     return "\n".join(lines)
 
 
-def _section(of_criterion: Judged) -> list[str]:
+def _section(of_criterion: Result) -> list[str]:
     criterion = of_criterion.criterion
     level = "" if criterion.level == "text" else f" ({criterion.level})"
     lines = [f"## {criterion.section} {criterion.title}{level}", "", criterion.asks, ""]
@@ -199,7 +199,7 @@ def _section(of_criterion: Judged) -> list[str]:
     return lines
 
 
-def _data(of_criterion: Judged) -> dict[str, Any]:
+def _data(of_criterion: Result) -> dict[str, Any]:
     return {
         **asdict(of_criterion.criterion),
         "verdict": of_criterion.verdict,

@@ -19,7 +19,7 @@ from testbed.shared.differences import LEVEL
 from testbed.shared.inequalities import number_of
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, point
-from testbed.shared.standings import measured, tell_standing
+from testbed.shared.standings import add_standing, measure_metric
 from testbed.shared.units import texts_with_unit, unit
 
 STUDY: Final = "gate"
@@ -28,7 +28,7 @@ MOST_TOLD: Final = 5  # instants in a sentence
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BudgetResult:
     """A budget in one cell: its worst seed, how the client ended there, or the reason why one of them tells nothing."""
 
     name: str
@@ -49,7 +49,7 @@ class Judgement:
     client: str
     version: str | None
     seeds: int
-    outcomes: list[Outcome]
+    outcomes: list[BudgetResult]
 
     @property
     def status(self) -> int:
@@ -65,18 +65,20 @@ def judge(wanted: Budgets, results: Path, client: str) -> Judgement:
         BadInputError: a budget speaks of a cell that no run has, or its expression is no real number.
     """
     runs = Runs(results / "runs")
-    outcomes: list[Outcome] = []
+    outcomes: list[BudgetResult] = []
     versions: dict[str, str] = {}
     for budget in wanted.budgets:
         scenario = results / "studies" / STUDY / f"{Path(budget.scenario).stem}.yaml"
         experiment = read_yaml(scenario).get("experiment", str)
-        outcomes += _outcomes(budget, experiment, runs, results, client)
+        outcomes += _results_of(budget, experiment, runs, results, client)
         for run in runs.by_cell_and_seed(experiment).values():
             versions |= run.summary.maybe("versions", dict) or {}
     return Judgement(client, versions.get(client), wanted.seeds, outcomes)
 
 
-def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results: Path, client: str) -> list[Outcome]:
+def _results_of(
+    budget: Budget | Comparison, experiment: str, runs: Runs, results: Path, client: str
+) -> list[BudgetResult]:
     """One for each cell of the client that the budget speaks of."""
     by_cell: dict[str, list[Run]] = {}
     for (cell, _), run in runs.by_cell_and_seed(experiment).items():
@@ -98,23 +100,25 @@ def _outcomes(budget: Budget | Comparison, experiment: str, runs: Runs, results:
 
 def _compared(
     budget: Comparison, point: str, sides: dict[str, list[Run]], failure: str | None, results: Path
-) -> Outcome:
+) -> BudgetResult:
     """Judge by the test of a comparison; `sides` are the runs of the other one, then those of the client."""
     other, client = sides
     wall_s = sum(run.summary.maybe("wall_s", float) or 0.0 for of_side in sides.values() for run in of_side)
     if failure is not None or not all(sides.values()):
         says = f"a run failed: {failure}" if failure else "there is no finished run of both"
-        return Outcome(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
+        return BudgetResult(budget.name, budget.scenario, point, UNKNOWN, None, None, says, "", wall_s)
     for name, of_side in sides.items():
         if ended := _ended(of_side):
             result, folder = BROKEN if name == client else UNKNOWN, str(ended[0].folder.relative_to(results))
             says = f"{name} {ended[1]}"
-            return Outcome(budget.name, budget.scenario, point, result, None, None, says, folder, wall_s)
-    numbers = [entry for metric in METRICS if client in (entry := measured(metric, list(sides), sides))["clients"]]
+            return BudgetResult(budget.name, budget.scenario, point, result, None, None, says, folder, wall_s)
+    numbers = [
+        entry for metric in METRICS if client in (entry := measure_metric(metric, list(sides), sides))["clients"]
+    ]
     largest_p = largest_believed([p for entry in numbers if (p := entry["clients"][client]["p"]) is not None], LEVEL)
     worse = []
     for entry in numbers:
-        tell_standing(entry, other, largest_p)
+        add_standing(entry, other, largest_p)
         own = entry["clients"][client]
         if own.get("standing") == "worse":
             means = " instead of ".join(_mean(entry["clients"][name]["mean"]) for name in (client, other))
@@ -123,18 +127,18 @@ def _compared(
             )
     says = "; ".join(worse) or f"none of {plural(len(numbers), 'number')} is worse than that of {other}"
     run = str(sides[client][0].folder.relative_to(results))
-    return Outcome(budget.name, budget.scenario, point, BROKEN if worse else PASSED, None, None, says, run, wall_s)
+    return BudgetResult(budget.name, budget.scenario, point, BROKEN if worse else PASSED, None, None, says, run, wall_s)
 
 
 def _mean(value: float | None) -> str:
     return "never" if value is None else three_digits(value)
 
 
-def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> Outcome:
-    def outcome(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> Outcome:
+def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None, results: Path) -> BudgetResult:
+    def outcome(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> BudgetResult:
         folder = "" if run is None else str(run.folder.relative_to(results))
         wall_s = sum(run_of_cell.summary.maybe("wall_s", float) or 0.0 for run_of_cell in of_cell)
-        return Outcome(budget.name, budget.scenario, point(cell), result, measured, bound, says, folder, wall_s)
+        return BudgetResult(budget.name, budget.scenario, point(cell), result, measured, bound, says, folder, wall_s)
 
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)

@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
-from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, Judgement, Outcome
+from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, BudgetResult, Judgement
 
 TEMPLATE: Final = Path(__file__).with_name("gate.html")
 
@@ -27,6 +27,6 @@ def write(judgement: Judgement, results: Path) -> Path:
     return write_page(results / "index.html", TEMPLATE, values)
 
 
-def _evidence(results: Path, outcome: Outcome) -> Evidence:
+def _evidence(results: Path, outcome: BudgetResult) -> Evidence:
     scenario = f"studies/{STUDY}/{Path(outcome.scenario).stem}.yaml"
     return of_run(results / outcome.run, results, scenario) if outcome.run else Evidence()

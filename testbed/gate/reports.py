@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from analysis.files import write_text
 from testbed.gate import page
-from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, Judgement, Outcome
+from testbed.gate.judge import BROKEN, PASSED, UNKNOWN, BudgetResult, Judgement
 
 FORMAT: Final = 1
 SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
@@ -39,7 +39,7 @@ def remember(judgement: Judgement, history: Path) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def _where(outcome: Outcome) -> str:
+def _where(outcome: BudgetResult) -> str:
     return outcome.scenario if outcome.cell == "single" else f"{outcome.scenario}, {outcome.cell}"
 
 

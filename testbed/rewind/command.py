@@ -23,9 +23,9 @@ from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
 from testbed.parallel import as_they_end, pool
 from testbed.rewind import bisection, futures, history, page
-from testbed.rewind.futures import PAST, Events, Future, Outcome
+from testbed.rewind.futures import PAST, Events, Future, FutureResult
 from testbed.rewind.history import Past
-from testbed.rewind.page import Branch, Rewound
+from testbed.rewind.page import Branch, PageData
 from testbed.shared.inequalities import Inequality, Number, of_option
 
 FORMAT: Final = 1
@@ -71,14 +71,14 @@ class Order:
     option: str
     processes: ProcessPoolExecutor
 
-    def futures(self, at_ns: int) -> list[Outcome]:
+    def futures(self, at_ns: int) -> list[FutureResult]:
         """Carry out the futures from an instant on."""
         numbers = range(1, self.count + 1) if self.count else [0]
         jobs = {number: self._future(at_ns, number) for number in numbers}
         done = dict(as_they_end(futures.carry_out, jobs, self.processes))
         return [done[number] for number in numbers]
 
-    def again(self) -> Outcome:
+    def again(self) -> FutureResult:
         """Carry out the run itself again; refuse one with other bytes."""
         try:
             end = self._future(self.past.cell.settings["duration_ns"], 0)
@@ -88,13 +88,13 @@ class Order:
         futures.check_past(outcome, self.past)
         return outcome
 
-    def fails(self, outcome: Outcome) -> bool:
+    def fails(self, outcome: FutureResult) -> bool:
         """Whether a future breaks the property; what it does not tell counts as broken."""
         measured, bound = self.numbers(outcome)
         assert self.judged is not None  # noqa: S101 (only asked then)
         return measured is None or bound is None or not self.judged.holds(measured, bound)
 
-    def numbers(self, outcome: Outcome) -> tuple[Number, Number]:
+    def numbers(self, outcome: FutureResult) -> tuple[Number, Number]:
         """Return what a future gave, and its bound."""
         assert self.judged is not None  # noqa: S101 (only asked then)
         return outcome.numbers[self.judged.measured], outcome.numbers[self.judged.bound]
@@ -136,7 +136,7 @@ def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> 
     return int(order.judged is not None and any(map(order.fails, outcomes)))
 
 
-def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
+def _when(order: Order, own: FutureResult, end_ns: int, command: str) -> int:
     """Find the point of no return."""
     if not order.fails(own):
         raise EngineError(f"--when: the property holds in {order.past.folder}; allowed: a property that the run breaks")
@@ -163,8 +163,8 @@ def _when(order: Order, own: Outcome, end_ns: int, command: str) -> int:
 
 def _show(
     order: Order,
-    own: Outcome,
-    outcomes: list[Outcome],
+    own: FutureResult,
+    outcomes: list[FutureResult],
     at_ns: int,
     command: str,
     lost_s: float | None = None,
@@ -187,12 +187,12 @@ def _show(
     holds = order.judged.text if order.judged else None
     otherwise = f"{drawn}, and {events.get(order.called or None, 'other events happen')}"
     shares = [(instant_ns / NS, share) for instant_ns, share in shares_at]
-    shown = Rewound(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
+    shown = PageData(own.folder, order.past.cell.name, at_ns / NS, lost_s, holds, otherwise, branches, shares, command)
     with ended_after(LIMIT_S, "testbed rewind: the page"):
         print(f"Page: {page.write(order.folder, shown)}")
 
 
-def _late(order: Order, outcome: Outcome, at_ns: int) -> Iterator[Path]:
+def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
     """Write and yield, of the taps that were asked for, the captures from the instant on."""
     origin_ns = json.loads((outcome.folder / "run.json").read_text())["origin_ns"]
     for tap in order.captures:
@@ -278,7 +278,7 @@ def _events(file: str | None, past: Past, from_ns: int) -> tuple[Events | None, 
     return events, hashlib.sha256(json.dumps(events).encode()).hexdigest()[:8]
 
 
-def _line(order: Order, outcome: Outcome) -> str:
+def _line(order: Order, outcome: FutureResult) -> str:
     says = f"{outcome.folder}: {plural(outcome.same_pkts, 'packet')} before the instant as in the run"
     if order.judged is None:
         return says
@@ -287,7 +287,7 @@ def _line(order: Order, outcome: Outcome) -> str:
     return f"{says}; it {verdict} {order.judged.text} ({measured} {order.judged.sign} {bound})"
 
 
-def _data(order: Order, outcome: Outcome) -> dict[str, object]:
+def _data(order: Order, outcome: FutureResult) -> dict[str, object]:
     numbers = {name: None if value in (None, float("inf")) else value for name, value in outcome.numbers.items()}
     failed = order.fails(outcome) if order.judged else None
     return {"folder": str(outcome.folder), "same_pkts": outcome.same_pkts, "numbers": numbers, "failed": failed}

@@ -61,7 +61,7 @@ class Future:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FutureResult:
     """What a future gave: its folder, numbers by their expressions, and how many packets of the prefix are the same."""
 
     folder: Path
@@ -69,7 +69,7 @@ class Outcome:
     same_pkts: int
 
 
-def carry_out(future: Future) -> Outcome:
+def carry_out(future: Future) -> FutureResult:
     """Carry out a future, unless it is there already, and measure it; its packets before the instant must be the run's.
 
     Raises:
@@ -85,10 +85,10 @@ def carry_out(future: Future) -> Outcome:
     same_pkts = 0
     if past != future.folder:
         same_pkts = compared(past, future.folder, future.at_ns, future.past.cell.settings["captures"])
-    return Outcome(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
+    return FutureResult(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
 
 
-def check_past(outcome: Outcome, past: Past) -> None:
+def check_past(outcome: FutureResult, past: Past) -> None:
     """Compare the run that was carried out again with what the first one recorded.
 
     Raises:

@@ -49,7 +49,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Rewound:
+class PageData:
     """What a page shows: the run, the instant (s) and the futures from there, what is otherwise, and shares by instant.
 
     `lost_s` is None without a search for the point of no return; `at_s` is the last open instant with one.
@@ -66,7 +66,7 @@ class Rewound:
     command: str
 
 
-def write(home: Path, shown: Rewound) -> Path:
+def write(home: Path, shown: PageData) -> Path:
     """Write index.html and its pictures into the folder of a rewind; return the page."""
     run = Run(shown.run)
     flow = watched(run)
@@ -176,7 +176,7 @@ def _told_futures(run: Run, futures: Sequence[tuple[Branch, Run]], flow: str, at
     return alternative_text.picture(axes, f"Values are means from {style.number(at_s)} s on", [("", means)])
 
 
-def _shares(shown: Rewound) -> style.Specification:
+def _shares(shown: PageData) -> style.Specification:
     points = [{"t": at_s, "v": 100 * share} for at_s, share in shown.shares]
     mark = {
         "data": {"values": points},

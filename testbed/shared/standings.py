@@ -19,7 +19,7 @@ MOST_NAMED: Final = 2
 """Others that a title names one by one."""
 
 
-def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
+def measure_metric(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> dict[str, Any]:
     """Measure every run; `clients` is empty where no run has such a number.
 
     `p` is of the test against the first one, where that can show a difference.
@@ -55,7 +55,7 @@ def measured(metric: Metric, clients: list[str], runs: dict[str, list[Run]]) -> 
     }
 
 
-def tell_standing(metric: dict[str, Any], first: str, believed: float) -> None:
+def add_standing(metric: dict[str, Any], first: str, believed: float) -> None:
     """Say of each other client how it stands beside the first one, by what the test allows to say."""
     means = {client: _mean(entry) for client, entry in metric["clients"].items()}
     for client, entry in metric["clients"].items():

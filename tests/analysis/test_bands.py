@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.figures import plot
-from analysis.figures.bands import band, occurring
+from analysis.figures.bands import band, strokes
 from analysis.series import Series
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_drawn_after_a_flow_has_ended() -> None:
     assert [row["t"] for row in rows] == [0, 5]  # where it begins and where it ends
     hints = [row["n0"] for row in plot.hover(plot.Plot("x", (0, 10), [plot.Line("a", "#000000", made)], 5))]
     assert hints == ["4", "4", "ended"]
-    assert occurring(stopped, 0, 10, 10) == [(0, 5, 4)]
+    assert strokes(stopped, 0, 10, 10) == [(0, 5, 4)]
     assert stopped.plus(series([1] * 10)).values.tolist() == [5] * 5 + [1] * 5
 
 
@@ -69,4 +69,4 @@ def test_joined_intervals_keep_their_range(by: int) -> None:
 
 def test_a_value_that_goes_on_is_one_stroke() -> None:
     sizes = Series(np.array([0.0, 4.5, 4.6, 8.0]), np.array([3.0, 5.0, 3.0, 5.0]), 10)
-    assert occurring(sizes, 0, 10, 10) == [(0, 8, 3), (4, 5, 5), (8, 10, 5)]
+    assert strokes(sizes, 0, 10, 10) == [(0, 8, 3), (4, 5, 5), (8, 10, 5)]

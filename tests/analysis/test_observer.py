@@ -10,7 +10,7 @@ from analysis.claims.expressions import evaluate
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.observer import control, datagrams, delay, limits, sizes
-from analysis.observer.conversation import Answers, Conversation, Samples, Sent, unwrapped
+from analysis.observer.conversation import Answers, Conversation, DataPackets, Samples, unwrapped
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
 from analysis.run import Run
@@ -95,7 +95,7 @@ def conversation(sent: list[tuple[float, int, int]], acks: list[tuple[float, int
         np.full(len(acks), 1e6),
     )
     none = Samples(np.zeros(0), np.zeros(0))
-    packets = Sent(times.astype(float), first, first + 1, payload, payload + 48)
+    packets = DataPackets(times.astype(float), first, first + 1, payload, payload + 48)
     return Conversation("utp", 1, "sender", end, packets, answers, none, none, 1)
 
 

@@ -46,7 +46,9 @@ def run(names: Sequence[str], expected: Mapping[str, Expected], place: Path) -> 
     """Run labs one after the other on one machine, with the packages of all."""
     files = [LABS / f"{name}.py" for name in names]
     deb = tuple(sorted({package for name in names for package in expected[name].deb}))
-    pip = tuple(sorted({requirement for file in files for requirement in packages.named_by(file, LABS).requirements}))
+    pip = tuple(
+        sorted({requirement for file in files for requirement in packages.requirements_of(file, LABS).requirements})
+    )
     lab = packages.load(deb, pip)
     kernel = images.stock()["kernel"]
     release, vmlinuz = kernel["release"], kernel["path"]

@@ -336,7 +336,7 @@ def test_pipes_of_a_script_for_python_2_have_text(tmp_path: Path) -> None:
 def test_requirements_for_another_python_do_not_stop_a_script(encoding: str, tmp_path: Path) -> None:
     lines = "numpy==1.19.5\nryu==4.34\nmininet==2.3.0\ngit+https://example.org/one.git\n# no more\n"
     (tmp_path / "requirements.txt").write_text(lines, encoding=encoding)
-    named = packages.named_by(None, tmp_path)
+    named = packages.requirements_of(None, tmp_path)
     assert named.requirements == ()
     there = "numpy==1.19.5, ryu==4.34, mininet==2.3.0"
     assert named.left_out == (
@@ -348,8 +348,8 @@ def test_requirements_for_another_python_do_not_stop_a_script(encoding: str, tmp
 def test_requirements_that_are_no_text_are_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"numpy\n\xff")
     with pytest.raises(EngineError, match=r"^requirements.txt: found bytes that are no text .*`--no-requirements`$"):
-        packages.named_by(None, tmp_path)
-    assert packages.named_by(None, tmp_path, file=False).requirements == ()
+        packages.requirements_of(None, tmp_path)
+    assert packages.requirements_of(None, tmp_path, file=False).requirements == ()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from testbed import own_study, tables
 from testbed.cli import main
 from testbed.evaluate import criteria, judge, matrix, pages
 from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
-from testbed.evaluate.judge import Cell, Judged
+from testbed.evaluate.judge import Cell, Result
 from testbed.evaluate.tables import tables as markdown
 from testbed.shared.panel import filled, point, points_for
 from tests.analysis.browser import invalid
@@ -177,15 +177,15 @@ def test_who_ended_early_meets_nothing(
     (study / "x-runs.yaml").write_text("experiment: x-runs\nmatrix: {client: [mine, tcp-cubic]}\n")
     row = replace(CEILING, measure=measure, bound=bound)
     criterion = Criterion("x", "9.9", "A title", "MUST", "Why?", [row], [], None)
-    of_criterion = Judged(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))
+    of_criterion = Result(criterion, judge.cells_of(criterion, tmp_path, "mine", "tcp-cubic"))
     assert of_criterion.verdict == verdict
     ends = own is not None and own < 9
     assert ("gave up at 4.200 s: sender exited with 1: no luck (1 cell" in str(pages.faults([of_criterion]))) == ends
 
 
-def judged(level: str, cells: list[Cell]) -> Judged:
+def judged(level: str, cells: list[Cell]) -> Result:
     rows_of = [FLOOR] if cells else []
-    return Judged(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
+    return Result(Criterion("x", "9.9", "A title", level, "Why?", rows_of, [], None), cells)
 
 
 def cell(point: str, verdict: str) -> Cell:
@@ -216,7 +216,7 @@ def test_runs_that_failed_are_counted(tmp_path: Path) -> None:
 def test_the_summary_says_what_it_does_whom_it_harms_and_where_it_fails() -> None:
     told = replace(FLOOR, id="told", tells="its rate", harms="web pages", otherwise="is slow to others")
     cells = [cell("rate=1mbit", judge.NOT_MET), replace(cell("single", judge.NOT_MET), row="told", measured=1.25)]
-    of_criterion = Judged(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], None), cells)
+    of_criterion = Result(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], None), cells)
     lines = pages.summary([of_criterion], "mine", "tcp-cubic", 5, Path("page.html")).splitlines()
     assert lines[2:-1] == [
         "What it does:",
@@ -235,8 +235,8 @@ def test_the_summary_says_what_is_not_known() -> None:
         cell("rate=2mbit", judge.NOT_MEASURED),
         replace(cell("single", judge.NOT_MEASURED), row="told"),
     ]
-    of_criterion = Judged(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], "No power."), cells)
-    form = Judged(Criterion("y", "9.10", "Another", "text", "Why?", [], ["Why so?"], None), [])
+    of_criterion = Result(Criterion("x", "9.9", "A title", "MUST", "Why?", [FLOOR, told], [], "No power."), cells)
+    form = Result(Criterion("y", "9.10", "Another", "text", "Why?", [], ["Why so?"], None), [])
     lines = pages.summary([of_criterion, form], "mine", "tcp-cubic", 1, Path("page.html")).splitlines()
     assert lines[3:-1] == [
         "Whom it harms, more than the baseline does:",
@@ -292,7 +292,7 @@ def test_a_matrix_of_all_controls_whose_signs_lead_to_their_evidence(tmp_path: P
     for name, cells in (("tcp-good", [met]), ("tcp-bad", [met, failed])):
         (tmp_path / name).mkdir()
         pages.write(tmp_path / name, [judged("MUST", cells)], name, "tcp-cubic", 5, {})
-    other = Judged(Criterion("y", "9.10", "Another", "text", "Why?", [FLOOR], [], None), [met])
+    other = Result(Criterion("y", "9.10", "Another", "text", "Why?", [FLOOR], [], None), [met])
     pages.write(tmp_path / "tcp-good", [judged("MUST", [met]), other], "tcp-good", "tcp-cubic", 5, {})
     text = matrix.write(tmp_path).read_text()
     assert '<a class="verdict not-met" href="tcp-bad/index.html#x" title="1 not met, 1 met"' in text

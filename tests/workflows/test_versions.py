@@ -22,7 +22,7 @@ from testbed import own_study
 from testbed.cli import main
 from testbed.gate import pictures
 from testbed.gate.bisect import is_nearer, search
-from testbed.gate.judge import Judgement, Outcome
+from testbed.gate.judge import BudgetResult, Judgement
 from testbed.shared.panel import filled, panel
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad
 
 def judgement(version: str, measured: float | None, result: str) -> Judgement:
     says = f"share = {measured}, budget < 20"
-    outcome = Outcome("leaves", "race", "single", result, measured, 20.0, says, "", 1.0)
+    outcome = BudgetResult("leaves", "race", "single", result, measured, 20.0, says, "", 1.0)
     return Judgement(f"mine@{version}", version, 1, [outcome])
 
 

@@ -99,7 +99,7 @@ class Map:
                 "strokeWidth": {"field": "thick", "type": "quantitative", "scale": None, "legend": None},
             },
         }
-        return pixels.drawn(width, top, [shades], texts, {"baseline": "middle"})
+        return pixels.specification(width, top, [shades], texts, {"baseline": "middle"})
 
     def _plot(self, plot: str, rows: dict[str, dict[str, float]], left: int, top: int, width: int) -> tuple[Rows, Rows]:
         columns = list(dict.fromkeys(column for row in rows.values() for column in row))

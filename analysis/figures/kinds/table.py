@@ -105,7 +105,7 @@ class Table:
             "mark": {"type": "rule", "color": style.FRAME},
             "encoding": {"x2": {"field": "x2"}},
         }
-        return pixels.drawn(width, y, [between], texts, {"fontSize": 11.5})
+        return pixels.specification(width, y, [between], texts, {"fontSize": 11.5})
 
 
 def _with_deviation(mean: float, std: float) -> str:

@@ -14,7 +14,7 @@ from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import alternative_text, panels, plot, roles, style
-from analysis.figures.bands import band, occurring
+from analysis.figures.bands import band, strokes
 from analysis.figures.panels import Panel
 from analysis.figures.plot import Line, Mark, Plot
 from analysis.figures.roles import Role
@@ -33,7 +33,7 @@ LABEL: Final = 100  # pixels of cells' titles as names of their lines; longer on
 MOST_MISSING: Final = 4  # cells that a caption names as not run
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
 OWN_SCALE: Final = 5  # cells whose largest values are so many times apart do not share the axis of a panel
-Named = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their roles
+RoleChoice = Callable[[Sequence[Flow]], dict[str, Role]]  # gives flows their roles
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TimeSeries:
     the lines of all cells lie in one plot.
     """
 
-    def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: Named = roles.of_flows) -> None:
+    def __init__(self, figure: Fields, ask: Question, claims: list[Fields], named: RoleChoice = roles.of_flows) -> None:
         self._named = named
         step_s = figure.maybe("step", float) or 1.0
         declared = [panels.panel(fields, figure, step_s, ask) for fields in figure.get("panels", list)]
@@ -221,7 +221,7 @@ class TimeSeries:
                 # of several lines of one colour, such as the queues of both paths, the first is drawn through
                 before = sum(line.colour == role.colour for line in lines)
                 stroke = 1 if name == panels.SUM else min(before, len(plot.STROKES) - 1)
-                each = occurring(series, t0, t1, STROKES) if panel.each else []
+                each = strokes(series, t0, t1, STROKES) if panel.each else []
                 lines.append(Line(role.label, role.colour, ranges, stroke, each))
         return lines
 

@@ -33,7 +33,7 @@ ELSEWHERE: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class FlowView:
     """A flow in one capture."""
 
     flow: CapturedFlow
@@ -53,7 +53,7 @@ class Observed:
     """A flow in all captures that hold it, the best view first."""
 
     name: str
-    seen: list[Seen]
+    seen: list[FlowView]
     pairs: list[Pair]
 
 
@@ -114,7 +114,7 @@ def _together(summaries: list[flows.Summary]) -> Iterator[Observed]:
             continue
         members = group[id(flow)]
         done |= members
-        seen = [_seen(conversation) for conversation in everything if id(conversation) in members]
+        seen = [_flow_view(conversation) for conversation in everything if id(conversation) in members]
         # nearest to the sender first; a view that had to be worked out comes after one that was captured
         seen.sort(key=lambda sighting: (sighting.sent is None, sighting.tap.place is not Place.SENDER))
         own = [each for each in pairs if id(each.near) in members]
@@ -122,16 +122,16 @@ def _together(summaries: list[flows.Summary]) -> Iterator[Observed]:
         del seen
 
 
-def _seen(flow: CapturedFlow) -> Seen:
+def _flow_view(flow: CapturedFlow) -> FlowView:
     passed = view.at_tap(flow)
     flight = Flight(passed)
     place = tap.locate(flow, flight)
     try:
         if not len(flow.back):
             raise NotMeasuredError("no answer was captured")
-        return Seen(flow, place, flight, Flight(view.as_sent(flow, passed, place)), None)
+        return FlowView(flow, place, flight, Flight(view.as_sent(flow, passed, place)), None)
     except NotMeasuredError as error:
-        return Seen(flow, place, flight, None, str(error))
+        return FlowView(flow, place, flight, None, str(error))
 
 
 def _capture(summary: flows.Summary) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _flow(observed: Observed) -> dict[str, Any]:
     }
 
 
-def _view(seen: Seen) -> dict[str, Any]:
+def _view(seen: FlowView) -> dict[str, Any]:
     remarks = list(seen.flow.remarks)
     fields = described(seen.best)
     if seen.sent is None:
@@ -207,7 +207,7 @@ def _flow_rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _series(seen: Seen) -> dict[str, Floats]:
+def _series(seen: FlowView) -> dict[str, Floats]:
     """Columns of series.csv: means over bins, of round-trip time and delay over the samples in them."""
     flight = seen.best
     edges = bins(flight.conversation)
