@@ -16,7 +16,7 @@ from images.cache import Store, default_root
 LIMIT_S = 900.0
 """Of a test with its fixtures; the longest build programs. Those of tests/reach take longer."""
 REACH_LIMIT_S = 7200.0
-LONGEST_FIRST = ("workflows", "engine", "trust", "tcp_ledbat", "exec", "hunt", "analysis")
+LONGEST_FIRST = ("testbed", "workflows", "engine", "trust", "tcp_ledbat", "exec", "hunt", "analysis")
 """Folders of tests, in the order in which they begin."""
 HUNG_S = 60.0
 """What a test that hangs in native code, which no alarm interrupts, has in addition; its process ends then."""

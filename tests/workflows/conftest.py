@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from images import index
+from tests.awkward import tmp_path  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 
@@ -190,15 +191,7 @@ class Pipeline:
 
 
 @pytest.fixture
-def tmp_path(tmp_path: Path) -> Path:
-    """A folder as awkward as folders may be: whatever is called here must quote it."""
-    folder = tmp_path / "it's \"one\"\nof $HOME's Ünïcödé; #1 & *"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def pipeline(tmp_path: Path) -> Pipeline:
+def pipeline(tmp_path: Path) -> Pipeline:  # noqa: F811
     """A pipeline with the project's own scenarios."""
     copy_project(tmp_path)
     (tmp_path / "profiles").symlink_to("workflows/profiles")

@@ -4,7 +4,7 @@ import pytest
 
 from testbed.evaluate import criteria
 from tests.copies import Copy
-from tests.workflows.bad_controls import CONTROLS, PREDICTIONS, failed, predicted, with_bad_controls
+from tests.testbed.bad_controls import CONTROLS, PREDICTIONS, failed, predicted, with_bad_controls
 
 SHORT = {
     "deaf": ["collapse/heavy-loss", "collapse/loss"],
