@@ -59,7 +59,7 @@ ns2: env  ## the cells of workflows/ns2 in ns-2, the papers' simulator
 crosscheck: host images  ## virtual time against a distribution's kernel in QEMU, into results/crosscheck/
 	$(BIN)/python -m images libutp
 	$(BIN)/python -m images.stock
-	$(BIN)/python -m engine.crosscheck
+	$(BIN)/python -m engine.crosscheck workflows/crosscheck*.yaml
 
 lint: env  ## style, types and prose
 	$(BIN)/ruff check .

@@ -8,8 +8,7 @@ from typing import Any, Final
 from analysis.documents import Fields, read_json, read_yaml
 from analysis.verdicts.spread import spread
 
-FOLDER: Final = Path(__file__).parents[1] / "workflows/ns2"
-CELLS: Final = FOLDER / "cells.yaml"
+CELLS: Final = "cells.yaml"
 RESULTS: Final = "results.json"  # beside it
 NUMBERS: Final = ("utilization", "jain", "loss")
 PERCENT: Final = "utilization"  # a fraction in the results, and in percent where a paper prints it
@@ -44,9 +43,9 @@ class Cell:
         return f"{self.experiment}/{self.case}/{self.reading.name}"
 
 
-def cells(file: Path = CELLS) -> Iterator[Cell]:
+def cells(folder: Path) -> Iterator[Cell]:
     """Yield all cells, those of a case one after the other."""
-    document = read_yaml(file)
+    document = read_yaml(folder / CELLS)
     readings = [
         Reading(name, entry["about"], entry.get("options", {}))
         for name, entry in document.get("readings", dict).items()
@@ -74,7 +73,7 @@ def by_claim(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """
     results = read_json(folder / RESULTS).child("cells")
     entries: dict[str, list[dict[str, Any]]] = {}
-    for cell in cells(folder / CELLS.name):
+    for cell in cells(folder):
         came = results.child(cell.id)
         for name, claim in cell.claims.items():
             number = name.removesuffix(SPREAD)

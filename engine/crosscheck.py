@@ -1,7 +1,7 @@
 """Checks that virtual time is faithful: runs scenarios on User-Mode Linux and on a distribution's own kernel.
 
-``python -m engine.crosscheck``: runs workflows/crosscheck*.yaml on the backends `virtual` and `qemu`, prints a
-table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
+``python -m engine.crosscheck SCENARIO ...``: runs scenarios on the backends `virtual` and `qemu`, prints
+a table and writes it as JSON. Both kernels differ in version, in configuration and in what an instruction costs.
 """
 
 import argparse
@@ -17,11 +17,9 @@ from rich.table import Table
 
 from common import sums
 from engine.errors import EngineError
-from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 
-SCENARIOS = sorted((PROJECT / "workflows").glob("crosscheck*.yaml"))
 BACKENDS = ("virtual", "qemu")
 THROUGHPUT_SHARE, BASE_RTT_MS, QUEUING_DELAY_MS = 0.01, 0.1, 1.0
 """How far the backends may differ: relatively for the link's throughput, absolutely for the others."""
@@ -84,12 +82,13 @@ def compare(cell: Cell, into: Path) -> dict[str, Any]:
 def main() -> int:
     """Compare all cells; 0 when all agree, 1 when some do not, 2 when a run failed."""
     parser = argparse.ArgumentParser(prog="python -m engine.crosscheck", description="Compare two backends.")
+    parser.add_argument("scenarios", nargs="+", type=Path)
     parser.add_argument("--into", type=Path, default=Path("results/crosscheck"), help="default: %(default)s")
     parser.add_argument("--case", action="append", help="only this case; may be repeated")
     options = parser.parse_args()
     entries = []
     try:
-        for cell in (cell for scenario in SCENARIOS for cell in expand(scenario, "full")):
+        for cell in (cell for scenario in options.scenarios for cell in expand(scenario, "full")):
             if options.case is None or cell.name.removeprefix("case=") in options.case:
                 print(f"{cell.name} ...", file=sys.stderr, flush=True)
                 entries.append(compare(cell, options.into / "runs"))

@@ -21,7 +21,7 @@ from scenarios.load import Document, read
 from scenarios.names import KINDS
 from scenarios.units import QUANTITIES, UnitError
 
-SCHEMAS = Path(__file__).parents[1] / "workflows" / "schemas"
+SCHEMAS = Path(__file__).with_name("schemas")
 
 Schema = Mapping[str, Any]
 
@@ -30,9 +30,9 @@ _TYPES |= {"boolean": "true or false", "number": "a number"}
 
 
 @functools.cache
-def load_schema(name: str) -> Schema:
-    """Load the schema `workflows/schemas/<name>.schema.yaml`, with each `$ref` replaced by what it names."""
-    written = read(SCHEMAS / f"{name}.schema.yaml").data
+def load_schema(name: str, folder: Path = SCHEMAS) -> Schema:
+    """Load the schema `<name>.schema.yaml`, with each `$ref` replaced by what it names."""
+    written = read(folder / f"{name}.schema.yaml").data
     schema: Schema = _without_references(written, written.get("$defs", {}))
     return schema
 

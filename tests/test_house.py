@@ -41,6 +41,13 @@ def test_the_drawing_has_each_import_and_no_other() -> None:
         assert {name for name in names if name in PACKAGES} - {package} == below, package
 
 
+def test_a_package_reads_nothing_of_the_pipeline() -> None:
+    """What it needs from there comes by a command's arguments. One speed test compares with the reference set."""
+    for package in set(MAY_KNOW) - {"testbed"}:
+        for file in set((ROOT / package).rglob("*.py")) - {ROOT / "engine/bench/papers.py"}:
+            assert not re.search(r"[\"/]workflows[\"/]", file.read_text()), file
+
+
 def test_a_product_knows_no_other() -> None:
     """A product has a folder in testbed/; what products share is `testbed.shared` and the files beside the folders."""
     products = {file.parent.name for file in (ROOT / "testbed").glob("*/__init__.py")} - {"shared"}

@@ -13,6 +13,7 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.schema import load_schema, problems
 
+SCHEMAS: Final = Path(__file__).with_name("schemas")
 CHECKS: Final = ("measure", "holds", "kunit", "not_testable")
 DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
 VARIED: Final = ("tested", "partly", "likely")  # kinds of evidence for causes, of runs that varied something
@@ -216,7 +217,7 @@ def _read(file: Path, schema: str) -> Document:
         document = tables.read(file)
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
-    wrong = problems(document, load_schema(schema))
+    wrong = problems(document, load_schema(schema, SCHEMAS))
     if wrong:
         raise BadInputError(str(ScenarioError(wrong)))
     return document
@@ -261,7 +262,7 @@ def _idle_readings(document: Document) -> Iterator[Problem]:
 def _bad_claim(document: Document, path: FieldPath, entry: dict[str, Any]) -> Iterator[Problem]:
     for name in ("title", "metric", "source"):
         if name not in entry:
-            meaning = load_schema("claims")["properties"]["claims"]["items"]["properties"][name]["description"]
+            meaning = load_schema("claims", SCHEMAS)["properties"]["claims"]["items"]["properties"][name]["description"]
             yield document.problem((*path, name), "missing", meaning)
     if "finding" not in entry and "finding" not in document.data:
         yield document.problem((*path, "finding"), "missing", "a finding of study.yaml, here or for the whole file")
@@ -370,5 +371,5 @@ def _claim(entry: dict[str, Any], data: dict[str, Any]) -> Claim:
 
 def _in_order(entry: dict[str, Any]) -> dict[str, Any]:
     """Sort the fields of a claim as the schema lists them, since a table has them in columns and rows."""
-    listed = list(load_schema("claims")["properties"]["claims"]["items"]["properties"])
+    listed = list(load_schema("claims", SCHEMAS)["properties"]["claims"]["items"]["properties"])
     return {name: entry[name] for name in sorted(entry, key=listed.index)}

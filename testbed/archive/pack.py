@@ -33,7 +33,10 @@ from testbed.signatures import sign
 
 _FORMATS = {".yaml": "application/yaml", ".md": "text/markdown"}  # which some hosts' tables lack
 _FILES = ("README.md", "LICENSE", "CITATION.cff", "requirements.lock", "workflows/config.yaml")
-_FOLDERS = ("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles")
+_FOLDERS = (
+    *("LICENSES", "docs", "workflows/rules", "workflows/schemas", "workflows/profiles"),
+    *("scenarios/schemas", "analysis/claims/schemas"),
+)
 
 
 def archive(results: Path, out: Path, captures: bool = False, key: Path | None = None) -> Path:

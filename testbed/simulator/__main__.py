@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from analysis.documents import read_json
 from analysis.files import write_text
-from analysis.ns2 import FOLDER, RESULTS, cells
+from analysis.ns2 import RESULTS, cells
 from images import index, lock
 from images.cache import Store, default_root, file_digest
 from images.errors import ImageError
 from images.ns2.build import Simulator, build
 from testbed.simulator.run import SCRIPT, SimulatorError, numbers
-from testbed.simulator.table import table
+from testbed.simulator.table import FOLDER, table
 
 KEPT: Final = FOLDER / RESULTS
 
@@ -42,12 +42,12 @@ def _run(simulator: Simulator) -> None:
     made_by = {"ns2": simulator.digest, "script": file_digest(SCRIPT)}
     kept: dict[str, Any] = read_json(KEPT).data if KEPT.exists() else {}
     results: dict[str, Any] = kept["cells"] if kept.get("made_by") == made_by else {}
-    for cell in cells():
+    for cell in cells(FOLDER):
         if len(results.get(cell.id, {}).get("jain", [])) != cell.seeds:
             results[cell.id] = {name: _rounded(values) for name, values in numbers(simulator, cell).items()}
             _keep(KEPT, made_by, results)
             print(cell.id, flush=True)
-    _keep(KEPT, made_by, {cell.id: results[cell.id] for cell in cells()})
+    _keep(KEPT, made_by, {cell.id: results[cell.id] for cell in cells(FOLDER)})
 
 
 def _rounded(values: list[float]) -> list[float]:

@@ -8,17 +8,19 @@ from typing import Any, Final
 
 from analysis.claims import registry
 from analysis.documents import read_json
-from analysis.ns2 import CELLS, NUMBERS, Cell, cells
+from analysis.ns2 import NUMBERS, Cell, cells
 from analysis.verdicts.intervals import standard_deviation
 
-REFERENCE: Final = Path(__file__).parents[2] / "workflows/reference"
-STUDIES: Final = Path(__file__).parents[2] / "workflows/studies"
+WORKFLOWS: Final = Path(__file__).parents[2] / "workflows"
+FOLDER: Final = WORKFLOWS / "ns2"
+REFERENCE: Final = WORKFLOWS / "reference"
+STUDIES: Final = WORKFLOWS / "studies"
 
 
-def table(results: Mapping[str, Mapping[str, Sequence[float]]], file: Path = CELLS) -> str:
+def table(results: Mapping[str, Mapping[str, Sequence[float]]], folder: Path = FOLDER) -> str:
     """Write a table for each experiment, in Markdown: a row for each number of a case, a column for each reading."""
     by_experiment: dict[str, dict[str, list[Cell]]] = {}
-    for cell in (cell for cell in cells(file) if any(number in cell.claims for number in NUMBERS)):
+    for cell in (cell for cell in cells(folder) if any(number in cell.claims for number in NUMBERS)):
         by_experiment.setdefault(cell.experiment, {}).setdefault(cell.case, []).append(cell)
     tables = [_table(results, experiment, by_case) for experiment, by_case in by_experiment.items()]
     return "\n\n".join(tables)

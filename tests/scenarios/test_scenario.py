@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
-from scenarios import implementations, load, scenario_files
+from scenarios import implementations, scenario_files
 from scenarios.cells import plan
 from scenarios.errors import ScenarioError, choices
 from scenarios.resolve import expand, resolve
-from scenarios.schema import SCHEMAS
 from topologies import by_name
 
 STUDIES = Path(__file__).parents[2] / "workflows" / "studies"
@@ -488,11 +486,6 @@ def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
         for cell in expand(file, size):
             assert cell.experiment.startswith(f"{cell.study}-"), file
             resolve(cell, 1)
-
-
-@pytest.mark.parametrize("file", sorted(SCHEMAS.iterdir()), ids=lambda file: file.name)
-def test_schemas_of_the_project_are_valid(file: Path) -> None:
-    Draft202012Validator.check_schema(load.read(file).data)
 
 
 def test_implementations_of_the_project_are_valid() -> None:

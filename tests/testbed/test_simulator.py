@@ -7,13 +7,13 @@ from statistics import fmean
 import pytest
 
 from analysis.claims import registry
-from analysis.ns2 import FOLDER, NUMBERS, SPREAD, by_claim, cells
+from analysis.ns2 import NUMBERS, SPREAD, by_claim, cells
 from images import build_root, locked
 from images.cache import file_digest
 from images.ns2 import build
 from testbed.simulator.__main__ import KEPT
 from testbed.simulator.run import SCRIPT
-from testbed.simulator.table import STUDIES, table
+from testbed.simulator.table import FOLDER, STUDIES, table
 
 PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
 
@@ -21,8 +21,10 @@ PAGE = Path(__file__).parents[2] / "docs/results/simulators.md"
 def test_the_results_are_of_these_cells_and_this_script() -> None:
     kept = json.loads(KEPT.read_text())
     assert kept["made_by"]["script"] == file_digest(SCRIPT)
-    assert [*kept["cells"]] == [cell.id for cell in cells()]
-    assert {cell.id: cell.seeds for cell in cells()} == {name: len(of["jain"]) for name, of in kept["cells"].items()}
+    assert [*kept["cells"]] == [cell.id for cell in cells(FOLDER)]
+    assert {cell.id: cell.seeds for cell in cells(FOLDER)} == {
+        name: len(of["jain"]) for name, of in kept["cells"].items()
+    }
 
 
 def test_the_page_shows_what_was_recorded() -> None:
@@ -36,7 +38,7 @@ def test_the_page_shows_what_was_recorded() -> None:
 def test_each_cell_names_the_papers_numbers_of_its_kind() -> None:
     claims = {claim.id: claim for file in STUDIES.glob("icccn/*.claims.yaml") for claim in registry.load(file).claims}
     metrics = {"utilization": "link_utilization", "jain": "jain_fairness", "loss": "loss_rate"}
-    for cell in cells():
+    for cell in cells(FOLDER):
         for number, name in cell.claims.items():
             claim = claims[f"{cell.experiment}/{name}"]
             of = number.removesuffix(SPREAD)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from analysis.claims import registry, vocabulary
 from analysis.run import Run
@@ -18,10 +19,11 @@ from scenarios import scenario_files
 from scenarios.cells import plan
 from scenarios.load import read
 from scenarios.resolve import expand
-from scenarios.schema import SCHEMAS, load_schema
+from scenarios.schema import load_schema
 from scenarios.units import QUANTITIES
 
 ROOT = Path(__file__).parents[2]
+SCHEMAS = [file for place in ("scenarios", "analysis/claims", "workflows") for file in (ROOT / place).glob("schemas/*")]
 PAGE = ROOT / "docs" / "reference" / "scenarios.md"
 CLAIMS = ROOT / "docs" / "reference" / "claims.md"
 FINDINGS = ROOT / "docs" / "results" / "findings.md"
@@ -86,7 +88,8 @@ def shown(default: object) -> str:
 
 def table(name: str, part: str) -> str:
     """The table of a schema's fields, or of a link's, that a page must hold."""
-    schema = read(SCHEMAS / f"{name}.schema.yaml").data
+    [file] = (file for file in SCHEMAS if file.name == f"{name}.schema.yaml")
+    schema = read(file).data
     definition = schema["$defs"]["link"] if part == "link" else schema
     return "\n".join(rows(definition, schema))
 
@@ -107,9 +110,14 @@ def test_every_field_is_on_its_page(page: Path, name: str, part: str) -> None:
     assert listed[1] == table(name, part)
 
 
+@pytest.mark.parametrize("file", SCHEMAS, ids=lambda file: file.name)
+def test_schemas_of_the_project_are_valid(file: Path) -> None:
+    Draft202012Validator.check_schema(read(file).data)
+
+
 def test_no_comma_cuts_a_description() -> None:
     """In braces, YAML takes what follows an unquoted comma for another field, without a value."""
-    schemas = [*SCHEMAS.glob("*.yaml"), *(ROOT / "testbed").glob("*/schema.yaml")]
+    schemas = [*SCHEMAS, *(ROOT / "testbed").glob("*/schema.yaml")]
     assert [(file.name, field) for file in schemas for field in empty(read(file).data)] == []
 
 
@@ -128,7 +136,7 @@ def test_every_word_is_on_the_page(name: str, kind: type) -> None:
 
 
 def test_the_terms_have_all_kinds_of_verdicts_and_of_evidence_for_causes() -> None:
-    claim = load_schema("claims")["properties"]["claims"]["items"]["properties"]
+    claim = load_schema("claims", registry.SCHEMAS)["properties"]["claims"]["items"]["properties"]
     for term, kinds in (("cause", claim["cause"]["properties"]["evidence"]["enum"]), ("verdict", list(Verdict))):
         [row] = re.findall(rf"^\| {term} \| .*: (.*) \|$", TERMS.read_text(), re.MULTILINE)
         assert re.split(", | or ", row) == kinds

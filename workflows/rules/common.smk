@@ -22,8 +22,8 @@ STARTED = time.time()
 gc.set_threshold(100_000)  # most of what Snakemake makes stays: looking for garbage took a quarter of its time
 STUDIES = Path(config["folders"]["studies"])
 # Files that determine how scenarios and claims are read.
-SCHEMAS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("scenario", "implementation")]
-SCHEMAS_OF_CLAIMS = [Path("workflows/schemas") / f"{name}.schema.yaml" for name in ("study", "claims")]
+SCHEMAS = sorted(Path("scenarios/schemas").glob("*.yaml"))
+SCHEMAS_OF_CLAIMS = sorted(Path("analysis/claims/schemas").glob("*.yaml"))
 # The results of a complete reproduction.
 REFERENCE = "workflows/reference"
 SIMULATOR = "workflows/ns2"
