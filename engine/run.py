@@ -23,7 +23,7 @@ from scenarios.plan import extremes
 from scenarios.resolve import Cell, resolve
 from scenarios.run_files import FAILED, OF_RUN, PACKET_BYTES
 
-_CAPTURED_BYTES = 16 + 96  # record header and snap length
+_CAPTURED_BYTES = 16 + captures.SNAP_BYTES  # a record with its header
 _SAMPLE_BYTES = 128  # a row of a trace
 _SPARE_BYTES = 64 << 20
 _SPARE_FILES, _FILES_OF_FLOW = 64, 16

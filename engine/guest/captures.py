@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _RECORDS = "/opt/tools/records"
-_SNAP_BYTES = "96"  # Ethernet, IP and TCP with all options
+SNAP_BYTES = 96  # Ethernet, IP and TCP with all options
 # tcpdump writes through stdio. With a buffer of one page, captures would make half of all system calls of a run.
-_TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", _SNAP_BYTES, "-B")
+_TCPDUMP = ("stdbuf", "-o1M", "tcpdump", "-w", "-", "-s", str(SNAP_BYTES), "-B")
 # tcpdump may read a packet a second late, and loses what it has not read when it ends
 HELD_NS = 1_100_000_000
 _OPTIONS = ("--time-stamp-precision=nano", "-p", "-n", "-Z", "root")
