@@ -13,6 +13,7 @@ from jsonschema.exceptions import best_match
 
 from engine.errors import EngineError
 from scenarios.errors import field_name
+from topologies.endings import ENDINGS
 
 _LONGEST_BYTES = 16 << 20
 _LONGEST_TEXT = 64 << 10
@@ -27,8 +28,6 @@ _INSTANT_OR_NONE = {"type": ["integer", "null"], "description": "a whole number,
 _STATUS = {"type": ["integer", "null"], "minimum": -64, "maximum": 255, "description": "an exit status, or null"}
 _TEXTS = {"type": "array", "items": {"type": "string"}, "description": "a list of texts"}
 _FIELDS = {"type": "object", "description": "fields below it"}
-ENDINGS = ("died", "gave up", "refused", "hung", "incomplete")
-"""How an endpoint that was not done ended, in the words of engine/guest/flows.py."""
 _OUTCOME = {
     **_FIELDS,
     "required": ["endpoint", "ending", "at_ns", "says"],

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from topologies.timeline import PACKET_BYTES
+from topologies.packets import PACKET_BYTES
 
 MOST_STEPS = 100_000
 """In a run."""

@@ -1,6 +1,8 @@
 """What the writer of a run's folder and its readers agree on, which are packages that do not know each other."""
 
-from topologies.timeline import PACKET_BYTES as PACKET_BYTES
+from topologies.endings import ENDINGS as ENDINGS
+from topologies.endings import INCOMPLETE as INCOMPLETE
+from topologies.packets import PACKET_BYTES as PACKET_BYTES
 
 FORMAT = 2
 """Of run.json."""

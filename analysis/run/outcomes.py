@@ -13,9 +13,8 @@ from analysis.run.folder import WHERE, RunFolder, keep
 from analysis.run_json import NS
 from analysis.series import Instants, NotMeasuredError
 from analysis.words import word
+from scenarios.run_files import ENDINGS, INCOMPLETE
 
-INCOMPLETE: Final = "incomplete"
-ENDINGS: Final = ("died", "gave up", "refused", "hung", INCOMPLETE)
 CORRUPTED: Final = "corrupted"  # an end of another kind, in whose words a receiver says that a byte was wrong
 ENDS: Final = (*ENDINGS, CORRUPTED)
 _OF_CORRUPTION: Final = "wrong byte"

@@ -11,6 +11,7 @@ from engine.guest import kernel_tcp, programs
 from engine.guest.audit import counted
 from engine.guest.clock import now_ns, wait_for
 from engine.guest.listening import listening
+from topologies.endings import DIED, GAVE_UP, HUNG, INCOMPLETE, REFUSED
 from topologies.timeline import GRACE_NS
 
 _KINDS: dict[str, Any] = {"kernel-tcp": kernel_tcp, "program": programs}
@@ -40,8 +41,8 @@ class Endpoint:
     def ending(self) -> str:
         """In a word, how a process ended that did not end well: by a signal, without support, or by itself."""
         if self.exit_code is None or self.exit_code < 0:
-            return "died"
-        return "refused" if self.exit_code == _NOT_SUPPORTED else "gave up"
+            return DIED
+        return REFUSED if self.exit_code == _NOT_SUPPORTED else GAVE_UP
 
     def tell_to_end(self) -> None:
         """Send SIGTERM; it has `GRACE_NS` of virtual time to obey."""
@@ -136,9 +137,9 @@ class Flows:
     def _check_received(self, endpoint: Endpoint, received: int) -> None:
         name, expected = endpoint.flow["name"], endpoint.flow["bytes"]
         if not received:
-            self._note(endpoint, "incomplete", self._nothing_came(endpoint))
+            self._note(endpoint, INCOMPLETE, self._nothing_came(endpoint))
         elif expected and self._completed_ns[name] is not None and received != expected:
-            self._note(endpoint, "incomplete", f"is done, but its receiver has {received} of {expected} bytes")
+            self._note(endpoint, INCOMPLETE, f"is done, but its receiver has {received} of {expected} bytes")
 
     def _nothing_came(self, receiver: Endpoint) -> str:
         """Say of a receiver without a byte what its host's kernel saw, which does not know the connections of uTP."""
@@ -180,7 +181,7 @@ class Flows:
         if not ended and until_ns < at_ns:
             for descriptor in [fd for fd, deadline_ns in deadlines.items() if deadline_ns == until_ns]:
                 endpoint = self._running[descriptor]
-                self._note(endpoint, "hung", f"{endpoint.role} still ran {GRACE_NS / 1e9:g} s after SIGTERM")
+                self._note(endpoint, HUNG, f"{endpoint.role} still ran {GRACE_NS / 1e9:g} s after SIGTERM")
                 endpoint.kill()
                 self._note_end(descriptor)
         return not ended and until_ns == at_ns

@@ -10,7 +10,9 @@ from typing import Any
 
 from engine.guest.clock import now_ns, sleep_until
 from topologies.batch import entered
-from topologies.timeline import HELLO_BYTES, PACKET_BYTES, RULE_NS, packet_ns, train_pkts
+from topologies.packets import PACKET_BYTES, packet_ns
+from topologies.probe_plan import HELLO_BYTES, train_pkts
+from topologies.timeline import RULE_NS
 
 _PORT = 9
 _ENDS = ("source", "destination")

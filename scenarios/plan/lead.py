@@ -4,7 +4,9 @@ import math
 from typing import Any
 
 from scenarios.plan import extremes
-from topologies.timeline import HELLO_BYTES, RULE_NS, SECOND_NS, packet_ns, train_pkts
+from topologies.packets import packet_ns
+from topologies.probe_plan import HELLO_BYTES, train_pkts
+from topologies.timeline import RULE_NS, SECOND_NS
 
 BUILD_NS = 20 * SECOND_NS
 """Between boot and the fidelity probe in virtual time; Open vSwitch needs 12 s before it can be started at all."""

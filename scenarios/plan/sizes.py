@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from scenarios.plan import extremes
-from topologies.timeline import PACKET_BYTES
+from topologies.packets import PACKET_BYTES
 
 MEMORY_MIB = 512
 """Memory of a standard guest."""

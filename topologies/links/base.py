@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from topologies.links import tc
 from topologies.links.tc import CLASS, HTB_HANDLE, HTB_PARAMETERS, QDISC, Answer, attributes_of
-from topologies.timeline import PACKET_BYTES
+from topologies.packets import PACKET_BYTES
 
 Parts = dict[str, int]
 """Settings of a qdisc or class, by the names of the fields of what shapes an interface."""

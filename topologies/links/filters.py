@@ -11,7 +11,7 @@ from typing import ClassVar
 from topologies.links.base import ETHERNET_HEADER_BYTES, Parts
 from topologies.links.netem import ImpairedLink
 from topologies.links.tc import FILTER, QDISC, Answer, attributes_of, bucket_ticks
-from topologies.timeline import PACKET_BYTES
+from topologies.packets import PACKET_BYTES
 
 CHANGEABLE = ("black_hole", "policed", "policed_burst")
 """Fields that an event may change in place, without their units."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from topologies.links.base import Bottleneck
 from topologies.links.tc import Answer, attributes_of
-from topologies.timeline import PACKET_BYTES
+from topologies.packets import PACKET_BYTES
 
 _MEMORY_BYTES = 4096  # for a packet in CAKE's account: more than any takes
 _STATISTICS, _OWN_STATISTICS = 3, 4
