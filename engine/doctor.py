@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import calls, cgroup, quota
+from engine import cgroup, quota, syscall_mode
 from engine.sandbox import MEMORY_FOLDER, TRIAL, UNCONFINED
 from images.cache import default_root
 from images.debian import mirrors
@@ -198,7 +198,11 @@ def _bound() -> Check:
 
 def _system_calls() -> Check:
     """Nothing to remedy: guests run either way."""
-    why = f"{calls.STUBS}=1 says so" if calls.stubs_wanted() else ", ".join(f"no {part}" for part in calls.lacking())
+    why = (
+        f"{syscall_mode.STUBS}=1 says so"
+        if syscall_mode.stubs_wanted()
+        else ", ".join(f"no {part}" for part in syscall_mode.lacking())
+    )
     where = f"by way of stub processes: {why}" if why else "in the host process that makes them"
     return Check("system calls", f"of guests {where}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from common import sums
 from engine import handover, images, launch, watch
-from engine.cpu_claims import free_cpu
+from engine.cpu_slots import free_cpu
 from engine.errors import EngineError
 from engine.sandbox import Limits
 from images import index

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine import calls, sandbox
+from engine import sandbox, syscall_mode
 from engine.images import Images, Program
 from engine.sandbox import Limits
 from scenarios.plan.sizes import MEMORY_MIB
@@ -40,7 +40,7 @@ def boot_arguments(
         *console,
         "quiet",
         f"seccomp={'on' if images.seccomp else 'off'}",
-        calls.kernel_option(),
+        syscall_mode.kernel_option(),
         f"uml_dir={sandbox.MEMORY_FOLDER}/",
         # no router solicitations, duplicate address detection or multicast reports in captures
         "ipv6.disable_ipv6=1",

@@ -15,7 +15,7 @@ from typing import Any
 
 from common import files, sums
 from engine import backends, handover, outcome
-from engine.cpu_claims import all_cpus, free_cpu
+from engine.cpu_slots import all_cpus, free_cpu
 from engine.errors import EngineError
 from engine.guest import captures
 from engine.sandbox import STAGE, Limits

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine import handover, images, launch, watch
 from engine.backends import virtual
-from engine.cpu_claims import free_cpu
+from engine.cpu_slots import free_cpu
 from engine.sandbox import Limits
 from scenarios.resolve import Cell, resolve
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from common import files
 from engine import handover, interrupt, launch, outcome, provenance, watch
-from engine.cpu_claims import free_cpu
+from engine.cpu_slots import free_cpu
 from engine.errors import EngineError
 from engine.images import Images
 from engine.interrupt import Terminated

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios import checks, draws, enough, implementations, load, rate_traces, schema, tables, variation
+from scenarios import checks, draws, implementations, load, path_defaults, rate_traces, schema, tables, variation
 from scenarios.errors import Problem, ScenarioError, choices
 from scenarios.implementations import Implementation
 from scenarios.load import Document
@@ -181,7 +181,7 @@ def _cell(
     for flow in data["flows"]:
         flow.setdefault("stop_ns", data["duration_ns"])
         flow.setdefault("bytes", None)
-    for flow, more in zip(data["flows"], enough.defaults(data["flows"], data, known), strict=True):
+    for flow, more in zip(data["flows"], path_defaults.defaults(data["flows"], data, known), strict=True):
         declared = known[flow["implementation"]]["parameters"]
         given = more | flow["params"]
         flow["params"] = implementations.resolved_parameters(given, declared)

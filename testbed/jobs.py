@@ -45,7 +45,7 @@ class Job:
         return ["run", self.scenario, *words, "--columns", "--into", str(into)]
 
 
-def of(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
+def divide(due: Sequence[tuple[PlannedCell, tuple[int, ...]]]) -> list[Job]:
     """Divide what is due, cells with their seeds, into jobs; the longest come first."""
     weights = [len(seeds) * weight(cell) for cell, seeds in due]
     share = sum(weights) / (_JOBS_PER_CPU * _processors())

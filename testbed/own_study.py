@@ -80,7 +80,7 @@ def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
     for other in beside:
         _take_over(other.absolute(), folder, cells)
     due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
-    jobs.carry_out(jobs.of(due), folder / "runs")
+    jobs.carry_out(jobs.divide(due), folder / "runs")
     return 0
 
 

@@ -4,7 +4,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine import calls
+from engine import syscall_mode
 from engine.run import execute
 from scenarios.resolve import Cell
 
@@ -15,7 +15,7 @@ def figures(cells: Mapping[str, Cell], folder: Path, repeats: int) -> dict[str, 
     for name, cell in cells.items():
         for _ in range(repeats):
             for stub in (True, False):
-                with calls.by_stubs(stub):
+                with syscall_mode.by_stubs(stub):
                     taken.setdefault(key(name, stub), []).append(_cpu_s(cell, folder))
     return {name: min(seconds) for name, seconds in taken.items()}
 

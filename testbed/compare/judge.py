@@ -15,7 +15,7 @@ from analysis.provenance import distinct
 from analysis.run import Run
 from analysis.runs import Runs
 from testbed.compare import distributions
-from testbed.parallel import pool
+from testbed.pool import pool
 from testbed.shared.metrics import METRICS
 from testbed.shared.panel import CLIENT, in_order
 from testbed.shared.pictures import draw

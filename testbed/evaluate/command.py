@@ -8,9 +8,9 @@ from common.counts import plural
 from engine.errors import EngineError
 from scenarios.errors import choices
 from testbed import arguments, own_study
-from testbed.evaluate import criteria, figures, judge, matrix, pages
-from testbed.evaluate.criteria import Criterion
+from testbed.evaluate import figures, judge, matrix, pages, read_criteria
 from testbed.evaluate.judge import STUDY
+from testbed.evaluate.read_criteria import Criterion
 from testbed.shared.panel import STANDARD, filled, points_for
 
 """The baseline: RFC 9438, what most hosts use."""
@@ -75,7 +75,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _chosen(names: list[str]) -> list[Criterion]:
-    known = {criterion.id: criterion for criterion in criteria.load_all()}
+    known = {criterion.id: criterion for criterion in read_criteria.load_all()}
     for name in names:
         if name not in known:
             raise EngineError(f"--criterion: found {name!r}; allowed: {choices(list(known), name)}")

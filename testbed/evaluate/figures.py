@@ -12,7 +12,7 @@ from analysis.errors import BadInputError
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from testbed.evaluate.judge import STUDY
-from testbed.parallel import pool
+from testbed.pool import pool
 from testbed.shared import pictures
 from testbed.shared.panel import CLIENT, in_order, point
 

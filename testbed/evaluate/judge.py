@@ -18,8 +18,8 @@ from analysis.verdicts.intervals import Interval
 from analysis.verdicts.intervals import mean as interval_of_mean
 from analysis.verdicts.rules import EPSILON
 from common.counts import plural
-from testbed.evaluate.criteria import BASELINE, Criterion, Row
-from testbed.parallel import pool
+from testbed.evaluate.read_criteria import BASELINE, Criterion, Row
+from testbed.pool import pool
 from testbed.shared.panel import CLIENT, in_order, point
 
 STUDY: Final = "evaluate"

@@ -14,9 +14,9 @@ from analysis.report.evidence import Evidence, of_run
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate import crate
-from testbed.evaluate.criteria import Criterion, Row
 from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result, wording
+from testbed.evaluate.read_criteria import Criterion, Row
 
 FORMAT: Final = 1
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")

@@ -14,10 +14,10 @@ from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.hunt import arena, evidence, measure, pages, properties, search
+from testbed.hunt import arena, evidence, measure, pages, read_properties, search
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt, expressions
-from testbed.hunt.properties import Property
+from testbed.hunt.read_properties import Property
 from testbed.shared.panel import STANDARD
 
 """What shows whether the path is at fault; for itself, `SECOND`."""
@@ -74,7 +74,7 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
     place = arena.read(options.arena, client)
-    applicable = properties.covering(_properties(options, known[client]), place)
+    applicable = read_properties.covering(_properties(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)
     made_of = measure.made_of({client, baseline, *place.implementations})
     budget = _Budget(options.budget)
@@ -107,8 +107,8 @@ def _properties(options: argparse.Namespace, about: Implementation) -> list[Prop
     if own is not None and only:
         raise EngineError("--only: found beside --property; allowed: one of them")
     if own is not None:
-        return [properties.of_expression(own)]
-    known = {prop.name: prop for prop in properties.load_all(about, against_version=bool(options.baseline))}
+        return [read_properties.of_expression(own)]
+    known = {prop.name: prop for prop in read_properties.load_all(about, against_version=bool(options.baseline))}
     for name in only:
         if name not in known:
             raise EngineError(f"--only: found {name!r}; allowed: {choices(list(known), name)}")

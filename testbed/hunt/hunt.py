@@ -11,8 +11,8 @@ from typing import Final
 from testbed.hunt import search
 from testbed.hunt.arena import Arena, Point
 from testbed.hunt.measure import OverBudgetError, Runs
-from testbed.hunt.properties import Property
 from testbed.hunt.question import Question
+from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name
 from testbed.hunt.search import Tried
 from testbed.hunt.shrink import shrink

@@ -21,7 +21,7 @@ from scenarios import implementations
 from scenarios.errors import ScenarioError
 from scenarios.resolve import expand
 from testbed.hunt.scenario import Data, name, text
-from testbed.parallel import as_they_end, pool
+from testbed.pool import as_they_end, pool
 from testbed.shared.inequalities import Number, number_of
 
 FILE: Final = "numbers.jsonl"

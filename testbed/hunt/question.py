@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from testbed.hunt.measure import Runs
-from testbed.hunt.properties import Property
+from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, of_client
 
 SEEDS: Final = (1, 2, 3, 4)

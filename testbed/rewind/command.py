@@ -21,7 +21,7 @@ from scenarios.checks import problems_of_events
 from scenarios.errors import ScenarioError, choices
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.parallel import as_they_end, pool
+from testbed.pool import as_they_end, pool
 from testbed.rewind import bisection, futures, history, page
 from testbed.rewind.futures import PAST, Events, Future, FutureResult
 from testbed.rewind.history import Past

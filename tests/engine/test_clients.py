@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from analysis.capture import pcap
-from engine import calls
+from engine import syscall_mode
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from tests.trial import trial
@@ -115,7 +115,7 @@ def test_same_seed_same_bytes_also_by_way_of_stubs(
     cell = _cell(tmp_path, client, path=("5mbit", "20ms")) if client == "utp-js" else _cell(tmp_path, client)
     digests = []
     for into, seed, stubs in (("first", 1, "0"), ("again", 1, "1"), ("other", 2, "0")):
-        monkeypatch.setenv(calls.STUBS, stubs)
+        monkeypatch.setenv(syscall_mode.STUBS, stubs)
         execute(cell, seed, tmp_path / into)
         capture = run_folder(tmp_path / into, cell, seed) / "pcap" / "bottleneck-out.pcap"
         digests.append(hashlib.sha256(capture.read_bytes()).hexdigest())

@@ -21,7 +21,7 @@ from engine.images import PROJECT
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell, expand
 from testbed.cli import main
-from testbed.evaluate.criteria import FOLDER
+from testbed.evaluate.read_criteria import FOLDER
 
 Sabotage = Callable[[str, str, str], None]
 SCENARIO = 'outcome["latest_event_ns"] = _scenario(net, run, running)\n'

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from engine import cpu_claims, images
+from engine import cpu_slots, images
 from engine.errors import EngineError
 from exec import hand_in
 from exec.hand_in import script_of
@@ -489,7 +489,7 @@ def test_ended_while_it_waits_for_a_cpu_it_says_what_is_kept(tmp_path: Path, end
     (earlier / "exec.json").write_text("{}")
     command = [TESTBED, "exec", "short.py"]
     with (
-        cpu_claims.all_cpus(),
+        cpu_slots.all_cpus(),
         subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process,
     ):
         assert process.stderr

@@ -20,7 +20,7 @@ import yaml
 
 from images.cache import Store, default_root
 from scenarios import implementations
-from testbed.hunt import arena, measure, properties, search
+from testbed.hunt import arena, measure, read_properties, search
 from testbed.hunt.hunt import SEED, expressions
 from tests.hunt.planted import COPIED, LIBUTP, MODULES, QUIC, ROOT, Fault, environment
 from tests.tcp_ledbat.mutations import TOKENS
@@ -128,7 +128,7 @@ def _differs(fault: Fault, folder: Path) -> bool:
 
 def differs(client: str, sound: str, folder: Path) -> bool:
     """Whether an implementation behaves otherwise than the sound one, in any of four scenarios."""
-    asked = properties.load_all(implementations.known()[client], against_version=True)
+    asked = read_properties.load_all(implementations.known()[client], against_version=True)
     place = arena.read(arena.DEFAULT, client)
     runs = measure.Runs(folder, expressions(asked), measure.made_of({client, sound, *place.implementations}))
     for point in search.batch(place, [], POINTS, "tour"):

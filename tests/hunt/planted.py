@@ -25,10 +25,10 @@ import yaml
 
 from analysis.verdicts.intervals import fraction
 from scenarios import implementations
-from testbed.hunt import arena, measure, properties, search
+from testbed.hunt import arena, measure, read_properties, search
 from testbed.hunt.hunt import Hunt, Trial, expressions
-from testbed.hunt.properties import Property
 from testbed.hunt.question import Question
+from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import of_client
 
 ROOT: Final = Path(__file__).parents[2]
@@ -202,7 +202,7 @@ def hunted(
     fault: Fault, how: str, seed: int, most: int, only: Sequence[str], folder: Path, everyone: set[str]
 ) -> Found:
     """Search for a fault. All searches share a folder, so what several ask for runs once."""
-    everything = properties.load_all(implementations.known()[fault.client], against_version=True)
+    everything = read_properties.load_all(implementations.known()[fault.client], against_version=True)
     asked = [prop for prop in everything if not only or prop.name in only]
     place = arena.read(arena.DEFAULT, fault.client)
     runs = measure.Runs(folder, expressions(asked), measure.made_of(everyone | place.implementations))

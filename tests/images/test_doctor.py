@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls, doctor, images
+from engine import doctor, images, syscall_mode
 from engine.doctor import Check, HostPackage, host_packages, install, report
 from engine.sandbox import UNCONFINED
 from images.__main__ import main as build_images
@@ -133,12 +133,12 @@ def test_how_system_calls_reach_guests_is_told(monkeypatch: pytest.MonkeyPatch) 
     def seen() -> str:
         return next(check.seen for check in doctor.checks() if check.name == "system calls")
 
-    monkeypatch.delenv(calls.STUBS, raising=False)
-    monkeypatch.setattr(calls, "lacking", list)
+    monkeypatch.delenv(syscall_mode.STUBS, raising=False)
+    monkeypatch.setattr(syscall_mode, "lacking", list)
     assert seen() == "of guests in the host process that makes them"
-    monkeypatch.setattr(calls, "lacking", lambda: ["FSGSBASE (Linux 5.9)"])
+    monkeypatch.setattr(syscall_mode, "lacking", lambda: ["FSGSBASE (Linux 5.9)"])
     assert seen() == "of guests by way of stub processes: no FSGSBASE (Linux 5.9)"
-    monkeypatch.setenv(calls.STUBS, "1")
+    monkeypatch.setenv(syscall_mode.STUBS, "1")
     assert seen() == "of guests by way of stub processes: TESTBED_STUBS=1 says so"
 
 

@@ -31,7 +31,7 @@ mount -t proc proc /proc; mount -t sysfs sysfs /sys
 mkdir -p /dev/shm; mount -t tmpfs tmpfs /dev/shm; mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /tmp
 mount --make-rprivate /
 cd /project
-python3 -B -c 'from engine import calls; print(*calls.lacking(), sep="\\n")' >/out/lacking 2>&1
+python3 -B -c 'from engine import syscall_mode; print(*syscall_mode.lacking(), sep="\\n")' >/out/lacking 2>&1
 python3 -B -c 'import sys; from testbed.cli import main; sys.exit(main())' \\
   run /project/trial/older.yaml --seed 1 --into /out >/out/words 2>&1
 sync; echo o >/proc/sysrq-trigger; sleep 60

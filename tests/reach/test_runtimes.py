@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls
+from engine import syscall_mode
 
 PROGRAMS = Path(__file__).with_name("runtimes")
 TESTBED = Path(sys.executable).with_name("testbed")
@@ -16,9 +16,9 @@ PACKAGES = "default-jdk-headless,nodejs,strace"
 
 @pytest.mark.parametrize("stubs", ["0", "1"], ids=["in-its-processes", "by-stubs"])
 def test_runtimes_do_what_they_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubs: str) -> None:
-    if stubs == "0" and calls.lacking():
+    if stubs == "0" and syscall_mode.lacking():
         pytest.skip("this host has nothing but stub processes")
-    monkeypatch.setenv(calls.STUBS, stubs)
+    monkeypatch.setenv(syscall_mode.STUBS, stubs)
     folder = shutil.copytree(PROGRAMS, tmp_path / "runtimes")
     results = tmp_path / "results"
     words = ["exec", "--deb", PACKAGES, "--memory", "2048", "--into", results, "runtimes.sh"]

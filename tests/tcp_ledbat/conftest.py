@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from engine import images, kunit, launch, watch
-from engine.cpu_claims import free_cpu
+from engine.cpu_slots import free_cpu
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from images import index

@@ -2,7 +2,7 @@
 
 import pytest
 
-from testbed.evaluate import criteria
+from testbed.evaluate import read_criteria
 from tests.copies import Copy
 from tests.testbed.bad_controls import CONTROLS, PREDICTIONS, failed, predicted, with_bad_controls
 
@@ -16,7 +16,7 @@ SHORT = {
 
 
 def test_predictions_name_rows() -> None:
-    rows = {f"{criterion.id}/{row.id}" for criterion in criteria.load_all() for row in criterion.rows}
+    rows = {f"{criterion.id}/{row.id}" for criterion in read_criteria.load_all() for row in criterion.rows}
     for of_control in (PREDICTIONS["reno"], *CONTROLS.values()):
         assert {*of_control["fails"], *of_control.get("beyond", {}), *of_control.get("missed", {})} <= rows
         assert {*of_control.get("missed", {})} <= {*of_control["fails"]}

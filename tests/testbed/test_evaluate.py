@@ -21,9 +21,9 @@ from scenarios.load import read
 from scenarios.resolve import expand
 from testbed import own_study, tables
 from testbed.cli import main
-from testbed.evaluate import criteria, judge, matrix, pages
-from testbed.evaluate.criteria import FILE, FOLDER, Criterion, Row
+from testbed.evaluate import judge, matrix, pages, read_criteria
 from testbed.evaluate.judge import Cell, Result
+from testbed.evaluate.read_criteria import FILE, FOLDER, Criterion, Row
 from testbed.evaluate.tables import tables as markdown
 from testbed.shared.panel import filled, point, points_for
 from tests.analysis.browser import invalid
@@ -37,7 +37,7 @@ CEILING = Row("ceiling", "it is short", "is long", "runs", None, "queue_ms", "ms
 
 def test_the_page_lists_the_criteria() -> None:
     lines = ["| section | criterion | level | statements |", "|---|---|---|---|"]
-    for criterion in criteria.load_all():
+    for criterion in read_criteria.load_all():
         name = f"`{criterion.id}`: {criterion.title}"
         lines.append(f"| {criterion.section} | {name} | {criterion.level} | {len(criterion.rows) or ''} |")
     assert "<!-- criteria -->\n" + "\n".join(lines) + "\n<!-- end of criteria -->" in PAGE
@@ -45,13 +45,13 @@ def test_the_page_lists_the_criteria() -> None:
 
 def test_the_page_lists_the_fields() -> None:
     head = "| field | value | default | meaning |\n|---|---|---|---|\n"
-    schema = read(criteria.SCHEMA).data
+    schema = read(read_criteria.SCHEMA).data
     fields = "\n".join(rows(schema, schema))
     assert f"<!-- fields of criterion -->\n{head}{fields}\n<!-- end of fields of criterion -->" in PAGE
 
 
 def test_each_scenario_has_a_row() -> None:
-    used = {file for criterion in criteria.load_all() for file in criterion.scenarios.values()}
+    used = {file for criterion in read_criteria.load_all() for file in criterion.scenarios.values()}
     assert used == {file for file in FOLDER.glob("*/*.yaml") if file.name != FILE}
 
 
@@ -72,7 +72,7 @@ def test_what_is_wrong_with_a_criterion(change: dict[str, Any], message: str, tm
     data["rows"][0] |= change
     (folder / FILE).write_text(yaml.safe_dump(data))
     with pytest.raises(BadInputError) as error:
-        criteria.load(folder / FILE)
+        read_criteria.load(folder / FILE)
     assert f"{FILE}:" in str(error.value)
     assert message in str(error.value)
 
@@ -102,7 +102,7 @@ def test_each_scenario_takes_a_program_over_udp(tmp_path: Path) -> None:
     """QUIC's packets show no clock: a receiver's wrong clock is left out for it, and nothing else."""
     names = ["tcp-cubic", "quic-go"]
     left_out = set()
-    for criterion in criteria.load_all():
+    for criterion in read_criteria.load_all():
         for name, file in criterion.scenarios.items():
             points = points_for(file, names)
             (tmp_path / name).write_text(filled(file, names, 1, points))

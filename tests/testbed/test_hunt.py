@@ -19,11 +19,11 @@ from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
 from testbed.gate import budgets
-from testbed.hunt import arena, command, evidence, measure, properties, search, shrink, survival
+from testbed.hunt import arena, command, evidence, measure, read_properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, OverBudgetError, Runs
-from testbed.hunt.properties import Property
 from testbed.hunt.question import CLEARLY, Question
+from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
 from testbed.shared import packets
@@ -60,8 +60,8 @@ def small(tmp_path: Path) -> Path:
 
 def test_the_page_lists_the_properties() -> None:
     lines = ["| property | what should hold | of |", "|---|---|---|"]
-    for file in sorted(properties.FOLDER.glob("*.yaml")):
-        prop = properties.load(file)
+    for file in sorted(read_properties.FOLDER.glob("*.yaml")):
+        prop = read_properties.load(file)
         asked = [*(prop.families or []), *(prop.transports or [])] or ["all"]
         of = " ".join([*asked, *([f"({prop.flows})"] if prop.flows else [])])
         of += ", with `--baseline`" if prop.of_version else ""
@@ -70,7 +70,7 @@ def test_the_page_lists_the_properties() -> None:
 
 
 def test_the_page_lists_the_fields() -> None:
-    schema = read(properties.SCHEMA).data
+    schema = read(read_properties.SCHEMA).data
     fields = "\n".join(["| field | value | default | meaning |", "|---|---|---|---|", *rows(schema, schema)])
     assert f"<!-- fields of property -->\n{fields}\n<!-- end of fields of property -->" in PAGE
 
@@ -200,10 +200,10 @@ def test_what_is_wrong_with_a_property(change: dict[str, Any], message: str, tmp
     file = tmp_path / "short.yaml"
     good = {"says": "It is short.", "otherwise": "is long", "holds": "queue_ms.mean() < 3", "because": "So."}
     file.write_text(yaml.safe_dump(good))
-    assert properties.load(file).measured == "queue_ms.mean()"
+    assert read_properties.load(file).measured == "queue_ms.mean()"
     file.write_text(yaml.safe_dump(good | change))
     with pytest.raises(BadInputError) as error:
-        properties.load(file)
+        read_properties.load(file)
     assert "short.yaml:" in str(error.value)
     assert message in str(error.value)
 
@@ -244,14 +244,14 @@ def test_what_is_wrong_with_an_order(
     ],
 )
 def test_how_near_a_run_is(holds: str, measured: float | None, bound: float, badness: float) -> None:
-    assert properties.of_expression(holds).badness(measured, bound) == pytest.approx(badness)
+    assert read_properties.of_expression(holds).badness(measured, bound) == pytest.approx(badness)
 
 
 @pytest.mark.parametrize("same", [0.0, 100.0, 1e6])
 def test_a_baseline_that_nothing_changes_keeps_what_compares_two_runs(same: float) -> None:
     """Else no scenario would ever count."""
-    for file in properties.FOLDER.glob("*.yaml"):
-        prop = properties.load(file)
+    for file in read_properties.FOLDER.glob("*.yaml"):
+        prop = read_properties.load(file)
         if prop.comparison and prop.of_path and (same or prop.name == "buffer"):
             assert prop.badness(same, prop.bound_of({}, same)) <= CLEARLY, prop.name
 
@@ -263,7 +263,7 @@ def test_what_a_run_is_compared_with() -> None:
         "flows": [{"name": "client"}],
     }
     clients = implementations.known()
-    known = {prop.name: prop for prop in properties.load_all(clients["tcp-ledbat"])}
+    known = {prop.name: prop for prop in read_properties.load_all(clients["tcp-ledbat"])}
     faster = known["capacity"].other(own, "tcp-cubic")
     assert faster == own | {
         "bottleneck": {"rate": "3mbit", "buffer": "9p"},
@@ -275,10 +275,12 @@ def test_what_a_run_is_compared_with() -> None:
     assert known["clock"].other(own, "tcp-cubic") == own | {"clocks": clocks}
     assert known["death"].other(own, "tcp-cubic") is None
     assert not known["harm"].covers(own)
-    versions = {prop.name for prop in properties.load_all(clients["tcp-ledbat"], against_version=True)} - known.keys()
-    assert versions == {file.stem for file in properties.FOLDER.glob("version-*.yaml")}
-    assert "standing-queue" not in {prop.name for prop in properties.load_all(clients["tcp-cubic"])}
-    assert "clock" not in {prop.name for prop in properties.load_all(clients["quinn"])}
+    versions = {
+        prop.name for prop in read_properties.load_all(clients["tcp-ledbat"], against_version=True)
+    } - known.keys()
+    assert versions == {file.stem for file in read_properties.FOLDER.glob("version-*.yaml")}
+    assert "standing-queue" not in {prop.name for prop in read_properties.load_all(clients["tcp-cubic"])}
+    assert "clock" not in {prop.name for prop in read_properties.load_all(clients["quinn"])}
 
 
 @pytest.mark.parametrize(
@@ -323,7 +325,7 @@ def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
 def hunted(
     small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another, how: str = "tpe"
 ) -> Hunt:
-    asked = [prop for prop in properties.load_all(implementations.known()["libutp"]) if prop.name == "death"]
+    asked = [prop for prop in read_properties.load_all(implementations.known()["libutp"]) if prop.name == "death"]
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, how, lambda: 48 - len(hunt.trials))
@@ -364,7 +366,7 @@ def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
 @pytest.mark.parametrize(("other", "is_broken"), [(1.0, True), (3.0, False)])
 def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is_broken: bool, small: Path) -> None:
     """The client carries 5 with each seed, the earlier version 1, but with seed 4 `other`."""
-    asked = [properties.load(properties.FOLDER / "version-bolder.yaml")]
+    asked = [read_properties.load(read_properties.FOLDER / "version-bolder.yaml")]
     runs = Formula(small.parent, asked, lambda _scenario, _text: 5.0)
     place = arena.read(small, "libutp")
     [point, *_] = (point for point in search.batch(place, [], 1, "random"))
@@ -379,7 +381,7 @@ def test_what_an_earlier_version_does_with_any_seed_is_no_fault(other: float, is
 
 
 def test_beside_an_earlier_version_other_comparisons_are_rare(small: Path) -> None:
-    asked = properties.load_all(implementations.known()["libutp"], against_version=True)
+    asked = read_properties.load_all(implementations.known()["libutp"], against_version=True)
     place = arena.read(small, "libutp")
     hunt = Hunt(place, asked, "libutp", "utp-rs", Formula(small.parent, asked, lambda *_: 1.0), 1, "tour", lambda: 0)
     alone = place.scenario({knob.name: len(knob.values) - 1 for knob in place.knobs}, "libutp")
@@ -453,7 +455,9 @@ def test_a_search_starts_no_more_runs_than_its_budget(
 
     monkeypatch.setattr(measure, "as_they_end", ends)
     monkeypatch.setattr(
-        properties, "load_all", lambda _, **_asked: [properties.load(properties.FOLDER / "capacity.yaml")]
+        read_properties,
+        "load_all",
+        lambda _, **_asked: [read_properties.load(read_properties.FOLDER / "capacity.yaml")],
     )
     main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
     assert 5 <= len(started) <= 6
@@ -463,7 +467,7 @@ def test_a_search_starts_no_more_runs_than_its_budget(
 def test_a_search_ends_where_an_arena_has_nothing_new(small: Path) -> None:
     """Its two points need fewer runs than the budget has."""
     small.write_text(yaml.safe_dump(yaml.safe_load(SMALL) | TWO_POINTS))
-    asked = [properties.load(properties.FOLDER / "death.yaml")]
+    asked = [read_properties.load(read_properties.FOLDER / "death.yaml")]
     runs = Formula(small.parent, asked, lambda _scenario, text: 2.0 if text == "duration" else math.inf)
     steps = iter(range(50))
     place = arena.read(small, "libutp")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls, images
+from engine import images, syscall_mode
 from images import index
 from scenarios.resolve import Cell, expand
 from tests.engine.conftest import sabotage  # noqa: F401  a fixture
@@ -40,9 +40,9 @@ def at_the_end(act: str) -> tuple[str, str, str]:
 @pytest.fixture(params=["0", "1"], ids=["in-its-processes", "by-stubs"])
 def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways in which calls reach a guest's kernel, as the environment asks for them."""
-    if request.param == "0" and calls.lacking():
+    if request.param == "0" and syscall_mode.lacking():
         pytest.skip("this host has nothing but stub processes")
-    monkeypatch.setenv(calls.STUBS, request.param)
+    monkeypatch.setenv(syscall_mode.STUBS, request.param)
     return str(request.param)
 
 

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from engine import cpu_claims, handover
+from engine import cpu_slots, handover
 from engine.run import execute, run_folder
 from scenarios.resolve import expand
 
@@ -40,8 +40,8 @@ def left_behind() -> dict[str, int]:
 
 
 def _claimed() -> int:
-    with cpu_claims._holders([cpu_claims._name(cpu) for cpu in cpu_claims._online()]) as holders:
-        return sum(cpu_claims._who(holder).startswith(f"{os.getpid()} ") for holder in holders)
+    with cpu_slots._holders([cpu_slots._name(cpu) for cpu in cpu_slots._online()]) as holders:
+        return sum(cpu_slots._who(holder).startswith(f"{os.getpid()} ") for holder in holders)
 
 
 def memory_kib() -> int:

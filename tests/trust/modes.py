@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import calls, images
+from engine import images, syscall_mode
 from engine.errors import EngineError
 from engine.run import execute
 from images import programs
@@ -53,7 +53,7 @@ def pair(run: tuple[Cell, int]) -> Pair:
             images.program.cache_clear()
             told = []
             for stubs in (True, False):
-                with calls.by_stubs(stubs):
+                with syscall_mode.by_stubs(stubs):
                     told.append(execute(cell, seed, Path(folder)))
         except (EngineError, ImageError) as error:
             return Pair(cell, seed, f"NOT COMPARED: {error}")
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--most-s", type=float, default=300, help="virtual seconds at 10 Mbit/s; default: %(default)s")
     parser.add_argument("--guests", type=int, default=2, help="at once; default: %(default)s")
     options = parser.parse_args()
-    if lacks := calls.lacking():
+    if lacks := syscall_mode.lacking():
         print(f"this host has nothing but stub processes: no {', no '.join(lacks)}", file=sys.stderr)
         return 1
     runs = chosen(options.drawn, options.most_s, options.seed)

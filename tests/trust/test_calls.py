@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls, images
+from engine import images, syscall_mode
 from images.kernel.trial import MEMORY_FOLDER
 from tests.images.building import build_root
 
@@ -54,7 +54,7 @@ def said(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
 
     @cache
     def boot(option: str) -> list[str]:
-        if option == "inproc=on" and calls.lacking():
+        if option == "inproc=on" and syscall_mode.lacking():
             pytest.skip("this host has nothing but stub processes")
         return console(root, tmp_path_factory.mktemp("guest"), option)
 
@@ -80,7 +80,7 @@ def test_signals_come_at_the_same_calls_both_ways(said: Callable[[str], list[str
 @pytest.mark.parametrize("option", ["inproc=on", "inproc=off"])
 def test_goroutines_that_signals_interrupt(tmp_path: Path, option: str) -> None:
     """Go's collector waits for a thread by reading the clock, so readings take time, as under `testbed exec`."""
-    if option == "inproc=on" and calls.lacking():
+    if option == "inproc=on" and syscall_mode.lacking():
         pytest.skip("this host has nothing but stub processes")
     root = tmp_path / "root"
     words = ["go", "build", "-o", str(root / "init"), str(SOURCE.with_name("goroutines.go"))]

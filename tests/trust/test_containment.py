@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls, sandbox
 from engine import run as execution
+from engine import sandbox, syscall_mode
 from engine.backends import virtual
 from engine.errors import EngineError
 from engine.run import execute, run_folder
@@ -100,9 +100,9 @@ def test_a_program_that_calls_the_host_past_the_guests_kernel(
     cell: Cell, tmp_path: Path, sabotage: Sabotage, canary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the kernel is in its processes, each of them can jump to the kernel's own calls of the host."""
-    if calls.lacking():
+    if syscall_mode.lacking():
         pytest.skip("this host has nothing but stub processes")
-    monkeypatch.setenv(calls.STUBS, "0")
+    monkeypatch.setenv(syscall_mode.STUBS, "0")
     source = CALLS_OF_THE_HOST.replace("CANARY", repr(bytes(canary)))
     sabotage(*at_the_end(f"exec({source!r})"))
     execute(cell, 1, tmp_path)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import calls, images, launch, sandbox
+from engine import images, launch, sandbox, syscall_mode
 from engine.run import execute
 from images import guest_tools, module
 from images.cache import Store, file_digest
@@ -99,9 +99,9 @@ def test_by_way_of_stub_processes(
     cell: Cell, tmp_path: Path, reference: Digests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients: tests/engine/test_clients.py; every experiment: tests/trust/modes.py."""
-    if calls.lacking():
+    if syscall_mode.lacking():
         pytest.skip("this host has nothing but stub processes, as the others then are")
-    monkeypatch.setenv(calls.STUBS, "1")
+    monkeypatch.setenv(syscall_mode.STUBS, "1")
     assert digests(cell, tmp_path) == reference
 
 

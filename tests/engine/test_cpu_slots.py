@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import cpu_claims, quota
+from engine import cpu_slots, quota
 from engine.errors import EngineError
 
 HOLD = """
 import sys, time
-from engine import cpu_claims
-cpu_claims._NAMES = sys.argv[1]
-with cpu_claims.free_cpu() as cpu:
+from engine import cpu_slots
+cpu_slots._NAMES = sys.argv[1]
+with cpu_slots.free_cpu() as cpu:
     print(cpu, flush=True)
     time.sleep(1000)
 """
@@ -32,8 +32,8 @@ with cpu_claims.free_cpu() as cpu:
 @pytest.fixture(autouse=True)
 def own_names(monkeypatch: pytest.MonkeyPatch) -> str:
     """Do not wait for anything else that runs on this host."""
-    monkeypatch.setattr(cpu_claims, "_NAMES", f"testbed-{uuid.uuid4().hex[:8]}")
-    return cpu_claims._NAMES
+    monkeypatch.setattr(cpu_slots, "_NAMES", f"testbed-{uuid.uuid4().hex[:8]}")
+    return cpu_slots._NAMES
 
 
 @contextmanager
@@ -52,21 +52,21 @@ def holder(names: str, *before: str) -> Iterator[tuple[subprocess.Popen[str], in
 
 
 def is_free(cpu: int) -> bool:
-    with cpu_claims._claimed(cpu_claims._name(cpu)) as claimed:
+    with cpu_slots._claimed(cpu_slots._name(cpu)) as claimed:
         return claimed
 
 
 def test_a_guest_has_one_cpu_to_itself() -> None:
-    with cpu_claims.free_cpu() as cpu:
+    with cpu_slots.free_cpu() as cpu:
         assert cpu in os.sched_getaffinity(0)
         assert not is_free(cpu)
     assert is_free(cpu)
 
 
 def test_beside_a_run_in_real_time_there_is_no_cpu_for_another() -> None:
-    with cpu_claims.all_cpus():
-        assert not any(map(is_free, cpu_claims._online()))
-    assert all(map(is_free, cpu_claims._online()))
+    with cpu_slots.all_cpus():
+        assert not any(map(is_free, cpu_slots._online()))
+    assert all(map(is_free, cpu_slots._online()))
 
 
 def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(own_names: str) -> None:
@@ -75,7 +75,7 @@ def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(o
     taken: list[int] = []
 
     def wait() -> None:
-        with cpu_claims.free_cpu() as cpu:
+        with cpu_slots.free_cpu() as cpu:
             taken.append(cpu)
 
     for ends in range(len(os.sched_getaffinity(0))):
@@ -96,7 +96,7 @@ def test_who_waits_takes_the_first_cpu_that_becomes_free_and_says_who_has_them(o
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_wait_at_once(own_names: str, end: signal.Signals) -> None:
-    with cpu_claims.all_cpus(), holder(own_names) as (waiting, cpu):
+    with cpu_slots.all_cpus(), holder(own_names) as (waiting, cpu):
         assert cpu is None
         started = time.monotonic()
         waiting.send_signal(end)
@@ -110,10 +110,10 @@ def test_users_do_not_lock_each_other_out(own_names: str) -> None:
         pytest.skip("takes root, to be two users")
     with holder(own_names, "setpriv", "--reuid=65534", "--clear-groups") as (_, cpu):
         assert cpu is not None
-        with cpu_claims._first_free(
-            [cpu_claims._name(number) for number in os.sched_getaffinity(0) if number != cpu], ""
+        with cpu_slots._first_free(
+            [cpu_slots._name(number) for number in os.sched_getaffinity(0) if number != cpu], ""
         ) as other:
-            assert other != cpu_claims._name(cpu)
+            assert other != cpu_slots._name(cpu)
         assert not is_free(cpu)
 
 
@@ -121,10 +121,10 @@ def test_a_run_in_real_time_waits_for_the_guests_before_it() -> None:
     order = []
 
     def alone() -> None:
-        with cpu_claims.all_cpus():
+        with cpu_slots.all_cpus():
             order.append("alone")
 
-    with cpu_claims.free_cpu():
+    with cpu_slots.free_cpu():
         waiting = threading.Thread(target=alone)
         waiting.start()
         order.append("guest")
@@ -139,17 +139,17 @@ def test_a_busy_cpu_is_not_chosen_though_nobody_holds_it() -> None:
         pytest.skip("takes two CPUs")
     ticks = iter([dict.fromkeys(allowed, 100), dict.fromkeys(allowed, 100) | {allowed[-1]: 102}])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_claims, "_idle_ticks", lambda: next(ticks))
-        patch.setattr(cpu_claims, "_had", None)
-        assert cpu_claims._best_first()[0] == allowed[-1]
-        patch.setattr(cpu_claims, "_had", allowed[0])
-        assert cpu_claims._best_first()[0] == allowed[0]
-    assert cpu_claims._idle_ticks().keys() >= set(allowed)
+        patch.setattr(cpu_slots, "_idle_ticks", lambda: next(ticks))
+        patch.setattr(cpu_slots, "_had", None)
+        assert cpu_slots._best_first()[0] == allowed[-1]
+        patch.setattr(cpu_slots, "_had", allowed[0])
+        assert cpu_slots._best_first()[0] == allowed[0]
+    assert cpu_slots._idle_ticks().keys() >= set(allowed)
 
 
 def test_offline_cpus_leave_gaps(tmp_path: Path) -> None:
     (tmp_path / "online").write_text("0-2,5,8-9\n")
-    assert cpu_claims._online(tmp_path / "online") == [0, 1, 2, 5, 8, 9]
+    assert cpu_slots._online(tmp_path / "online") == [0, 1, 2, 5, 8, 9]
 
 
 def host(folder: Path, *, version: int, cpus: str = "", memory: str = "", available_mib: int = 4096) -> Path:
@@ -194,8 +194,8 @@ def test_a_quota_of_one_cpu_lets_one_guest_run(tmp_path: Path, own_names: str, m
     monkeypatch.setattr(quota, "groups", partial(quota.groups, proc))
     reading, writing = os.pipe()
     with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
-        with cpu_claims.free_cpu():
-            second = threading.Thread(target=lambda: cpu_claims.free_cpu().__enter__())
+        with cpu_slots.free_cpu():
+            second = threading.Thread(target=lambda: cpu_slots.free_cpu().__enter__())
             second.start()
             assert told.readline().startswith(f"waiting for a CPU: {tmp_path}/a group/job allows 1 at once; at work: ")
         second.join(timeout=10)
@@ -206,13 +206,13 @@ def test_large_guests_share_a_limited_memory(tmp_path: Path, own_names: str, mon
     """Of 2 GiB, one of 1.5 GiB leaves room for a usual one, and none for another of 1.5 GiB."""
     proc = host(tmp_path, version=2, memory=str(2048 << 20))
     monkeypatch.setattr(quota, "groups", partial(quota.groups, proc))
-    monkeypatch.setattr(cpu_claims, "_best_first", lambda: range(3))
+    monkeypatch.setattr(cpu_slots, "_best_first", lambda: range(3))
     reading, writing = os.pipe()
     with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
-        with cpu_claims.free_cpu(1536):
-            with cpu_claims.free_cpu():
+        with cpu_slots.free_cpu(1536):
+            with cpu_slots.free_cpu():
                 pass
-            second = threading.Thread(target=lambda: cpu_claims.free_cpu(1536).__enter__())
+            second = threading.Thread(target=lambda: cpu_slots.free_cpu(1536).__enter__())
             second.start()
             assert told.readline().startswith(f"waiting for a CPU: {tmp_path}/a group/job allows 2048 MiB for all; at")
         second.join(timeout=10)
@@ -225,18 +225,18 @@ def test_too_little_memory_is_waited_for_or_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(quota, "groups", lambda: groups(small))
     with (
         pytest.raises(EngineError, match=r"job limits memory to 300 MiB; this guest takes up to 512 MiB"),
-        cpu_claims.free_cpu(),
+        cpu_slots.free_cpu(),
     ):
         pass
     full = host(tmp_path / "full", version=2, available_mib=200)
     monkeypatch.setattr(quota, "groups", lambda: groups(full))
     monkeypatch.setattr(quota, "free_bytes", lambda limited: free_bytes(limited, full))
-    with pytest.raises(EngineError, match=r"too little memory: 200 MiB are free"), cpu_claims.free_cpu():
+    with pytest.raises(EngineError, match=r"too little memory: 200 MiB are free"), cpu_slots.free_cpu():
         pass
     reading, writing = os.pipe()
     with os.fdopen(reading) as told, os.fdopen(writing, "w") as errors, redirect_stderr(errors):
-        with cpu_claims._claimed(cpu_claims._name(0)):  # a guest at work
-            second = threading.Thread(target=lambda: cpu_claims.free_cpu().__enter__())
+        with cpu_slots._claimed(cpu_slots._name(0)):  # a guest at work
+            second = threading.Thread(target=lambda: cpu_slots.free_cpu().__enter__())
             second.start()
             assert told.readline().startswith("waiting for memory: 200 MiB are free")
             (full / "meminfo").write_text("MemAvailable: 4000000 kB\n")

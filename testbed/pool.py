@@ -1,4 +1,4 @@
-"""Carries out the runs of a command, on as many CPUs as there are."""
+"""Works on the jobs of a command in processes, one for each CPU; `testbed.jobs` carries out runs in forks instead."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
