@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_json
-from analysis.report import write_page
 from analysis.report.evidence import of_run
+from analysis.report.rendering import write_page
 
 FILE: Final = "check.json"
 FORMAT: Final = 1

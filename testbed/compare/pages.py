@@ -8,8 +8,8 @@ from typing import Any, Final
 from analysis.documents import read_made, read_yaml
 from analysis.errors import BadInputError
 from analysis.provenance import distinct
-from analysis.report import TEMPLATES, pages, render, write_shared
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.rendering import TEMPLATES, pages, render, write_shared
 from analysis.runs import Runs
 from analysis.verdicts.false_discoveries import largest_believed
 from testbed.compare import distributions

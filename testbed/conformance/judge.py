@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from analysis.claims.of_run import number
 from analysis.files import write_made
-from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.rendering import write_page
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
-from analysis.report import write_page
+from analysis.report.rendering import write_page
 from common.counts import plural
 from common.sums import DamagedError
 from testbed.evaluate.judge import NOT_MET, SIGNS, wording

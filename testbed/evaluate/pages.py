@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
-from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.rendering import write_page
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate import crate

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.rendering import write_page
 from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, BudgetResult, Judgement
 
 TEMPLATE: Final = Path(__file__).with_name("gate.html")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from analysis.figures import alternative_text, style, svg
 from analysis.files import write_text
-from analysis.report import write_page
+from analysis.report.rendering import write_page
 from testbed.gate.judge import Judgement
 
 FORMAT: Final = 1

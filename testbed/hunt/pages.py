@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
-from analysis.report import write_page
 from analysis.report.evidence import of_run
+from analysis.report.rendering import write_page
 from common.counts import plural
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from analysis.documents import read_made
 from analysis.files import write_made
-from analysis.report import write_page
 from analysis.report.evidence import Evidence, of_run
+from analysis.report.rendering import write_page
 from common.counts import plural
 from scenarios import run_files
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.figures import alternative_text, style, svg
-from analysis.report import write_page
 from analysis.report.evidence import Link, of_run
+from analysis.report.rendering import write_page
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from testbed.shared.packets import TAP, Packet, around

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import yaml
 
 from analysis.errors import BadInputError
-from analysis.report import write_page, write_shared
+from analysis.report.rendering import write_page, write_shared
 from common import sums
 from common.files import give_name
 from scenarios.run_files import FAILED

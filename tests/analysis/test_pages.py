@@ -16,11 +16,12 @@ from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
-from analysis.report import _shortened, causes, changes, formats, overview
+from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of
 from analysis.report.first_page import SHOWN, machine, of_result, yielding
 from analysis.report.overview import _headline, studies
+from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
 from analysis.verdicts.rules import Verdict

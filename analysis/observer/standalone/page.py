@@ -12,8 +12,8 @@ from analysis.observer.conversation import Samples
 from analysis.observer.picture import stacked
 from analysis.observer.standalone import report
 from analysis.observer.standalone.report import Observed
-from analysis.report import write_page
 from analysis.report.formats import number
+from analysis.report.rendering import write_page
 from analysis.series import Series
 
 TEMPLATE: Final = Path(__file__).with_name("templates") / "captures.html"

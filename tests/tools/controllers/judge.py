@@ -20,7 +20,7 @@ from analysis.documents import read_yaml
 from analysis.files import write_text
 from analysis.observer import kind
 from analysis.observer.kind import Kind
-from analysis.report import TEMPLATES, pages, render, write_shared
+from analysis.report.rendering import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.run_json import Flow
 from analysis.runs import Runs
