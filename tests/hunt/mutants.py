@@ -113,11 +113,10 @@ def _built(fault: Fault, candidates: Sequence[Fault], folder: Path) -> bool:
         for old in (project / kind).glob("*planted*"):
             shutil.rmtree(old)
     fault.plant(project, candidates)
-    words = [sys.executable, "-m", "images", fault.of, fault.client]
-    programs = words if fault.of not in MODULES else words[:3]
-    return not subprocess.run(
-        programs, cwd=project, env=environment(project), capture_output=True, check=False
-    ).returncode
+    built = ["--boot"] if fault.of in MODULES else [fault.of, fault.client]
+    words = [sys.executable, "-m", "images", *built]
+    own = environment(project)
+    return not subprocess.run(words, cwd=project, env=own, capture_output=True, check=False).returncode
 
 
 def _differs(fault: Fault, folder: Path) -> bool:
