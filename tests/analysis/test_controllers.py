@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.observer.kind import Kind
+from analysis.observer.judgement import Kind
 from scenarios import implementations
 from scenarios.resolve import Cell, expand
 from tests.tools.controllers.__main__ import CASES

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from analysis.capture.columns import write_columns
-from analysis.observer import kind, limits
+from analysis.observer import kind, limits, signals, supported
 from analysis.observer.flight import Flight
-from analysis.observer.kind import Kind
+from analysis.observer.judgement import Kind
 from analysis.run import Run
 from analysis.series import NotMeasuredError
 from engine.run import execute, run_folder
@@ -134,7 +134,7 @@ def test_pieces_that_leave_when_answers_come(last: int) -> None:
     ],
 )
 def test_a_pulse_rises_at_once(windows: list[int], told: bool) -> None:
-    assert kind.has_pulse(np.array(windows[:16], float)) is told
+    assert signals.has_pulse(np.array(windows[:16], float)) is told
 
 
 def by_rounds(rounds: list[tuple[int, float]]) -> Flight:
@@ -152,7 +152,7 @@ def by_rounds(rounds: list[tuple[int, float]]) -> Flight:
 def test_a_window_that_sinks_where_nothing_waits_answers_to_no_delay(dip_s: float, declines: int) -> None:
     """What a lost packet leaves in flight, for instance, after the rounds in which it was sent again."""
     flight = by_rounds([*((20, 0.2) for _ in range(40)), *((window, dip_s) for window in (24, 24, 16, 16, 16))])
-    assert len(kind.Signals(flight, limits.limits(flight)).declines) == declines
+    assert len(signals.Signals(flight, limits.limits(flight)).declines) == declines
 
 
 @pytest.mark.parametrize(
@@ -197,13 +197,13 @@ def test_a_window_that_sank_once_may_be_chance() -> None:
     [
         (
             Model(duration=60),
-            kind.SUPPORTED_GROWTH,
+            supported.SUPPORTED_GROWTH,
             "in unseen networks, judgements by such evidence support no more than 0.91",
         ),
         # of senders that the receiver limits, the unseen networks had hardly any
         (
             Model(window_bytes=30 * PAYLOAD),
-            kind.UNSUPPORTED,
+            supported.UNSUPPORTED,
             "unseen networks had too few judgements by such evidence to support 0.76",
         ),
     ],
@@ -218,7 +218,7 @@ def test_no_judgement_is_surer_than_unseen_networks_support(
 
 @pytest.mark.parametrize(
     ("right", "of", "supported"),
-    [(81, 83, kind.SUPPORTED_LOSS), (53, 54, kind.SUPPORTED_GROWTH), (24, 24, kind.SUPPORTED)],
+    [(81, 83, supported.SUPPORTED_LOSS), (53, 54, supported.SUPPORTED_GROWTH), (24, 24, supported.SUPPORTED)],
 )
 def test_what_unseen_networks_support_is_the_end_of_an_interval(right: int, of: int, supported: float) -> None:
     """At a smaller part of right judgements, so many would be right in less than a case of twenty."""
@@ -309,6 +309,6 @@ def test_what_failed_is_told_with_its_experiment(tmp_path: Path) -> None:
 
 def test_growth_that_is_the_same_in_each_round_is_that_of_reno() -> None:
     line = np.arange(20.0)
-    assert kind.steady(line / 2) < 1e-9
-    assert kind.steady(3 * line) > 1000  # more a round than Reno may
-    assert kind.steady(np.sqrt(100 * line)) > 1
+    assert signals.steady(line / 2) < 1e-9
+    assert signals.steady(3 * line) > 1000  # more a round than Reno may
+    assert signals.steady(np.sqrt(100 * line)) > 1

@@ -19,7 +19,7 @@ from typing import Any, Final
 from analysis.documents import read_yaml
 from analysis.files import write_text
 from analysis.observer import kind
-from analysis.observer.kind import Kind
+from analysis.observer.judgement import Kind
 from analysis.report.rendering import TEMPLATES, pages, render, write_shared
 from analysis.run import Run
 from analysis.run_json import Flow
