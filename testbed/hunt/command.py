@@ -151,10 +151,13 @@ class _Budget:
 def _seconds(text: str) -> float:
     try:
         hours = text.removesuffix("h")
-        return float(hours) * 3600 if hours != text else parse(text, "time") / 1e9
+        seconds = float(hours) * 3600 if hours != text else parse(text, "time") / 1e9
     except (UnitError, ValueError):
-        allowed = f"a time such as 2h, 30min, 90s, or a number of runs such as 500{RUNS}"
-        raise EngineError(f"--budget: found {text!r}; allowed: {allowed}") from None
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        allowed = f"a time above 0 such as 2h, 30min, 90s, or a number of runs such as 500{RUNS}"
+        raise EngineError(f"--budget: found {text!r}; allowed: {allowed}")
+    return seconds
 
 
 class _Progress:

@@ -213,7 +213,10 @@ def test_what_is_wrong_with_a_property(change: dict[str, Any], message: str, tmp
     [
         (["tcp-cubicc"], "unknown implementation 'tcp-cubicc'; allowed: "),
         (["tcp-bbr", "--only", "deaths"], "--only: found 'deaths'; allowed: "),
-        (["tcp-bbr", "--budget", "2"], "--budget: found '2'; allowed: a time such as 2h"),
+        (["tcp-bbr", "--budget", "2"], "--budget: found '2'; allowed: a time above 0 such as 2h"),
+        (["tcp-bbr", "--budget", "0h"], "--budget: found '0h'; allowed: a time above 0 such as 2h"),
+        (["tcp-bbr", "--budget=-1h"], "--budget: found '-1h'; allowed: a time above 0 such as 2h"),
+        (["tcp-bbr", "--budget", "infh"], "--budget: found 'infh'; allowed: a time above 0 such as 2h"),
         (["tcp-bbr", "--budget", "1runs"], "--budget: found '1runs'; allowed: at least 2runs"),
         (["tcp-bbr", "--property", "queue_ms"], "--property: found 'queue_ms', which compares nothing; allowed: "),
         (["tcp-bbr", "--property", "duration > 1", "--only", "death"], "--only: found beside --property"),
