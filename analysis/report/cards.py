@@ -135,7 +135,7 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     interval_text = (
         f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
     )
-    more = " More seeds like these would not show more." if "do not tell" in claim.get("why", "") else ""
+    more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
     others = " or ".join(claim.get("alternatives", []))
     more += f" The scan may say {others}, too, which counts as well." if others else ""
     return f"{interval_text} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"

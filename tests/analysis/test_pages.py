@@ -18,13 +18,13 @@ from analysis.__main__ import main
 from analysis.errors import BadInputError
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
-from analysis.report.cards import name_of, page_of
+from analysis.report.cards import name_of, page_of, rule
 from analysis.report.first_page import SHOWN, machine, of_result, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
 from analysis.report.strip import held_strip
-from analysis.verdicts.rules import Verdict
+from analysis.verdicts.rules import WITHIN_THE_LARGER, Verdict
 from tests.analysis import kept_results
 from tests.analysis.browser import PHONE, chromium, invalid, opened, serious
 from tests.analysis.synthetic import vouch
@@ -150,15 +150,15 @@ def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
 def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert "Quick look: one seed" in page.locator(".look").inner_text()
-    told = page.locator("#answer").inner_text()
-    assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", told)
-    assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", told)
+    behind = page.locator("#behind").inner_text()
+    assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", behind)
+    assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", behind)
     changes = (quick / "changes.html").read_text()
     assert re.search(
         r"<h1>Of \d+ claims, \d+ contradict the full run&#39;s verdicts, as one seed may, and none has other", changes
     )
     assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
-    assert "Green holds; amber holds nearly:" in told
+    assert "Green holds; amber holds nearly:" in page.locator("#answer").inner_text()
     reference = FULL_RUN
     views = studies(collect(quick.parent / "here"), reference)
     findings = [finding for view in views for finding in view.findings]
@@ -398,6 +398,12 @@ def test_a_title_states_a_result_only_where_its_claims_are_decided(report: Path,
     head = re.search("<h1>(.*?)( <|</h1>)", (report / f"{name}.html").read_text())
     assert head and (head[1] == entry["result"].strip()) == is_decided
     assert (entry["title"] in head[1]) != is_decided
+
+
+def test_a_card_promises_nothing_of_more_seeds_than_the_rules_allow() -> None:
+    near = {"verdict": "near", "unit": "s", "measured_interval": [8.5, 9.5], "why": WITHIN_THE_LARGER.format(40)}
+    text = rule(near | {"zones": {"is_ratio": False, "reproduced": [9.0, 11.0], "near": [8.0, 12.0]}})
+    assert text.endswith("s. As many seeds as the rules allow would not show more.")
 
 
 def test_a_title_is_of_no_experiment_that_decides_nothing(report: Path) -> None:
