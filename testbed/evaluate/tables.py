@@ -42,7 +42,8 @@ def _transport(name: str) -> str:
 
 def _table(documents: Sequence[dict[str, Any]]) -> list[str]:
     names = [document["client"] for document in documents]
-    lines = [f"| criterion | cells |{''.join(f' [`{name}`](#{name}) |' for name in names)}"]
+    links = [f" [`{name}`](#{name.replace('.', '')}) |" for name in names]  # addresses of headings have no full stops
+    lines = [f"| criterion | cells |{''.join(links)}"]
     lines.append("|---" * (2 + len(names)) + "|")
     for of_all in zip(*(document["criteria"] for document in documents), strict=True):
         first = of_all[0]

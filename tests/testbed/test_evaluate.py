@@ -254,15 +254,15 @@ def test_the_summary_says_what_is_not_known() -> None:
 def test_a_table_of_several_controls_and_their_crates(tmp_path: Path) -> None:
     met, failed = cell("single", judge.MET), cell("rate=1mbit", judge.NOT_MET)
     folders = []
-    for name, cells in (("quinn", [met]), ("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
+    for name, cells in (("libtorrent-2.0", [met]), ("tcp-good", [met, met]), ("tcp-bad", [met, failed])):
         folders.append(tmp_path / name)
         folders[-1].mkdir()
         pages.write(folders[-1], [judged("MUST", cells), judged("MUST", [])], name, "tcp-cubic", 5, {})
     lines = markdown(folders).splitlines()
     assert lines[6:11] == [
-        "**Programs with QUIC**",
+        "**Programs with uTP**",
         "",
-        "| criterion | cells | [`quinn`](#quinn) |",
+        "| criterion | cells | [`libtorrent-2.0`](#libtorrent-20) |",
         "|---|---|---|",
         "| 9.9 A title (MUST) | 1 | ✓ |",
     ]

@@ -188,11 +188,11 @@ def test_pages_that_files_name_exist() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    files = (README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("images/*/README.md"))
+    files = (README, *ROOT.glob("C*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("images/*/README.md"))
     pages = {page: re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE) for page in files}
     wrong = []
     for page, text in pages.items():
-        for link, heading in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([\w-]+))?\)", text):
+        for link, heading in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", text):
             file = (page.parent / link).resolve() if link else page
             headings = re.findall(r"^#+ (.*)$", pages.get(file, ""), re.MULTILINE)
             anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
