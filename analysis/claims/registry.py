@@ -193,6 +193,14 @@ def load_study(folder: Path) -> Study:
     )
 
 
+def folders_of_studies(folder: Path) -> list[Path]:
+    """List the folders of the studies in a folder. Raises BadInputError if there are none."""
+    folders = [file.parent for file in sorted(folder.glob("*/study.yaml"))]
+    if not folders:
+        raise BadInputError(f"{folder}: found no */study.yaml; allowed: the folder of the studies")
+    return folders
+
+
 def claims_files(folder: Path) -> list[Path]:
     """List the claims files in the folder of a study."""
     return sorted(folder.glob(f"*{CLAIMS}"))

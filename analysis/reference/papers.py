@@ -31,10 +31,11 @@ SHOWN: Final = {
 def write(folder: Path, reference: Path, page: Path, summary: Path) -> None:
     """Write what a reference set has of the papers among the studies in `folder`, between the marks of two pages.
 
-    The page gets all findings, the summary a few sentences a paper. Raises BadInputError where a mark is missing.
+    The page gets all findings, the summary a few sentences a paper. Raises BadInputError where a mark is missing, or
+    there are no studies.
     """
     full = reference_set(reference)
-    results = [result for study in sorted(folder.glob("*/study.yaml")) for result in _results(study.parent, full)]
+    results = [result for study in registry.folders_of_studies(folder) for result in _results(study, full)]
     views = sorted(studies(results, None), key=lambda view: (view.paper["year"], view.label))
     replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
     replace_between(summary, START, END, "\n" + "".join(f"{_in_short(view)}\n" for view in views) + "\n")

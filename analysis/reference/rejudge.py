@@ -27,7 +27,7 @@ def rejudge(studies: Path, reference: Path, console: Console | None = None) -> i
     """
     console = console or Console()
     changed = 0
-    for folder in sorted(file.parent for file in studies.glob("*/study.yaml")):
+    for folder in registry.folders_of_studies(studies):
         experiments = [registry.load(file) for file in registry.claims_files(folder)]
         originals = {claim.id: (claim, experiment) for experiment in experiments for claim in experiment.claims}
         for experiment in experiments:

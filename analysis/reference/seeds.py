@@ -15,7 +15,7 @@ from analysis.reference.rejudge import judgement_of
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.seeds import HOUR_S, Batch, Cell, cells_of
 from common.counts import plural
-from scenarios import CLAIMS, STUDY, scenario_files
+from scenarios import CLAIMS, scenario_files
 from scenarios.cells import plan
 from scenarios.errors import ScenarioError
 
@@ -49,7 +49,7 @@ def request_seeds(studies: Path, reference: Path, out: Path | None, console: Con
 
 
 def _first_batch(studies: Path) -> dict[Cell, Batch]:
-    files = [file for study in sorted(studies.glob(f"*/{STUDY}")) for file in scenario_files(study.parent)]
+    files = [file for study in registry.folders_of_studies(studies) for file in scenario_files(study)]
     try:
         planned = plan(files, "full")
     except ScenarioError as error:

@@ -204,6 +204,8 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
 
 
 def test_the_seeds_of_a_reference_set_are_written_anew_where_somebody_removed_them(tmp_path: Path) -> None:
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "study.yaml").touch()
     out = tmp_path / "seeds.json"
     order = ["like", "--studies", str(tmp_path), "--reference", str(tmp_path), "--out", str(out)]
     assert main(order) == 0

@@ -13,9 +13,9 @@ from tests.analysis.kept_results import REFERENCE, ROOT, STUDIES
 PAGE, README = ROOT / "docs/results/papers.md", ROOT / "README.md"
 
 
-def written(page: Path, summary: Path) -> int:
+def written(page: Path, summary: Path, studies: Path = STUDIES) -> int:
     into = ["--page", str(page), "--summary", str(summary)]
-    return main(["papers", "--studies", str(STUDIES), "--reference", str(REFERENCE), *into])
+    return main(["papers", "--studies", str(studies), "--reference", str(REFERENCE), *into])
 
 
 def test_pages_have_what_the_reference_set_has(tmp_path: Path) -> None:
@@ -28,3 +28,20 @@ def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "page.md").write_text("# Papers\n")
     assert written(tmp_path / "page.md", tmp_path / "page.md") == 2
     assert "page.md: found no <!-- papers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["like", "rejudge"])
+def test_without_studies_nothing_is_said_of_a_reference_set(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--studies", str(tmp_path), "--reference", str(REFERENCE)]) == 2
+    assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
+
+
+def test_a_folder_without_studies_leaves_the_pages_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copies = [Path(shutil.copy(page, tmp_path)) for page in (PAGE, README)]
+    assert written(*copies, studies=tmp_path) == 2
+    assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
+    assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
