@@ -12,6 +12,8 @@ from analysis.documents import read_json
 from analysis.experiment_files import NOT_RUN
 from analysis.files import reference_files
 from analysis.reference import kept_of
+from analysis.report.formats import number
+from analysis.report.outside import Outside, compared
 from analysis.report.results import Result, collect
 from common.counts import plural
 
@@ -24,6 +26,7 @@ class Likeness:
 
     same_values: int = 0
     same_numbers: int = 0  # of NUMBERS
+    within: int = 0  # numbers beside claims, of fewer seeds than the reference has, in the range of its seeds
     same_verdicts: int = 0
     runs: int = 0
     runs_of_reference: int = 0
@@ -88,6 +91,8 @@ def _compare(likeness: Likeness, measured: Result, there: Mapping[str, Any]) -> 
         of_fewer_seeds = name == "figure" and "figure_seeds" in there
         if same_runs and name in there and not of_fewer_seeds:
             _compare_numbers(likeness, f"{measured.id}, {name}", there[name], here[name])
+        elif name == "also_measured" and (both := list(compared(measured, there))):
+            _compare_ranges(likeness, measured.id, both)
         elif here[name] or there.get(name):
             likeness.not_compared[name].append(measured.id)
     made = there["made_from"].keys() | here["made_from"].keys()
@@ -142,12 +147,23 @@ def _compare_numbers(likeness: Likeness, called: str, there: Mapping[str, Any], 
             likeness.differing.append(f"{called}: {plural(len(names), 'number')} {says} (the first is {min(names)})")
 
 
+def _compare_ranges(likeness: Likeness, experiment: str, both: list[tuple[Outside, bool]]) -> None:
+    for one, is_outside in both:
+        if is_outside:
+            span = f"{number(one.low)} to {number(one.high)} over the seeds of the reference"
+            likeness.differing.append(f"{experiment}, {one.name}: {number(one.here)} here, {span}")
+        else:
+            likeness.within += 1
+
+
 def _lines(likeness: Likeness, results: Path, reference: Path) -> Iterator[str]:
     yield (
         f"The same: {plural(likeness.same_values, 'value')} of claims and seeds, to nine digits, the verdicts of "
         f"{plural(likeness.same_verdicts, 'claim')}, and {plural(likeness.same_numbers, 'number')} beside claims, from "
         f"{plural(likeness.runs, 'run')} here and {likeness.runs_of_reference:,} there."
     )
+    if likeness.within:
+        yield f"Within the range of the reference's seeds: {plural(likeness.within, 'number')} beside claims."
     if likeness.images - likeness.images_of_differing:
         yield "Made from other builds, without effect on these: " + _list(
             sorted(likeness.images - likeness.images_of_differing)

@@ -201,22 +201,20 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
     state = states_of_findings(own)[finding]
     deciding = _deciding(claims, state)
     there = _states_there(own, reference).get(finding, "")
+    known = _as_there(own, reference) if state == NOT_HERE and reference else []
+    decided_there = _deciding(known, there) if known else None
     return Cell(
         finding=finding,
         # the finding's sentence has its own state; what this experiment has of it may have another
         sentence=experiment.findings.get(finding, deciding["title"]) if state == overall else deciding["title"],
         state=state,
         numbers=numbers_of(deciding),
-        link=f"{experiment.id}.html#{name_of(deciding)}",  # a claim told elsewhere has a card here, too
+        # a claim told elsewhere has a card here, too
+        link=f"{experiment.id}.html#{name_of(decided_there or deciding)}",
         elsewhere=there if there and there != state else "",
-        full_numbers=_full_numbers(own, there, reference) if state == NOT_HERE and reference else "",
+        full_numbers=numbers_of(decided_there) if decided_there else "",
         contradicts=_contradicts(state, there),
     )
-
-
-def _full_numbers(claims: list[dict[str, Any]], state: str, reference: Beside) -> str:
-    known = _as_there(claims, reference)
-    return numbers_of(_deciding(known, state)) if known else ""
 
 
 def _contradicts(state: str, there: str) -> bool:

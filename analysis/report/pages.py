@@ -18,6 +18,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
+from analysis.report.outside import numbers_of
 from analysis.report.overview import StudyView
 from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
@@ -147,6 +148,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "undecided": first_page.undecided(shown, reference),
             "cannot": sum(finding.full == Verdict.NOT_TESTABLE for view in views for finding in view.findings),
             "machine": first_page.machine(shown, reference) if reference else None,
+            "numbers": numbers_of(shown, reference) if reference else None,
             "yielding": first_page.yielding(shown, reference),
             "ranking": ranking,
             "ranking_caption": _caption(ranking) if ranking else "",
@@ -166,7 +168,9 @@ def write_changes(report: Report, reference: Beside) -> None:
     differences = changes.changes(report.shown, reference)
     claims = sum(len(experiment.counted) for experiment in report.shown)
     summary = changes.summary(differences, claims, report.is_quick)
-    report.write("changes.html", {"changes": differences, "summary": summary, "is_quick": report.is_quick})
+    numbers = numbers_of(report.shown, reference)
+    values = {"changes": differences, "numbers": numbers, "summary": summary, "is_quick": report.is_quick}
+    report.write("changes.html", values)
     write_text(report.out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))
 
 

@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 
 from analysis.__main__ import main
 from analysis.errors import BadInputError
+from analysis.experiment_files import NOT_RUN
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import name_of, page_of, rule
@@ -111,6 +112,29 @@ def test_a_finding_links_the_claim_that_decided_it_in_the_full_run(quick: Path) 
         for finding in view.findings
     }
     assert {(link, unescape(text).replace("\N{NO-BREAK SPACE}", " ")) for link, text in shown} <= full_texts
+
+
+def test_what_is_not_judged_here_links_the_claim_of_the_full_run_whose_number_it_shows(tmp_path: Path) -> None:
+    kept_results.write(tmp_path, only="icccn", size="quick")
+    folder = tmp_path / "experiments/icccn-table1-tcp-vs-ledbat"
+    data = json.loads((folder / "verdicts.json").read_text())
+    shorter = {
+        "verdict": "not testable",
+        "not_testable": {"reason": NOT_RUN, "why": "shorter runs"},
+        "why": "",
+        "held": None,
+    }
+    data["claims"] = [claim | shorter for claim in data["claims"]]
+    (folder / "verdicts.json").write_text(json.dumps(data))
+    vouch(folder)
+    experiments = collect(tmp_path)
+    cards = {f"{each.id}.html#{name_of(claim)}": claim for each in experiments for claim in each.claims}
+    (view,) = studies(experiments, FULL_RUN)
+    cells = [cell for tile in view.tiles for cell in tile.cells if cell.full_numbers]
+    assert len(cells) == 7
+    for cell in cells:
+        (there,) = overview._as_there([{**cards[cell.link], "same_as": None}], FULL_RUN)
+        assert overview.numbers_of(there) == cell.full_numbers
 
 
 def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_chosen_late(quick: Path) -> None:
@@ -229,6 +253,27 @@ def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_full_run(quic
         [name, "84.2 %", "84.2"],
     ]
     assert "The full run stands beside each number." in (quick / "icccn-causes.html").read_text()
+
+
+def test_a_number_that_no_seed_of_the_full_run_has_is_listed(tmp_path: Path) -> None:
+    kept_results.write(tmp_path / "here", only="today")
+    reference = tmp_path / "reference"
+    reference.mkdir()
+    for name in ("today-crowd", "today-half-hour"):
+        shutil.copy(kept_results.REFERENCE / f"{name}.json", reference)
+    options = ["--results", str(tmp_path / "here"), "--reference", str(reference)]
+    assert main(["report", *options, "--out", str(tmp_path / "same")]) == 0
+    assert "beside claims lie within the full run's range" in (tmp_path / "same/index.html").read_text()
+    assert 'id="numbers"' not in (tmp_path / "same/changes.html").read_text()
+
+    kept = json.loads((reference / "today-crowd.json").read_text())
+    number = next(iter(kept["also_measured"].values()))
+    number |= {"minimum": number["maximum"] + 1, "maximum": number["maximum"] + 2}
+    (reference / "today-crowd.json").write_text(json.dumps(kept))
+    assert main(["report", *options, "--out", str(tmp_path / "other")]) == 0
+    assert "outside the full run's range" in (tmp_path / "other/index.html").read_text()
+    table = (tmp_path / "other/changes.html").read_text().partition('id="numbers"')[2]
+    assert table.startswith(">1 of ") and table.count('href="today-crowd.html"') == 1
 
 
 def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -> None:

@@ -427,16 +427,20 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     assert "  made-by-hand, also_measured: 1 number with other values (the first is drops)\n" in said
     assert "  made-by-hand, figure: 1 number only in the reference (the first is x | y | 1)\n" in said
 
+    # of fewer seeds than the reference has, each lies in its range
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | {"runs": 4}))
+    assert main(diff) == 0
+    assert "Within the range of the reference's seeds: 1 number beside claims." in capsys.readouterr().out
+    (reference / "made-by-hand.json").write_text(json.dumps(kept | others | {"runs": 4}))
+    assert main(diff) == 0
+    assert re.search("  made-by-hand, drops: .* here, .* over the seeds of the reference\n", capsys.readouterr().out)
+
     # with other seeds they are other numbers, and a figure may be that of fewer seeds
     for more in ({"runs": 4}, {"size": ["quick"]}):
-        (reference / "made-by-hand.json").write_text(json.dumps(kept | others | more))
+        (reference / "made-by-hand.json").write_text(json.dumps(kept | {"figure": others["figure"]} | more))
         assert main(diff) == 0
         said = capsys.readouterr().out
-        for name in ("also_measured", "figure"):
-            assert (
-                f"Not compared in {name}, where sizes or seeds differ or the reference lacks it: made-by-hand.\n"
-                in said
-            )
+        assert "Not compared in figure, where sizes or seeds differ or the reference lacks it: made-by-hand.\n" in said
         assert said.endswith("Nothing differs in fact.\n")
     (reference / "made-by-hand.json").write_text(json.dumps(kept | others | {"figure_seeds": 1}))
     assert main(diff) == 0
