@@ -267,7 +267,9 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
     assert main(["figure", "made-by-hand", *runs]) == 0
     assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report/made-by-hand.html").read_text()
-    rows = dict(re.findall(r'<article class="claim[^"]*" id="(e0\d)".*?(<div class="evidence.*?</div>)', page, re.S))
+    rows = dict(
+        re.findall(r'<article class="claim[^"]*" id="(e0\d)".*?(<div class="evidence.*?)</article>', page, re.S)
+    )
     lists = {name: set(re.findall(r'href="(runs-[^"]*)"', row)) for name, row in rows.items()}
     assert lists["e01"] == {"runs-made-by-hand.html#case%3Db"} and lists["e05"] == {"runs-made-by-hand.html#case%3Da"}
     listed = (tmp_path / "report/runs-made-by-hand.html").read_text()

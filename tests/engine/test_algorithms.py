@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.__main__ import main as analyse
 from engine import images
 from engine.images import PROJECT
 from images import module
@@ -64,8 +63,8 @@ def test_the_page_shows_a_module_that_runs(
     Path(name).write_text(scenario)
     [run] = re.findall(r"^testbed (run .*)$", PAGE, re.MULTILINE)
     assert main(run.split()) == 0
-    [observe] = re.findall(r"^python -m analysis (observe .*)$", PAGE, re.MULTILINE)
-    assert analyse(observe.split()) == 0
+    [observe] = re.findall(r"^testbed (observe .*)$", PAGE, re.MULTILINE)
+    assert main(observe.split()) == 0
     seen = json.loads((tmp_path / observe.split()[1] / "observation.json").read_text())["flows"]["it"]
     assert seen["in_flight_pkts"]["max"] == 20
 

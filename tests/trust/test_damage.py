@@ -11,6 +11,7 @@ import pytest
 from analysis.__main__ import main
 from common import sums
 from common.sums import FILE
+from testbed.site.__main__ import main as site
 from tests.trust.pipeline import RUN, Results
 
 # nothing computes or shows anything from these
@@ -57,7 +58,7 @@ READERS: list[tuple[str, list[str]]] = [
     (rf"{RUN}/columns/(packets|cwnd)\.parquet|kunit.json", ["measure"]),
     (rf"experiments/short/(verdicts\.json|figure.*|{FILE})", ["report", "--results", ".", "--out", "report"]),
     (r"experiments/(viewer.js|SHA256SUMS)", ["report", "--results", ".", "--out", "report"]),
-    (r"report/.*", ["site", "--results", ".", "--out", "site"]),
+    (r"report/.*", ["--results", ".", "--out", "site"]),
     (r"seeds.json", ["summary", "--results", "."]),
 ]
 
@@ -79,7 +80,8 @@ def test_a_command_refuses_a_damaged_file(
             if re.fullmatch(pattern, file):
                 damage(copy / file)
                 more = [claims, "--runs", "runs", "--kunit", "kunit.json", "--out", "experiments"]
-                status = main(command + more if command == ["measure"] else command)
+                read = site if command[0] == "--results" else main
+                status = read(command + more if command == ["measure"] else command)
                 assert (status, file in capsys.readouterr().err) == (2, True), (file, command)
                 shutil.copyfile(results.root / file, copy / file)
 
