@@ -17,8 +17,8 @@ Cell = Mapping[str, Any]
 @cache
 def speeds() -> dict[str, float]:
     """Return how fast guests are: what workflows/speeds.yaml says."""
-    told: dict[str, float] = yaml.load(SPEEDS.read_text(), Loader=yaml.CSafeLoader)
-    return told
+    by_kind: dict[str, float] = yaml.load(SPEEDS.read_text(), Loader=yaml.CSafeLoader)
+    return by_kind
 
 
 def weight(cell: Cell) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.digits import nine_digits
 from analysis.experiment_files import NOT_RUN, NOT_TESTED
 from analysis.figures.full_run import ranges
 from analysis.files import write_text
@@ -116,7 +117,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
         "claims": {
             claim["id"]: {
                 "verdict": claim["verdict"],
-                "by_seed": claim["measured"] and _rounded(claim["measured"]["by_seed"]),
+                "by_seed": claim["measured"] and nine_digits(claim["measured"]["by_seed"]),
                 "held": claim["held"],
                 "check": check(claim, words),
             }
@@ -126,7 +127,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
         },
         "figure": ranges(experiment.data["figure"]),
         "also_measured": {
-            extra["metric"]: _rounded({name: extra["measured"][name] for name in ("mean", "minimum", "maximum")})
+            extra["metric"]: nine_digits({name: extra["measured"][name] for name in ("mean", "minimum", "maximum")})
             for extra in experiment.data["also_measured"]
             if extra["measured"] and extra["measured"]["mean"] is not None
         },
@@ -135,7 +136,7 @@ def kept_of(experiment: Result) -> dict[str, Any]:
 
 def judged_of(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return what findings need of a claim beside its verdict, and the seeds that it wants while it is undecided."""
-    judged = {name: _nine_digits(claim[name]) for name in JUDGED if claim.get(name) is not None}
+    judged = {name: nine_digits(claim[name]) for name in JUDGED if claim.get(name) is not None}
     if claim["verdict"] == Verdict.UNDECIDED:
         judged[WANTED] = claim[WANTED]
     return judged
@@ -145,16 +146,3 @@ def _by_reading(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdicts by other readings, if there are any."""
     kept = {other["title"]: other["verdict"] for other in claim.get("by_reading", [])}
     return {"by_reading": kept} if kept else {}
-
-
-def _rounded(by_seed: dict[str, Any]) -> dict[str, Any]:
-    return {seed: _nine_digits(value) for seed, value in by_seed.items()}
-
-
-def _nine_digits(value: Any) -> Any:
-    """Round numbers, also in lists and fields: processors with other vector units add in another order."""
-    if isinstance(value, dict):
-        return {name: _nine_digits(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_nine_digits(part) for part in value]
-    return float(f"{value:.9g}") if isinstance(value, float) else value

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import VERDICTS
 from analysis.files import reference_files
@@ -59,9 +60,8 @@ def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, 
 
 
 def _by_seed(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Give numbers to nine digits: processors with other vector units add in another order."""
-    by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
-    return {seed: float(f"{value:.9g}") if isinstance(value, float) else value for seed, value in by_seed.items()}
+    numbers: dict[str, Any] = nine_digits((claim.get("measured") or {}).get("by_seed") or claim.get("held") or {})
+    return numbers
 
 
 def reference_set(folder: Path) -> Beside:

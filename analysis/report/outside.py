@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.digits import nine_digits
 from analysis.report.beside import Beside
 from analysis.report.results import Result
 
@@ -28,7 +29,7 @@ class Numbers:
     outside: list[Outside]
 
 
-def numbers_of(experiments: Iterable[Result], reference: Beside) -> Numbers:
+def numbers_beside(experiments: Iterable[Result], reference: Beside) -> Numbers:
     """Compare all numbers beside claims; the full run's file keeps their range over its seeds."""
     found = [
         pair
@@ -48,8 +49,4 @@ def compared(experiment: Result, kept: Mapping[str, Any]) -> Iterator[tuple[Outs
         if here and there and here["mean"] is not None:
             low, high = there["minimum"], there["maximum"]
             number = Outside(experiment, extra["metric"], extra["unit"], here["mean"], low, high)
-            yield number, _nine_digits(here["minimum"]) < low or high < _nine_digits(here["maximum"])
-
-
-def _nine_digits(number: float) -> float:
-    return float(f"{number:.9g}")
+            yield number, nine_digits(here["minimum"]) < low or high < nine_digits(here["maximum"])

@@ -18,7 +18,7 @@ from analysis.report.beside import Beside
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
-from analysis.report.outside import numbers_of
+from analysis.report.outside import Numbers, numbers_beside
 from analysis.report.overview import StudyView
 from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
@@ -57,6 +57,11 @@ class Report:
     def is_quick(self) -> bool:
         """Whether this is a look at size quick."""
         return first_page.is_quick(self.experiments)
+
+    @cached_property
+    def numbers(self) -> Numbers | None:
+        """How numbers beside claims compare with the full run; None without one."""
+        return numbers_beside(self.shown, self.reference) if self.reference else None
 
     @cached_property
     def _environment(self) -> Environment:
@@ -148,7 +153,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "undecided": first_page.undecided(shown, reference),
             "cannot": sum(finding.full == Verdict.NOT_TESTABLE for view in views for finding in view.findings),
             "machine": first_page.machine(shown, reference) if reference else None,
-            "numbers": numbers_of(shown, reference) if reference else None,
+            "numbers": report.numbers,
             "yielding": first_page.yielding(shown, reference),
             "ranking": ranking,
             "ranking_caption": _caption(ranking) if ranking else "",
@@ -168,8 +173,7 @@ def write_changes(report: Report, reference: Beside) -> None:
     differences = changes.changes(report.shown, reference)
     claims = sum(len(experiment.counted) for experiment in report.shown)
     summary = changes.summary(differences, claims, report.is_quick)
-    numbers = numbers_of(report.shown, reference)
-    values = {"changes": differences, "numbers": numbers, "summary": summary, "is_quick": report.is_quick}
+    values = {"changes": differences, "numbers": report.numbers, "summary": summary, "is_quick": report.is_quick}
     report.write("changes.html", values)
     write_text(report.out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))
 

@@ -15,6 +15,7 @@ from typing import Any
 from analysis.capture.columns import write_columns
 from analysis.claims import registry
 from analysis.claims.syntax import is_about_means
+from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS, VERDICTS
 from analysis.measure import METRICS_HEADER, measure
@@ -189,16 +190,9 @@ def _comparable(verdicts: dict[str, Any], name: str) -> dict[str, Any]:
         parts |= {str(claim["id"]): claim for claim in verdicts["claims"] if not claim.get("kunit")}
     except (KeyError, TypeError, AttributeError):
         raise EngineError(f"{name}/{VERDICTS}: found no list of runs and claims; allowed: both") from None
-    return {part: _rounded(value) for part, value in parts.items()}
+    rounded: dict[str, Any] = nine_digits(parts)
+    return rounded
 
 
 def _without_times(run: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in run.items() if name not in _OF_A_REPETITION}
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.9g}")
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return {name: _rounded(item) for name, item in value.items()} if isinstance(value, dict) else value

@@ -20,8 +20,8 @@ from testbed.hunt.hunt import Hunt, expressions
 from testbed.hunt.read_properties import Property
 from testbed.shared.panel import STANDARD
 
-"""What shows whether the path is at fault; for itself, `SECOND`."""
 SECOND: Final = "tcp-reno"
+"""What shows for `STANDARD` whether the path is at fault; for all others, that does."""
 RUNS: Final = "runs"
 LEAST_RUNS: Final = 2
 _TELL_EVERY_S: Final = 5.0
@@ -183,8 +183,8 @@ class _Progress:
 
 
 def _left(seconds: float) -> str:
-    """Say how long the search still goes on."""
+    """Say how long the hunt still goes on."""
     if seconds == 0:
         return "the budget is used up"
     left = f"{math.ceil(seconds / 60)} min" if seconds > 90 else f"{seconds:.0f} s"
-    return f"about {left} of search left"
+    return f"about {left} left"

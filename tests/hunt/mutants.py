@@ -31,7 +31,7 @@ MOST: Final = 24
 DRAWN: Final = 20260
 POINTS: Final = 7
 """The seed of the scenarios in which a fault has to change something."""
-_GO: Final = "go/github.com/quic-go/quic-go"
+_GO: Final = "github.com/quic-go/quic-go"
 _GO_FILES: Final = (
     "internal/congestion/cubic_sender.go",
     "internal/congestion/hybrid_slow_start.go",
@@ -95,7 +95,7 @@ def sources() -> dict[str, dict[str, str]]:
     """Return the texts of the files in which faults are drawn, by implementation."""
     fetched = Store(default_root()).root / "fetched"
     [utp] = fetched.glob(f"*/unpacked/package/deps/libutp/{LIBUTP}")
-    [quic] = {next(fetched.glob(f"*/unpacked/{_GO.removeprefix('go/')}"))}
+    quic = next(fetched.glob(f"*/unpacked/{_GO}"))
     return {
         MODULES[0]: {"tcp_ledbat.c": (ROOT / "images/tcp_ledbat/tcp_ledbat.c").read_text()},
         "libutp": {LIBUTP: utp.read_text()},

@@ -534,8 +534,8 @@ def test_how_long_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     a_time, a_number = command._Budget("2min"), command._Budget("40runs")
     now_s = 130.0
     assert (a_time.left_s(10), a_number.left_s(10)) == (90, 90)
-    assert command._left(90) == "about 90 s of search left"
-    assert command._left(a_number.left_s(5)) == "about 4 min of search left"
+    assert command._left(90) == "about 90 s left"
+    assert command._left(a_number.left_s(5)) == "about 4 min left"
     now_s = 220.0
     assert (a_time.left_s(50), a_number.left_s(50)) == (0, 0)
     assert [[budget.left(runs) for runs in (10, 40)] for budget in (a_time, a_number)] == [[0, 0], [30, 0]]
