@@ -124,12 +124,17 @@ def _ended(name: str, value: Any, before: Mapping[str, Any]) -> Any:
 
 
 def read(file: Path, client: str) -> Arena:
-    """Read and check an arena.
+    """Read and check an arena. Raises ScenarioError as `checked` does."""
+    return checked(tables.read(file), client)
+
+
+def checked(document: Document, client: str) -> Arena:
+    """Check an arena that has been read.
 
     Raises:
         ScenarioError: it names line and field of all that is wrong, at either end of each range and in each choice.
     """
-    document = _without_useless_clocks(tables.read(file), client)
+    document = _without_useless_clocks(document, client)
     wrong: list[Problem] = [
         document.problem((name,), "has no place in an arena", "ranges (5ms..50ms), choices (a | b) and maybe")
         for name in _NO_PLACE

@@ -14,7 +14,7 @@ from scenarios.errors import choices
 from scenarios.implementations import Implementation
 from scenarios.units import UnitError, parse
 from testbed import arguments, own_study
-from testbed.hunt import arena, evidence, measure, pages, read_properties, search
+from testbed.hunt import arena, corpus, evidence, measure, pages, read_properties, search
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt, expressions
 from testbed.hunt.read_properties import Property
@@ -43,6 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=arena.DEFAULT,
         metavar="FILE",
         help="a scenario of ranges to search; default: the links of homes",
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="FILE",
+        help="a scenario, with cases, in which the hunt begins; default: none",
     )
     parser.add_argument(
         "--baseline",
@@ -74,9 +80,11 @@ def main(options: argparse.Namespace) -> int:
     if client == baseline:
         raise EngineError(f"--baseline: found {baseline!r}, the implementation under test; allowed: another one")
     place = arena.read(options.arena, client)
+    first = corpus.read(options.corpus, client) if options.corpus else []
     applicable = read_properties.covering(_properties(options, known[client]), place)
     folder = own_study.folder_of(options.into, client)
-    made_of = measure.made_of({client, baseline, *place.implementations})
+    others = {name for each in (place, *first) for name in each.implementations}
+    made_of = measure.made_of({client, baseline, *others})
     budget = _Budget(options.budget)
     folder.mkdir(parents=True, exist_ok=True)
     runs = measure.Runs(folder, expressions(applicable), made_of, has_room=budget.has_room)
@@ -89,6 +97,7 @@ def main(options: argparse.Namespace) -> int:
         options.seed,
         options.search,
         lambda: budget.left(len(runs.requested)),
+        [each.scenario({}, client) for each in first],
     )
     runs.progress = _Progress(hunt, budget)
     findings: list[Evidence] = []

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -58,9 +58,12 @@ class Finding:
 
 @dataclass
 class Trial:
-    """A point that was tried, its scenario, and how near it was to breaking each property that was measured."""
+    """A point that was tried, its scenario, and how near it was to breaking each property that was measured.
 
-    point: Point
+    What a corpus gave has no point.
+    """
+
+    point: Point | None
     scenario: Data
     badness: dict[str, float]
 
@@ -69,6 +72,7 @@ class Trial:
 class Hunt:
     """A search for scenarios in which a client breaks a property; it goes on while `runs_left` is above zero.
 
+    It begins with those of `corpus`. Tours and random points that follow are the same without them.
     `unsure` counts the scenarios that broke a property with one seed when the budget was over.
     """
 
@@ -80,6 +84,7 @@ class Hunt:
     seed: int
     search: str
     runs_left: Callable[[], float]
+    corpus: Sequence[Data] = ()
     trials: list[Trial] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     refuted: set[tuple[str, str]] = field(default_factory=set)
@@ -108,12 +113,18 @@ class Hunt:
 
     def broken(self) -> Iterator[tuple[Property, Trial]]:
         """Yield what breaks a property for sure and which no finding explains; it is not made small."""
+        first = self._measured([Trial(None, scenario, {}) for scenario in self.corpus])
+        self.trials += first
+        yield from self._broken(first, len(first))
         idle = 0
         for number in itertools.count():
+            if self._is_over:
+                return
             focus = self.properties[number % len(self.properties)]
             tried = [
                 Tried(trial.point, self._worth(trial, focus), rarity)
                 for trial, rarity in zip(self.trials, self._rarities(), strict=True)
+                if trial.point is not None
             ]
             points = search.batch(self.arena, tried, self.seed, self.search) if self.runs_left() > 0 else []
             before = self.search_runs
@@ -122,9 +133,7 @@ class Hunt:
             if not batch or idle == IDLE:
                 return
             self.trials += batch
-            yield from self._broken(batch)
-            if self._is_over:
-                return
+            yield from self._broken(batch, SUSPECTS)
 
     def _worth(self, trial: Trial, focus: Property) -> float:
         """Say how near a trial is to a new finding of the property that a batch aims at."""
@@ -185,11 +194,12 @@ class Hunt:
         in_turn = [others[turn % len(others)]] if others and not later else []
         return [prop for prop in fitting if prop.comparison in (None, version, *in_turn)]
 
-    def _broken(self, batch: list[Trial]) -> Iterator[tuple[Property, Trial]]:
+    def _broken(self, batch: list[Trial], most: int) -> Iterator[tuple[Property, Trial]]:
+        """Yield what of a batch breaks a property for sure; look again at `most` scenarios for each of them."""
         for prop in self.properties:
             suspects = [trial for trial in batch if trial.badness.get(prop.name, 0.0) > 1]
             suspects.sort(key=lambda trial: (-trial.badness[prop.name], len(parts(trial.scenario))))
-            for trial in suspects[:SUSPECTS]:
+            for trial in suspects[:most]:
                 if self._is_known(prop, trial.scenario):
                     continue
                 try:

@@ -28,6 +28,7 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
         "seed": hunt.seed,
         "search": hunt.search,
         "scenarios": len(hunt.trials),
+        "of_corpus": sum(trial.point is None for trial in hunt.trials),
         "search_runs": hunt.search_runs,
         "all_runs": len(hunt.runs.requested),
         "failed": hunt.runs.failures(),

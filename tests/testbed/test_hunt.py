@@ -19,7 +19,7 @@ from scenarios.resolve import expand
 from scenarios.units import QUANTITIES, parse
 from testbed.cli import main
 from testbed.gate import budgets
-from testbed.hunt import arena, command, evidence, measure, read_properties, search, shrink, survival
+from testbed.hunt import arena, command, corpus, evidence, measure, read_properties, search, shrink, survival
 from testbed.hunt.hunt import Hunt, parts
 from testbed.hunt.measure import Measured, OverBudgetError, Runs
 from testbed.hunt.question import CLEARLY, Question
@@ -43,6 +43,16 @@ flows:
 events:
   - {maybe: true, at: 0s..1s, on: path, loss: {forward: 0.1%..2%}}
 duration: 2s
+"""
+FIXED = """\
+experiment: fixed
+title: One link
+topology: {name: dumbbell, pairs: 2}
+bottleneck: {rate: 1mbit, buffer: 50p}
+delay: {forward: 5ms, backward: 5ms}
+flows:
+  - {name: client, implementation: "${client}", from: s1, to: d1}
+  - {name: beside, implementation: tcp-cubic, from: s2, to: d2}
 """
 TWO_POINTS = {
     "bottleneck": {"rate": "1mbit", "buffer": "50p", "queue": "fifo | bfifo"},
@@ -326,12 +336,16 @@ def dies_of_losses_beside_another(scenario: Data, expression: str) -> float:
 
 
 def hunted(
-    small: Path, seed: int, formula: Callable[[Data, str], float] = dies_of_losses_beside_another, how: str = "tpe"
+    small: Path,
+    seed: int,
+    formula: Callable[[Data, str], float] = dies_of_losses_beside_another,
+    how: str = "tpe",
+    first: Sequence[Data] = (),
 ) -> Hunt:
     asked = [prop for prop in read_properties.load_all(implementations.known()["libutp"]) if prop.name == "death"]
     runs = Formula(small.parent, asked, formula)
     place = arena.read(small, "libutp")
-    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, how, lambda: 48 - len(hunt.trials))
+    hunt = Hunt(place, asked, "libutp", "tcp-cubic", runs, seed, how, lambda: 48 - len(hunt.trials), first)
     list(hunt.new_findings())
     return hunt
 
@@ -352,6 +366,43 @@ def test_a_hunt_finds_shrinks_and_repeats(how: str, small: Path) -> None:
     assert [trial.point for trial in again.trials] == [trial.point for trial in hunt.trials]
     assert again.findings == hunt.findings
     assert [trial.point for trial in hunted(small, 3).trials] != [trial.point for trial in hunt.trials]
+
+
+def test_a_hunt_begins_with_its_corpus(small: Path) -> None:
+    """The second case is broken; what the search chooses later is the same as without a corpus."""
+    cases = "duration: 2s\ncases: {alone: {}, lossy: {events: [{at: 0s, on: path, loss: {forward: 1%}}]}}\n"
+    file = small.with_name("corpus.yaml")
+    file.write_text(FIXED + cases)
+    first = [place.scenario({}, "libutp") for place in corpus.read(file, "libutp")]
+    assert [parts(scenario) for scenario in first] == [{"flow beside"}, {"flow beside", "loss forward"}]
+    hunt = hunted(small, 2, how="tour", first=first)
+    [finding] = hunt.findings
+    assert finding.first == first[1]
+    assert finding.runs == 2
+    without = hunted(small, 2, how="tour")
+    assert [trial.point for trial in hunt.trials[2:]] == [trial.point for trial in without.trials[:-2]]
+
+
+def test_the_corpus_of_findings_has_what_clients_broke_in() -> None:
+    places = corpus.read(arena.FOLDER.with_name("corpora") / "findings.yaml", "quic-go")
+    assert len(places) == len({name(place.scenario({}, "quic-go")) for place in places}) > 10
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("50p", "50p..60p", ":4: bottleneck.buffer: has several values; allowed: one value"),
+        ("duration: 2s", "duration: 2s\nmatrix: {rate: [1mbit]}", "matrix.rate: "),
+        ("duration: 2s", "duration: 2s\ncases: {a: {bottleneck: {rate: 1}}}", "bottleneck.rate: found 1, a number"),
+        ("duration: 2s", "duration: 2s\ncases: {a: {seeds: {full: 2}}}", "seeds: has no place in an arena"),
+    ],
+)
+def test_what_is_wrong_with_a_corpus(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "corpus.yaml"
+    file.write_text((FIXED + "duration: 2s\n").replace(old, new, 1))
+    with pytest.raises(ScenarioError) as error:
+        corpus.read(file, "tcp-cubic")
+    assert message in str(error.value)
 
 
 def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
