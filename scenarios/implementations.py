@@ -19,6 +19,7 @@ IMPLEMENTATIONS = Path(__file__).parents[1] / "images" / "implementations"
 VERSION = "@"
 """Stands between the name of an implementation and one of the versions that it lists."""
 _IS = "implementation"
+_CODE = frozenset({"fetch", "build_packages", "root", "version_command"})
 _UNSAID = {"application": "stream", "family": "unnamed"}
 
 TIMESTAMPED = frozenset({"tcp", "utp"})
@@ -202,6 +203,28 @@ def mismatch(sender: Implementation, receiver: Implementation) -> str | None:
 def line_of(name: str) -> list[str]:
     """Return the name of an implementation that has no wrong description, then what it extends, and so on."""
     return [name, *ancestors(name, _sound(_documents(None)))]
+
+
+def program_of(name: str) -> str:
+    """Name the program or congestion control that an implementation runs, of which it may be a setting.
+
+    One of the kernel's TCP is that of the same congestion control and module. Another one is what it extends, unless it
+    says where code of its own comes from. One that is not known is its own.
+    """
+    everything, documents = known(), _sound(_documents(None))
+    if name not in everything or name not in documents:
+        return name
+    control = _control(everything[name])
+    if control:
+        same = (other for other, about in everything.items() if _control(about) == control)
+        return min(same, key=lambda other: (bool(everything[other].get("tcp")), other))
+    return next(
+        each for each in line_of(name) if "extends" not in documents[each].data or _CODE & {*documents[each].data}
+    )
+
+
+def _control(about: Implementation) -> tuple[str, str | None] | None:
+    return (about["congestion_control"], about.get("module")) if "congestion_control" in about else None
 
 
 def descriptions() -> dict[str, list[Path]]:

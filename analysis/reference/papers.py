@@ -11,9 +11,10 @@ from analysis.files import replace_between
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import not_judged
 from analysis.report.formats import NARROW, sentence
-from analysis.report.overview import Finding, StudyView, studies, tally
+from analysis.report.overview import Finding, Standing, StudyView, studies
 from analysis.report.results import LOOKS, Result
 from analysis.verdicts.rules import Verdict, judge_case
+from common.counts import plural
 
 START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
 WIDTH: Final = 120
@@ -36,7 +37,7 @@ def write(folder: Path, reference: Path, page: Path, summary: Path) -> None:
     """
     full = reference_set(reference)
     results = [result for study in registry.folders_of_studies(folder) for result in _results(study, full)]
-    views = sorted(studies(results, None), key=lambda view: (view.paper["year"], view.label))
+    views = studies(results, None)
     replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
     replace_between(summary, START, END, "\n" + "".join(f"{_in_short(view)}\n" for view in views) + "\n")
 
@@ -77,15 +78,11 @@ def _entry(claim: Claim, full: Beside) -> dict[str, Any]:
 
 
 def _outcome(view: StudyView) -> str:
-    counts = view.counts
-    open_ones = sum(counts[state] for state in (Verdict.UNDECIDED, *LOOKS.values()))
-    said = tally(counts[Verdict.REPRODUCED], counts[Verdict.NEAR], counts[Verdict.NOT_REPRODUCED], open_ones)
-    untested = counts[Verdict.NOT_TESTABLE]
-    return said + (f"; {untested} cannot be tested" if untested else "")
+    return f"of its {plural(len(view.findings), 'finding')}, {Standing.of(view.counts)}"
 
 
 def _in_short(view: StudyView) -> str:
-    text = f"- **{view.label}**: of its findings, {_outcome(view)}. {' '.join(view.conclusions['short'])}"
+    text = f"- **{view.label}**: {_outcome(view)}. {' '.join(view.conclusions['short'])}"
     return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
@@ -93,7 +90,7 @@ def _in_full(view: StudyView) -> Iterator[str]:
     paper = view.paper
     yield f"## {view.label}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*. {sentence(paper['venue'])}\n"
-    yield f"Of its findings, {_outcome(view)}. {' '.join(view.conclusions['short'])}\n"
+    yield f"{sentence(_outcome(view))} {' '.join(view.conclusions['short'])}\n"
     yield "| finding | in the paper | outcome | what decides |"
     yield "|---|---|---|---|"
     order = list(SHOWN)

@@ -85,18 +85,19 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source:
 
 
 def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mapping[str, str], source: Source) -> Card:
-    known = _in_full(claim, others)
+    known, why_not = _in_full(claim, others), not_judged(claim)
+    is_statement = claim.get("held") and not why_not  # of one that is not judged here, the number alone is shown
     return Card(
         name=name_of(claim),
         data=claim,
         state=state_of(claim),
         sentence=sentence(claim["title"]),
         paper=paper_value(claim),
-        measured=sentence(result_text(claim)) if claim.get("held") else measured_value(claim),
+        measured=sentence(result_text(claim)) if is_statement else "" if claim.get("held") else measured_value(claim),
         how_many=", ".join(filter(None, (bare_name(claim), _how_many(claim)))) if claim.get("measured") else "",
         rule=rule(known, known is not claim),
-        why_not=not_judged(claim),
-        strip=_strip(claim),
+        why_not=why_not,
+        strip=Markup() if why_not and claim.get("held") else _strip(claim),
         full_strip=_strip(known) if known is not claim and not strip(claim) else Markup(),
         cause=_cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],

@@ -1,4 +1,4 @@
-"""Why claims are not reproduced: each cause once, by what is known of it and by the experiment that varied it."""
+"""Why claims are not reproduced, or nearly: each cause once, by what is known of it and by what varied it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +33,13 @@ _HEADS: Final = {  # of the page, and of its summary
 }
 
 
+Entry = tuple[Result, dict[str, Any]]
+"""A claim, and its experiment."""
+
+
 @dataclass(frozen=True)
 class Failing:
-    """A claim that is not reproduced."""
+    """A claim that is not reproduced, or nearly."""
 
     sentence: str
     place: str  # figure and claim
@@ -67,27 +71,47 @@ def table(
 ) -> dict[str, Any] | None:
     """Give what the page of causes shows, of the full run where there is one; None where no claim failed.
 
+    Near claims stand behind, as far as they have a cause.
+
     `values` are the numbers that causes may quote, by the experiment of their claims.
     """
-    failing = [
-        (experiment, claim, claim["cause"])
-        for experiment in experiments
-        for claim in experiment.counted
-        if claim.get("cause") and _state(claim, reference) == Verdict.NOT_REPRODUCED
-    ]
+    of_state = {
+        state: [
+            (experiment, claim)
+            for experiment in experiments
+            for claim in experiment.counted
+            if _state(claim, reference) == state
+        ]
+        for state in (Verdict.NOT_REPRODUCED, Verdict.NEAR)
+    }
+    failing = [(experiment, claim) for experiment, claim in of_state[Verdict.NOT_REPRODUCED] if claim.get("cause")]
     if not failing:
         return None
-    of_kind = {kind: [entry for entry in failing if entry[2]["evidence"] == kind] for kind in WORDS}
-    amounts = {kind: len(entries) for kind, entries in of_kind.items() if entries}
+    near = [(experiment, claim) for experiment, claim in of_state[Verdict.NEAR] if claim.get("cause")]
+    amounts = {kind: len(entries) for kind, entries in _by_kind(failing).items()}
     return {
         "title": f"Why {plural(len(failing), 'claim')} {'is' if len(failing) == 1 else 'are'} not reproduced",
-        "kinds": [
-            (kind, amount, *_HEADS[kind], list(_groups(of_kind[kind], experiments, values)))
-            for kind, amount in amounts.items()
-        ],
-        "failing": len(failing),
+        "kinds": _kinds(failing, experiments, values),
         "said": f"Their cause is {_listed(amounts)}.",
+        "near": _kinds(near, experiments, values),
+        "with_cause": len(near),
+        "near_claims": len(of_state[Verdict.NEAR]),
     }
+
+
+def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    kinds = {kind: [entry for entry in entries if entry[1]["cause"]["evidence"] == kind] for kind in WORDS}
+    return {kind: some for kind, some in kinds.items() if some}
+
+
+def _kinds(
+    entries: Sequence[Entry], experiments: Sequence[Result], values: Mapping[str, set[float]]
+) -> list[tuple[str, int, str, str, list[Group]]]:
+    """Sort causes by how well they are known: kind, number of claims, its word, what that means, and its groups."""
+    return [
+        (kind, len(some), *_HEADS[kind], list(_groups(some, experiments, values)))
+        for kind, some in _by_kind(entries).items()
+    ]
 
 
 def _listed(amounts: Mapping[str, int]) -> str:
@@ -102,13 +126,14 @@ def _state(claim: Mapping[str, Any], reference: Beside | None) -> str:
 
 
 def _groups(
-    entries: Sequence[tuple[Result, dict[str, Any], dict[str, Any]]],
+    entries: Sequence[Entry],
     experiments: Sequence[Result],
     values: Mapping[str, set[float]],
 ) -> Iterator[Group]:
     named = {experiment.id: experiment for experiment in experiments}
     causes: dict[str, dict[tuple[str, str], Cause]] = {}
-    for experiment, claim, cause in entries:
+    for experiment, claim in entries:
+        cause = claim["cause"]
         name, _, rest = cause.get("by", "").partition(", ")
         varied = named.get(name, experiment)
         by = rest if varied.id == name else cause.get("by", "")

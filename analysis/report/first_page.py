@@ -11,12 +11,13 @@ from analysis.documents import Fields
 from analysis.figures.full_run import NOTHING, Range, Recorded, ranges, recorded
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
-from analysis.report.formats import number, result_text
-from analysis.report.overview import Finding, StudyView, measured_of, numbers_of
-from analysis.report.results import LOOKS, Result, is_for_now, state_of
+from analysis.report.formats import number
+from analysis.report.overview import Finding, Standing, StudyView, measured_of, numbers_of
+from analysis.report.results import NOT_HERE, Result, is_for_now, state_of
 from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
 from common.counts import plural
+from scenarios.implementations import program_of
 from scenarios.resolve import QUICK
 
 SHOWN: Final = 5  # findings of a kind
@@ -85,6 +86,15 @@ def papers(views: Sequence[StudyView]) -> str:
     )
 
 
+def programs(experiments: Iterable[Result]) -> dict[str, list[str]]:
+    """Give the programs and congestion controls that ran, each with the other names that stand for settings of it."""
+    names = sorted({name for experiment in experiments for name in experiment.implementations})
+    ran: dict[str, list[str]] = {}
+    for name in names:
+        ran.setdefault(program_of(name), []).append(name)
+    return {program: [name for name in some if name != program] for program, some in sorted(ran.items())}
+
+
 def ranking(experiments: Iterable[Result]) -> Result | None:
     """Find the experiment whose figure says `overview: ranking`: it shows throughput against delay."""
     return next(
@@ -101,7 +111,13 @@ def of_result(experiment: Result) -> list[tuple[str, str]]:
     claims = [claim for claim in experiment.claims if name_of(claim) in decisive]
     if not any(is_for_now(claim) for claim in claims):
         return []
-    return [(name_of(claim), measured_of(claim) if result_text(claim) else numbers_of(claim)) for claim in claims]
+    return [(name_of(claim), _of_this_run(claim)) for claim in claims]
+
+
+def _of_this_run(claim: Mapping[str, Any]) -> str:
+    if not claim.get("measured"):
+        return numbers_of(claim)
+    return measured_of(claim) + ("; not judged at this size" if state_of(claim) == NOT_HERE else "")
 
 
 def is_quick(experiments: Iterable[Result]) -> bool:
@@ -148,18 +164,14 @@ def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[
     return sum(map(bool, wanted)), wanted.count(0)
 
 
-def full_counts(views: Iterable[StudyView]) -> list[tuple[StudyView, int, int, int, int]]:
-    """Give for each study how many findings hold, hold nearly, do not hold, and are open, by the full run.
+def standings(views: Iterable[StudyView]) -> list[tuple[StudyView, Standing]]:
+    """Say of each study how its findings stand by the full run."""
+    return [(view, Standing.of(Counter(finding.full for finding in view.findings))) for view in views]
 
-    What one seed shows is open, too.
-    """
-    counted = []
-    for view in views:
-        states = Counter(finding.full for finding in view.findings)
-        open_ones = sum(states[state] for state in (Verdict.UNDECIDED, *LOOKS.values()))
-        holds, near, fails = (states[state] for state in (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED))
-        counted.append((view, holds, near, fails, open_ones))
-    return counted
+
+def standing(views: Iterable[StudyView]) -> Standing:
+    """Say how the findings of all studies stand by the full run."""
+    return Standing.of(Counter(finding.full for view in views for finding in view.findings))
 
 
 def machine(experiments: Iterable[Result], reference: Beside) -> Machine:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from analysis.report.formats import DIGITS, with_unit
 from analysis.units import unit_of
+from common.counts import plural
 
 _EXTREMES: Final = {"max": "largest ", "min": "smallest "}
 _OPERATORS: Final = {ast.Lt: "below", ast.LtE: "at most", ast.Gt: "above", ast.GtE: "at least"}
@@ -155,6 +156,7 @@ def named(claim: Mapping[str, Any]) -> str:
     spread = ""
     if measured["seeds"] > 1 and measured["minimum"] is not None:
         ends = [with_unit(measured[end] * of.factor, "") for end in ("minimum", "maximum")]
-        spread = f" ({' to '.join(ends)} over the seeds)" if ends[0] != ends[1] else ""
-    must = bound(claim)
+        seeds = plural(measured["seeds"], "seed")
+        spread = f" (mean of {seeds}; {' to '.join(ends)})" if ends[0] != ends[1] else ""
+    must = "" if claim.get("not_testable") else bound(claim)  # what is not judged is not compared
     return f"{of.name}: {value}{spread}" + (f"; it must be {must}" if must else "")

@@ -1,10 +1,11 @@
 """The first screen: what came out, one sentence a study, the matrix of verdicts, and what made the results."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from markupsafe import Markup
 
@@ -99,12 +100,13 @@ class StudyView:
 
 
 def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:
-    """Give the studies in the order in which their results were found."""
+    """Give the studies: those with a paper by its year, then the others."""
     by_name: dict[str, list[Result]] = {}
     for experiment in experiments:
         by_name.setdefault(experiment.study, []).append(experiment)
     # a study that claims nothing has no place in the matrix
-    return [_study(name, some, reference) for name, some in by_name.items() if some[0].findings]
+    views = [_study(name, some, reference) for name, some in by_name.items() if some[0].findings]
+    return sorted(views, key=lambda view: (view.paper.get("year", math.inf), view.label))
 
 
 def _study(name: str, experiments: list[Result], reference: Beside | None) -> StudyView:
@@ -147,43 +149,58 @@ def _counts(claim: Mapping[str, Any]) -> bool:
     return claim.get("role") != "echo" and "same_as" not in claim
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How many findings have each outcome. What one seed shows is open, too, and so is what no run here judges."""
+
+    holds: int
+    near: int
+    fails: int
+    open: int
+    untestable: int
+
+    @classmethod
+    def of(cls, states: Mapping[str, int]) -> Self:
+        """Count findings by their state; all of them, so that the numbers add up to the findings that there are."""
+        named = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE)
+        holds, near, fails, untestable = (states.get(state, 0) for state in named)
+        return cls(holds, near, fails, sum(states.values()) - holds - near - fails - untestable, untestable)
+
+    @property
+    def total(self) -> int:
+        """Number of findings."""
+        return self.holds + self.near + self.fails + self.open + self.untestable
+
+    def __str__(self) -> str:
+        """Say it in the same words everywhere: 8 hold, 3 nearly, 4 do not, 3 are open."""
+        holds = f"{self.holds or 'none'} {'hold' if self.holds > 1 else 'holds'}"
+        others = (
+            (self.near, "nearly"),
+            (self.fails, "does not" if self.fails == 1 else "do not"),
+            (self.open, "is open" if self.open == 1 else "are open"),
+            (self.untestable, "cannot be tested"),
+        )
+        return ", ".join([holds, *(f"{amount} {words}" for amount, words in others if amount)])
+
+
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
-    """Say in a sentence how many findings hold, and behind it what is known of the others."""
-    decided = sum(counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
-    holds = counts[Verdict.REPRODUCED]
+    """Say in a sentence how all findings stand here, and behind it how the full run has them, where that differs."""
+    all_of_them = plural(counts.total(), "finding")
+    agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
     looked = sum(counts[look] for look in LOOKS.values())
-    if decided:
-        hold = "holds" if holds == 1 else "hold"
-        headline = f"{holds} of {plural(decided, 'decided finding')} {hold}{_nearly(counts[Verdict.NEAR])}."
-    elif looked:
-        agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
-        headline = f"One seed agrees with {agree} of {plural(looked, 'finding')}{_nearly(nearly)}, and decides none."
+    if looked > sum(counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED)):
+        near_too = f", nearly with {nearly}" if nearly else ""
+        headline = f"Of {all_of_them}, one seed agrees with {agree or 'none'}{near_too}, and decides none."
+        rest = {state: amount for state, amount in counts.items() if state not in map(LOOKS.get, HOLDS)}
+        tail = ", ".join(counted(state, rest[state]) for state in STATES if rest.get(state))
+        tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
     else:
-        headline = "No finding is decided."
-    parts = [
-        *((counts[look], look) for look in LOOKS.values() if decided),
-        *((counts[state], state) for state in (str(Verdict.UNDECIDED), str(Verdict.NOT_TESTABLE), NOT_HERE)),
-    ]
-    tail = ", ".join(counted(state, amount) for amount, state in parts if amount)
-    tail = f"{tail[:1].upper()}{tail[1:]}." if tail else ""
+        headline, tail = f"Of {all_of_them}, {Standing.of(counts)}.", ""
     differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
     if reference and there and differs:
-        holds, near, fails = (there[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
         when = f" of {reference.date}" if reference.date else ""
-        tail += f" In the full run{when}, {tally(holds, near, fails, 0)}."
+        tail += f" In the full run{when}, {Standing.of(there)}."
     return headline, tail.strip()
-
-
-def _nearly(amount: int) -> str:
-    return f", {amount} more nearly" if amount else ""
-
-
-def tally(holds: int, near: int, fails: int, open_ones: int) -> str:
-    """Say how findings stand, in the same words everywhere: 8 of 15 hold, 3 more nearly; 3 are open."""
-    decided = holds + near + fails
-    result = f"{holds} of {decided} {'holds' if holds == decided == 1 else 'hold'}{_nearly(near)}"
-    is_open = f"; {open_ones} {'is' if open_ones == 1 else 'are'} open" if open_ones else ""
-    return (result if decided else "none of these is decided") + is_open
 
 
 def _tile(experiment: Result, states: Mapping[str, str], reference: Beside | None) -> Tile:
@@ -239,8 +256,10 @@ def numbers_of(claim: Mapping[str, Any]) -> str:
 
 
 def measured_of(claim: Mapping[str, Any]) -> str:
-    """Give the paper's number and the measured one, or a statement's number and its bound."""
+    """Give the paper's number and the measured one, or a statement's number and its bound, where it is judged."""
     measured, paper = result_text(claim), paper_value(claim)
+    if claim.get("held") and claim.get("not_testable"):
+        return named(claim) or not_judged(claim)
     if claim.get("held"):
         open_or_near = "" if claim.get("is_look") else _why_open(claim["verdict"], claim["held"])
         return "; ".join(filter(None, (measured, open_or_near, named(claim))))

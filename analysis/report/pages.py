@@ -24,7 +24,6 @@ from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
 from analysis.report.results import Result, state_of
 from analysis.report.tables import table
-from analysis.verdicts.rules import Verdict
 from common import sums
 from common.counts import plural
 
@@ -144,14 +143,14 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "crosscheck": _crosscheck(report.results),
             "explained": is_explained,
             "is_quick": report.is_quick,
-            "claims": sum(len(experiment.counted) for experiment in shown),
-            "implementations": sorted({name for experiment in shown for name in experiment.implementations}),
+            "programs": first_page.programs(shown),
+            "settings": len({name for experiment in shown for name in experiment.implementations}),
             "failed": sum(len(experiment.data["failed"]) for experiment in shown),
             "full_run": first_page.full_run(shown, reference) if reference else None,
             "picked": first_page.picked(views),
-            "full": first_page.full_counts(views),
+            "standings": first_page.standings(views),
+            "full": first_page.standing(views),
             "undecided": first_page.undecided(shown, reference),
-            "cannot": sum(finding.full == Verdict.NOT_TESTABLE for view in views for finding in view.findings),
             "machine": first_page.machine(shown, reference) if reference else None,
             "numbers": report.numbers,
             "yielding": first_page.yielding(shown, reference),

@@ -38,7 +38,6 @@ def pages(*templates: Path) -> Environment:
         "states": STATES,
         "state_words": overview.STATE_WORDS,
         "state_of": state_of,
-        "tally": overview.tally,
         "cause_words": causes.WORDS,
     }
     return environment

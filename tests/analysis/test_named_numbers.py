@@ -42,17 +42,17 @@ def test_a_delay_without_end_says_that_packets_never_arrived() -> None:
         (
             "share('low', 40)",
             "share('low', 40) < 0.2",
-            "share: 30.1 % (18.7 to 38.5 over the seeds); it must be below 20 %",
+            "share: 30.1 % (mean of 20 seeds; 18.7 to 38.5); it must be below 20 %",
         ),
         (
             "max([cell(c).share('low', 40) for c in names])",
             "all([cell(c).share('low', 40) < 0.2 for c in names])",
-            "largest share: 30.1 % (18.7 to 38.5 over the seeds); it must be below 20 %",
+            "largest share: 30.1 % (mean of 20 seeds; 18.7 to 38.5); it must be below 20 %",
         ),
         (
             "queue_ms.mean(40)",
             "90 < queue_ms.mean(40)",
-            "mean queue: 0.301 ms (0.187 to 0.385 over the seeds); it must be above 90 ms",
+            "mean queue: 0.301 ms (mean of 20 seeds; 0.187 to 0.385); it must be above 90 ms",
         ),
     ],
 )

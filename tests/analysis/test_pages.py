@@ -19,8 +19,9 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
-from analysis.report.cards import name_of, page_of, rule
-from analysis.report.first_page import SHOWN, machine, of_result, yielding
+from analysis.report.cards import cards, name_of, page_of, rule
+from analysis.report.evidence import Source
+from analysis.report.first_page import SHOWN, machine, of_result, programs, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
@@ -174,15 +175,17 @@ def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
 def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert "Quick look: one seed" in page.locator(".look").inner_text()
-    behind = page.locator("#behind").inner_text()
-    assert re.search(r"\d+\s+of \d+ claims measured here have the full run's number", behind)
-    assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", behind)
+    same = page.locator("#same").inner_text()
+    assert re.search(r"Of \d+ claims measured here, \d+ have the full run's number", same)
+    assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", same)
     changes = (quick / "changes.html").read_text()
     assert re.search(
         r"<h1>Of \d+ claims, \d+ contradict the full run&#39;s verdicts, as one seed may, and none has other", changes
     )
     assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
-    assert "Green holds; amber holds nearly:" in page.locator("#answer").inner_text()
+    words = page.locator("#words").inner_text()
+    assert re.search(r"green holds;\s+amber holds nearly:", words)
+    assert all(words.count(f"{word}\n") == 1 for word in ("Finding", "Claim", "Run", "Seed"))
     reference = FULL_RUN
     views = studies(collect(quick.parent / "here"), reference)
     findings = [finding for view in views for finding in view.findings]
@@ -204,19 +207,59 @@ def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, bro
     page.locator("#answer .bars a").first.click()
     assert page.locator("#findings tbody").first.is_visible()  # unfolded
     told = page.locator(".answers").inner_text()
-    hold = r"\d+ of (\d+) decided findings hold, \d+ more nearly, \d+ do not; (\d+) are open, (\d+) cannot be tested"
-    counts = re.search(hold, told)
+    counts = re.search(r"(\d+) hold, (\d+) nearly, (\d+) do not, (\d+) are open, (\d+) cannot be tested", told)
     assert counts
+    all_findings = sum(map(int, counts.groups()))
+    rows = page.locator("#answer .bars").inner_text()
+    assert sum(map(int, re.findall(r"(\d+) findings", rows))) == all_findings
+    in_rows = sum(int(number) for number in re.findall(r"(\d+) (?:holds?|nearly|do|is|are|cannot)\b", rows))
+    assert in_rows == all_findings
+    assert f"{all_findings} findings" in told
+    assert page.locator("#legend li").first.inner_text() == f"{all_findings} findings:"
     sections = page.locator("#findings").inner_text()
-    findings, claims = (
-        [int(number) for number in re.findall(rf"(\d+) {of}", sections)] for of in ("findings:", "claims behind")
-    )
-    legend = page.locator("#legend li").first.inner_text()
-    assert legend == f"{sum(map(int, counts.groups()))} findings:" == f"{sum(findings)} findings:"
-    assert (
-        f"{sum(claims)} claims behind {sum(findings)} findings" in told
-        and f"Of {sum(claims)} claims" in (quick / "changes.html").read_text()
-    )
+    claims = sum(len(experiment.counted) for experiment in collect(quick.parent / "here"))
+    in_sections = re.findall(r"(\d+) (?:agrees?|nearly|differs?|open|reproduced|near|undecided|not)\b", sections)
+    assert sum(map(int, in_sections)) == claims and f"Of {claims} claims" in (quick / "changes.html").read_text()
+
+
+def test_no_two_quantities_of_the_first_screen_have_one_number(quick: Path, browser: Any) -> None:
+    """105 findings held, 105 claims were not reproduced, and there were 105 claims behind those of PAM."""
+    page = opened(browser, quick / "index.html")
+    words = " ".join(" ".join(page.locator(part).inner_text() for part in (".answers", "#words", "#trust")).split())
+    counted: dict[str, set[str]] = {}
+    for number, what in re.findall(r"(?<![\w.-])(\d[\d,]*) (hold|nearly|do not|are open|cannot|[a-z]+s\b)", words):
+        counted.setdefault(number, set()).add(what)
+    assert {
+        number: what for number, what in counted.items() if len(what) > 1 and int(number.replace(",", "")) > 20
+    } == {}
+
+
+def test_settings_of_a_program_count_once() -> None:
+    """The first page called 37 names implementations, of which four are libutp."""
+    names = ["libutp", "libutp-beta1", "tcp-reno", "tcp-w-10220", "tcp-l", "tcp-lp", "quic-go", "removed-since"]
+    flows = [{"implementation": name} for name in names]
+    result = Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, {"settings": [{"flows": flows}]})
+    assert programs([result]) == {
+        "libutp": ["libutp-beta1"],
+        "quic-go": [],
+        "removed-since": [],
+        "tcp-lp": [],
+        "tcp-reno": ["tcp-l", "tcp-w-10220"],
+    }
+
+
+def test_a_statement_that_is_not_judged_here_says_neither_yes_nor_no(quick: Path) -> None:
+    results = collect(quick.parent / "here")
+    short = {"reason": NOT_RUN, "why": "the runs last 60 s (full: 300 s)"}
+    result = next(result for result in results if result.id == "today-foreground")
+    claim = next(claim for claim in result.claims if claim["id"].endswith("/e02"))
+    unjudged = {**claim, "verdict": "not testable", "not_testable": short, "why": short["why"]}
+    told = overview.measured_of(unjudged)
+    assert told.startswith("largest share: ") and "hold" not in told and "must" not in told
+    source = Source(result, results, quick.parent / "here", quick, quick)
+    (card,) = cards([unjudged], [FULL_RUN], source)
+    assert (card.measured, card.why_not) == ("", "The runs last 60 s (full: 300 s).")
+    assert "hold" not in card.how_many and card.strip == "" and "✗" in card.full_strip
 
 
 def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser: Any) -> None:
@@ -465,14 +508,14 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
         assert said in trust
     headlines = page.locator("#matrix .headline").all_inner_texts()
     assert len(headlines) == len(page.locator("#matrix .study").all())
-    assert all(re.match(r"\d+ of \d+ decided findings? holds?|No finding", line) for line in headlines)
+    assert all(re.match(r"Of \d+ findings, \d+ hold, ", line) for line in headlines)
     assert page.locator("#picked h2").all_inner_texts() == ["Holds", "Does not hold", "Open"]
     for section in (".answers", "#answer .bars"):
         box = page.locator(section).bounding_box()
         assert box["y"] + box["height"] < page.viewport_size["height"]
-    assert re.search(r"\d+ of \d+ decided findings hold, \d+ more nearly", page.locator(".answers").inner_text())
-    told = page.locator("#behind").inner_text()
-    assert "1 has another verdict" in told
+    assert re.search(r"Of these findings, \d+ hold, \d+ nearly", page.locator(".answers").inner_text())
+    assert "1 has another verdict" in page.locator("#same").inner_text()
+    told = page.locator("#legend").text_content()
     undecided = re.search(r"(\d+) claims are undecided: (\d+) for lack of seeds, (\d+) whatever", told)
     assert undecided
     counts = [int(count) for count in undecided.groups()]
@@ -482,10 +525,11 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
 def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
     full_run = Beside("full run", {}, {"date": "2026-01-02"})
     said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), full_run)
-    assert said == ("1 of 1 decided finding holds.", "In the full run of 2026-01-02, none of these is decided.")
+    assert said == ("Of 1 finding, 1 holds.", "In the full run of 2026-01-02, none holds, 1 is open.")
     said = _headline(Counter({"near": 1}), Counter({"reproduced": 1, "near": 2}), full_run)
-    assert said[0] == "0 of 1 decided finding hold, 1 more nearly."
-    assert said[1] == "In the full run of 2026-01-02, 1 of 3 hold, 2 more nearly."
+    assert said == ("Of 1 finding, none holds, 1 nearly.", "In the full run of 2026-01-02, 1 holds, 2 nearly.")
+    said = _headline(Counter({"agrees in one seed": 2, "differs in one seed": 1}), Counter(), None)
+    assert said == ("Of 3 findings, one seed agrees with 2, and decides none.", "1 differs in one seed.")
 
 
 def test_a_mark_says_the_papers_value_and_the_measured_one(report: Path, browser: Any) -> None:
@@ -716,6 +760,13 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
         for claim in experiment.counted
         if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "not reproduced"
     }
+    near = {
+        claim["id"]
+        for experiment in collect(report.parent / "here")
+        for claim in experiment.counted
+        if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "near"
+    }
+    assert len(near) > 10  # sorted by the same rule
     known = Counter(cause["evidence"] for cause in failing.values())
     for folder in (report, quick):  # what a quick look measured does not count
         text = (folder / "causes.html").read_text()
@@ -724,14 +775,16 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
             part = text.partition(f'<h2 id="{kind}">{amount} claims: ')[2].partition("<h2 ")[0]
             assert len(re.findall(r'href="[^"]*\.html#e\d+"', part)) == amount
             assert part.count(f"<b>{causes.WORDS[kind]}:</b>") == part.count('<ul class="outcome">')
-        assert sorted(re.findall(r'href="([^"]*\.html#e\d+)"', text)) == sorted(map(page_of, failing))
+        causes_of_failing, _, of_near = text.partition('<h2 id="near">')
+        links = [re.findall(r'href="([^"]*\.html#e\d+)"', part) for part in (causes_of_failing, of_near)]
+        assert [sorted(part) for part in links] == [sorted(map(page_of, some)) for some in (failing, near)]
     headed = text.partition("today-crowd-choices.html")[2].partition("</section>")[0]
     assert "today-crowd.html#e01" in headed
     assert headed.count("So the reason is how LEDBAT changes its window") == 1
     in_order = ("today-tunnel.html#e04", "cause not known", "today-crowd.html#e03")
     places = [text.index(said) for said in in_order]
     assert places == sorted(places)
-    assert f"Their cause is shown by a run for {known['tested']}, " in (report / "index.html").read_text()
+    assert f"Their cause is shown by a run for {known['tested']}, " in text
 
 
 def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None:
