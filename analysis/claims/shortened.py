@@ -1,8 +1,9 @@
 """Names the claims that a quick look does not judge, since its runs end before what they measure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from analysis.claims import syntax
 from analysis.claims.extent import reaches_the_end
@@ -10,7 +11,7 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Experiment
 from analysis.run import Run
 from analysis.runs import Runs
-from scenarios.resolve import FULL, expand
+from scenarios.resolve import FULL, QUICK, expand
 
 
 class Lengths:
@@ -38,6 +39,30 @@ class Lengths:
                 if here_s < full_s:
                     return f"the runs last {here_s:g} s (full: {full_s:g} s), and the claim is about their whole length"
         return None
+
+
+def lengths(settings: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Give in seconds how long the runs last that are shorter than at full size, here and there: ("60", "300 to 600").
+
+    None where there are none; `settings` are the cells of verdicts.json.
+    """
+    pairs = {(cell["duration_s"], cell.get("full_s", 0)) for cell in settings}
+    shorter = [pair for pair in pairs if pair[0] < pair[1]]
+    if not shorter:
+        return None
+    here, full = (
+        " to ".join(dict.fromkeys(f"{end:,.0f}" for end in (min(ends), max(ends))))
+        for ends in zip(*shorter, strict=True)
+    )
+    return here, full
+
+
+def is_shortened(scenario: Path) -> bool:
+    """Say whether size quick shortens runs of a scenario; not of one that is gone."""
+    if not scenario.is_file():
+        return False
+    full_s = _full_lengths_s(scenario)
+    return any(cell.virtual_s < full_s.get(cell.name, 0) for cell in expand(scenario, QUICK))
 
 
 @cache

@@ -45,7 +45,7 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     document = read_made(folder, VERDICTS)
     full_run.add_ranges(document.data, reference)
     figure = kinds.make(document, runs)
-    caption = figure.caption() + full_run.missing_numbers(document.data["figure"])
+    caption = figure.caption() + full_run.lengths(document.data) + full_run.missing_numbers(document.data["figure"])
     says = figure.alternative()
     layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)

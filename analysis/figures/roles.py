@@ -81,7 +81,8 @@ def of_flows(flows: Sequence[Flow]) -> dict[str, Role]:
         label = f"{called}, reverse" if backward and same[called] > 1 else called
         if several[called, backward] > 1:
             number = re.search(r"\d+$", flow.name)
-            label += f" {number[0]}" if number else f", {flow.name}"
+            # "LEDBAT" beside "LEDBAT, late"
+            label += f" {number[0]}" if number else f", {flow.name}" * (flow.name.lower() != called.lower())
         spoken = protocol(flow)
         roles[flow.name] = Role(label, colour(spoken, seen[spoken]))
         seen[spoken] += 1

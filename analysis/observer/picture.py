@@ -41,9 +41,9 @@ def stacked(panels: Mapping[str, Mapping[str, Series]], look: Mapping[str, Role]
         plots.append(Plot(axis, interval, lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
     width = style.WIDE - style.AXIS - plot.gutter(plots)
     drawn = [plot.draw(panel, width, HEIGHT, data=panel.axis) for panel in plots]
-    datasets = {panel.axis: plot.rows(panel) for panel in plots}
+    datasets = {panel.axis: plot.rows(panel.lines) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
-    return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval))
+    return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval, interval[1]))
 
 
 def _each(names: list[str], series: Callable[[str], Series]) -> dict[str, Series]:

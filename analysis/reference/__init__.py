@@ -1,7 +1,8 @@
 """A small reference set: what one complete reproduction measured, to compare another one with.
 
 It holds, for each experiment, verdicts, numbers by seed, how they were checked, and what the runs were made of; no
-captures and no figures. The same kernel, root file system and modules give the same numbers on every machine.
+captures. Of figures it has the ranges of their numbers, and coarse curves of runs that size quick shortens. The same
+kernel, root file system and modules give the same numbers on every machine.
 """
 
 import ast
@@ -11,15 +12,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.claims import shortened
 from analysis.digits import nine_digits
-from analysis.experiment_files import NOT_RUN, NOT_TESTED
-from analysis.figures.full_run import ranges
+from analysis.documents import read_made
+from analysis.experiment_files import NOT_RUN, NOT_TESTED, VERDICTS
+from analysis.figures.full_run import ranges, same_numbers
+from analysis.figures.kinds import time_series
 from analysis.files import write_text
 from analysis.report.results import Result, collect
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import Verdict
 
-_ROWS: Final = ("also_measured", "claims")  # each of their entries has a line
+_ROWS: Final = ("also_measured", "claims", "curves")  # each of their entries has a line
 # fields of the provenance that can decide numbers: what booted, down to each module and program under test
 MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
@@ -28,41 +32,39 @@ def record(results: Path, out: Path) -> None:
     """Write the reference set of everything measured under `results` into a folder, one file per experiment.
 
     What was not measured keeps its file. Fewer runs than the set has replace none of its numbers: they add their
-    figure, where it has none of all seeds, and say so if they were made from other builds with other numbers.
+    figure, where it has none of all seeds, and say so if they were made from other builds with other numbers. Their
+    curves they add only with the same numbers.
     """
     for experiment in collect(results):
         if experiment.folder:
             file = out / f"{experiment.id}.json"
             kept = kept_of(experiment)
             there = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+            curves = _curves(experiment, results / "runs")
             if kept["size"] == there.get("size") and kept["runs"] < there["runs"]:
+                is_same = all(same_numbers(kept["claims"], there["claims"]))
                 seeds = len({run["seed"] for run in experiment.data["runs"]})
-                kept = _with_figure(there, kept, seeds)
-            write_text(file, as_table(kept))
+                curves = curves if is_same else {}
+                kept = _with_figure(there, kept, seeds, is_same=is_same)
+            write_text(file, as_table(curves | kept))
 
 
-def _with_figure(there: dict[str, Any], kept: Mapping[str, Any], seeds: int) -> dict[str, Any]:
-    if there.get("figure") and "figure_seeds" not in there:
+def _curves(experiment: Result, runs: Path) -> dict[str, Any]:
+    """Give the coarse curves of a time series whose runs size quick shortens; nothing of others."""
+    assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    scenario = Path(experiment.data["experiment"]["scenario"])
+    if experiment.data["figure"].get("kind") != "time-series" or not shortened.is_shortened(scenario):
+        return {}
+    curves, of = time_series.make(read_made(experiment.folder, VERDICTS), runs).curves()
+    return {"curves": curves, "curves_of": of}
+
+
+def _with_figure(there: dict[str, Any], kept: Mapping[str, Any], seeds: int, *, is_same: bool) -> dict[str, Any]:
+    if not kept["figure"] or (there.get("figure") and "figure_seeds" not in there):
         return there
-    others = {} if _has_the_same_numbers(kept, there) else {"figure_builds": "other"}
+    others = {} if is_same else {"figure_builds": "other"}
     rest = {name: part for name, part in there.items() if name != "figure_builds"}
     return {**rest, "figure": kept["figure"], "figure_seeds": seeds, **others}
-
-
-def _has_the_same_numbers(kept: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
-    """Say whether a set has the same numbers for all seeds of these results.
-
-    Means over seeds are other numbers with fewer seeds; what counts as another experiment's claim is compared there.
-    """
-    pairs = (
-        (numbers, others)
-        for name, other in there.get("claims", {}).items()
-        if "mean_over_seeds" not in other["check"] and not other["check"].startswith("as ")
-        for kind in ("by_seed", "held")
-        if (numbers := json.loads(json.dumps(kept["claims"].get(name, {}).get(kind))) or {})
-        and (others := other[kind] or {})
-    )
-    return all(numbers.items() <= others.items() for numbers, others in pairs)
 
 
 def as_table(kept: Mapping[str, Any]) -> str:

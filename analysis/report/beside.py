@@ -38,12 +38,13 @@ class Beside:
         return self.made.get("date", "")
 
     def entry(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Give verdict, text, and whether the verdict is the same, of a claim; None where it was not measured there."""
+        """Give verdict, text, number of seeds, and whether the verdict is the same, of a claim; None if it has none."""
         there = self.claims.get(claim["id"])
         if there is None:
             return None
         text = result_text({**claim, "measured": there["measured"], "held": there["held"]})
-        return {"name": self.name, "verdict": state_of(there), "text": text, **_agreement(claim, there)}
+        seeds = len(_by_seed(there))
+        return {"name": self.name, "verdict": state_of(there), "text": text, "seeds": seeds, **_agreement(claim, there)}
 
 
 def _agreement(claim: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:

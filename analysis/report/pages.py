@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
+from analysis.claims import shortened
 from analysis.experiment_files import CAPTION, PICTURE
-from analysis.figures import style
+from analysis.figures import seeds_behind, style
 from analysis.files import whole, write_text
 from analysis.report import causes, changes, first_page, machines, overview, prose
 from analysis.report.beside import Beside
@@ -273,11 +274,14 @@ def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any
     """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
     kept = reference.kept.get(experiment.id, {}) if reference and first_page.is_quick([experiment]) else {}
     there = kept.get("also_measured", {})
+    seeds = seeds_behind.by_cell(experiment.data, kept) if there else {}
+    declared = {extra["metric"]: extra for extra in experiment.data["experiment"].get("also_measured", [])}
     numbers = []
     for entry in experiment.data["also_measured"]:
         is_known = entry["measured"] and entry["measured"]["mean"] is not None
         measured: dict[str, Any] | None = there.get(entry["metric"])
-        full = measured and {"unit": entry["unit"], "measured": measured | {"ci95": None}}
+        counts = seeds_behind.of_cells(declared.get(entry["metric"], {}), experiment.data, seeds)
+        full = measured and {"unit": entry["unit"], "measured": measured | {"ci95": None}, "seeds": counts}
         if is_known or full:
             numbers.append({**entry, "measured": entry["measured"] if is_known else None, "full": full})
     return numbers
@@ -285,12 +289,5 @@ def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any
 
 def _shortened(experiment: Result) -> str:
     """Say how much shorter than at full size the runs are: "60 s (full: 300 s)"; nothing where they are not."""
-    lengths = {(cell["duration_s"], cell.get("full_s", 0)) for cell in experiment.data.get("settings", [])}
-    shorter = [pair for pair in lengths if pair[0] < pair[1]]
-    if not shorter:
-        return ""
-    here, full = (
-        " to ".join(dict.fromkeys(f"{end:,.0f}" for end in (min(ends), max(ends))))
-        for ends in zip(*shorter, strict=True)
-    )
-    return f"{here} s (full: {full} s)"
+    lengths = shortened.lengths(experiment.data.get("settings", []))
+    return "{} s (full: {} s)".format(*lengths) if lengths else ""

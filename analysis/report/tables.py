@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.figures.seeds_behind import said
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import DASH, measured_value, paper_value
@@ -12,7 +13,10 @@ from analysis.report.results import NOT_HERE, state_of
 
 @dataclass(frozen=True)
 class Field:
-    """A field; `value` is what the column is sorted by, `full` the verdict and number of the full run beside a look."""
+    """A field; `value` is what the column is sorted by, `full` the verdict and number of the full run beside a look.
+
+    `full_seeds` is the number of its seeds.
+    """
 
     claim: str
     paper: str
@@ -21,6 +25,8 @@ class Field:
     state: str
     value: float | None
     full: tuple[str, str] | None
+    full_seeds: int = 0
+    is_std: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,26 @@ class Table:
     def has_simulator(self) -> bool:
         """Whether a field has a number of the paper's simulator."""
         return any(field and field.simulated for _, fields in self.rows for field in fields)
+
+    @property
+    def full_seeds(self) -> str:
+        """Of how many seeds the fields of the full run are: "20 to 100 seeds"; nothing without these."""
+        return said(self._counts)
+
+    @property
+    def has_unlike_seeds(self) -> bool:
+        """Whether fields of the full run have different numbers of seeds."""
+        return len(self._counts) > 1
+
+    @property
+    def has_std(self) -> bool:
+        """Whether a field is a standard deviation."""
+        return any(field and field.is_std for _, fields in self.rows for field in fields)
+
+    @property
+    def _counts(self) -> set[int]:
+        fields = (field for _, fields in self.rows for field in fields)
+        return {field.full_seeds for field in fields if field and field.full_seeds}
 
 
 def table(
@@ -67,4 +93,6 @@ def _field(claim: Mapping[str, Any], reference: Beside | None) -> Field:
         state=state_of(claim),
         value=measured.get("std" if claim.get("statistic") == "std" else "mean"),
         full=(there["verdict"], there["text"]) if there else None,
+        full_seeds=there["seeds"] if there else 0,
+        is_std=claim.get("statistic") == "std",
     )

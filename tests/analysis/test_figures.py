@@ -15,14 +15,17 @@ from analysis import report
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import alternative_text, full_run, kinds, panels, roles, style
+from analysis.figures import alternative_text, full_run, kinds, panels, roles, seeds_behind, style
 from analysis.figures.draw import draw as draw_figures
+from analysis.figures.kinds import time_series
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.scatter import Scatter
 from analysis.figures.kinds.table import _with_deviation
+from analysis.figures.kinds.values_by_seed import ValuesBySeed
 from analysis.figures.svg import plain as plain_svg
 from analysis.runs import Runs
 from analysis.series import Series
+from scenarios.resolve import expand
 from tests.analysis.synthetic import plain, vouch, write
 
 MOST_BYTES = 1500  # of an alternative text
@@ -310,7 +313,76 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     for text in ("20 packets", "19 packets", "not run", "77 packets", "this run", "full run"):
         assert f">{text}<" in svg
     assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
-    assert "Pale bars and strokes are 5 seeds of the full run:" in (folder / "figure.txt").read_text()
+    caption = (folder / "figure.txt").read_text()
+    assert "Pale bars and strokes are 5 seeds of the full run: range, and median, which is the number." in caption
+
+
+def test_means_among_medians_and_other_numbers_of_seeds_say_so(tmp_path: Path) -> None:
+    values = [{"label": label, "by_seed": {"1": 3.0}} for label in "ab"]
+    there = {"full_run": {"a": [1, 2, 4], "b": [2, 3, 3]}, "full_run_called": "the full run, 5 to 20 seeds"}
+    figure = {"axis": "time [s]", "values": values, **there}
+
+    def made(**more: object) -> ValuesBySeed:
+        return ValuesBySeed(Fields(tmp_path, {**figure, **more}), [])
+
+    both = made(full_run_means=["b"], full_run_seeds={"a": [5], "b": [20]})
+    svg = plain_svg(both.specify(1200, interactive=False))
+    assert all(f">{text}<" in svg for text in ("2 s (5)", "mean 3 s (20)", "full run (seeds)"))
+    assert "the full run, 5 to 20 seeds: range, and median (or mean, where it says so)" in both.caption()
+    means = made(full_run_means=["a", "b"], full_run_seeds={"a": [20], "b": [20]})
+    assert ">3 s<" in plain_svg(means.specify(1200, interactive=False)) and "range, and mean," in means.caption()
+
+
+def test_what_a_shortened_run_does_not_reach_is_not_called_never(tmp_path: Path) -> None:
+    figure = {"kind": "values-by-seed", "axis": "time [s]", "values": [{"label": "a", "by_seed": {"1": "never"}}]}
+    for full_s, said in ((60.0, "never"), (240.0, "not in 60 s")):
+        measured = {"figure": figure, "claims": [], "settings": [{"duration_s": 60.0, "full_s": full_s}]}
+        svg = plain_svg(kinds.make(Fields(tmp_path, measured), tmp_path).specify(1200, interactive=False))
+        assert f">{said}<" in svg
+
+
+def test_the_full_run_goes_on_pale_where_these_runs_end(runs: Path, tmp_path: Path) -> None:
+    figure: dict[str, Any] = {"kind": "time-series", "panels": ["window", "queue"]}
+    assert draw(runs, tmp_path, figure) == 0
+    measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())
+    curves, of = time_series.make(Fields(tmp_path, measured), runs).curves()
+    assert of == {"seed": 1, "interval": [0.0, 10.0]} and [*curves] == ["buffer=20p", "buffer=40p"]
+    low, middle, high = curves["buffer=40p"]["window [packets]"]["tcp"]
+    assert len(middle) == 100 and low[0] == middle[0] == 1 and max(high) == 40
+    measured["figure"] |= {"full_run_curves": curves, "full_run_curves_of": of | {"interval": [0.0, 30.0]}}
+    look = time_series.make(Fields(tmp_path, measured), runs)
+    assert "Pale lines and bands are seed 1 of the full run, over intervals of 0.3 s." in look.caption()
+    svg = plain_svg(look.specify(1200, interactive=False))
+    assert f'opacity="{style.GHOST}"' in svg and ">25<" in svg  # s, where nothing was run
+    text = look.alternative()
+    assert "over 0 to 10 s, in the full run to 30 s; " in text and "TCP (full run)" in text
+    hints = look.specify(1200, interactive=True)["datasets"]["d0-0-hover"]
+    assert any(row["n0"].endswith(" in the full run") for row in hints)
+
+
+def test_the_seeds_behind_a_number_are_those_of_its_cells(tmp_path: Path) -> None:
+    scenario = tmp_path / "x.yaml"
+    shutil.copy(STUDIES / "icccn" / "targets.yaml", scenario)
+    cells = [cell.name for cell in expand(scenario, "full")]
+    experiment = {"id": "x", "runs_of": expand(scenario, "full")[0].experiment, "scenario": str(scenario)}
+    own = experiment["runs_of"]
+    planned = len(expand(scenario, "full")[0].seeds)
+    claims = [
+        {"id": "x/e01", "measure": "share()", "cell": cells[0]},
+        {"id": "x/e02", "holds": "all([cell(n).share() > 0 for n in names])", "reads": [[own, cells[1]]]},
+    ]
+    of_seeds = {"by_seed": dict.fromkeys(map(str, range(20)), 1.0), "held": None}
+    kept = {"claims": {"x/e01": of_seeds, "x/e02": of_seeds}}
+    measured = {"experiment": experiment, "claims": claims}
+
+    def seeds(runs: int) -> list[list[int]]:
+        known = seeds_behind.by_cell(measured, {**kept, "runs": runs})
+        return [seeds_behind.of_cells({"measure": "share()", "cell": cell}, measured, known) for cell in cells]
+
+    assert seeds(20 * len(cells)) == [[20]] * len(cells)
+    assert seeds(40 + planned * (len(cells) - 2)) == [[20], [20]] + [[planned]] * (len(cells) - 2)
+    # the number of runs agrees with neither
+    assert seeds(0) == [[20], [20]] + [[planned, 20]] * (len(cells) - 2)
 
 
 def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path) -> None:
@@ -321,21 +393,41 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
     measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
     full_run.add_ranges(measured, tmp_path)
-    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run"
+    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run, 3 seeds"
     figure["values"].append({"label": "b", "measure": "jain(1)"})
     (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
     full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
-    assert figure["full_run_called"] == "the full run (one seed; all where a claim has the same number)"
+    assert figure["full_run_called"] == "the full run (one seed; 3 seeds where a claim has the same number)"
     later = kept | {"figure": {"b": [1, 1, 1]}, "claims": {}, "figure_builds": "other"}
     (tmp_path / "x.json").write_text(json.dumps(later))
     full_run.add_ranges(measured, tmp_path)
     assert figure["full_run_called"] == "one seed at full size, of later builds"
 
 
-def test_a_quick_look_at_curves_says_that_those_of_the_full_run_are_not_kept() -> None:
-    assert "curves are not kept" in full_run.missing_numbers({"kind": "time-series", "full_run_lacks": [0, 0]})
-    assert full_run.missing_numbers({"kind": "time-series"}) == ""
+def look_at_curves(reference: Path, by_seed: dict[str, float], full_s: float, **more: object) -> str:
+    """Say what a quick look at a time series, of one claim, tells of the full run's curves."""
+    there = {"check": "share()", "by_seed": {"1": 0.5, "2": 0.6}, "held": None}
+    (reference / "x.json").write_text(json.dumps({"claims": {"x/e01": there}} | more))
+    claim = {"id": "x/e01", "measured": {"by_seed": by_seed} if by_seed else None, "held": None}
+    settings = [{"duration_s": 60.0, "full_s": full_s}]
+    measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "settings": settings}
+    measured["figure"] = {"kind": "time-series"}
+    full_run.add_ranges(measured, reference)
+    return full_run.lengths(measured) + full_run.missing_numbers(measured["figure"])
+
+
+def test_a_look_at_curves_says_how_those_of_the_full_run_are_related(tmp_path: Path) -> None:
+    same = look_at_curves(tmp_path, {"1": 0.5}, 60.0)
+    assert same == " Seed 1 of the full run has the same numbers (1 claim), so these are its curves."
+    assert "its seed 1 has other numbers in 1 of 1 claim." in look_at_curves(tmp_path, {"1": 0.4}, 60.0)
+    assert look_at_curves(tmp_path, {}, 60.0) == " The full run's curves are not kept."
+    shorter = " Runs last 60 s here, 300 s in the full run."
+    assert look_at_curves(tmp_path, {"1": 0.5}, 300.0) == (
+        f"{shorter} The full run's curves are not kept; its numbers stand on the claims."
+    )
+    kept = {"curves": {"single": {}}, "curves_of": {"seed": 1, "interval": [0, 300]}}
+    assert look_at_curves(tmp_path, {"1": 0.5}, 300.0, **kept) == shorter
 
 
 def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
@@ -389,7 +481,7 @@ def test_a_look_says_which_numbers_of_the_full_run_are_not_kept(tmp_path: Path, 
     ]
     figure = {name: [1.0, 2.0, 3.0] for name in names[:kept]}
     (tmp_path / "x.json").write_text(json.dumps({"claims": {}, "figure": figure}))
-    about = {"id": "x", "scenario": str(experiment.scenario)}
+    about = {"id": "x", "runs_of": "x", "scenario": str(experiment.scenario)}
     measured = {"experiment": about, "claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
     full_run.add_ranges(measured, tmp_path)
     assert full_run.missing_numbers(measured["figure"]) == said
@@ -466,8 +558,8 @@ def test_values_of_groups_stand_side_by_side(runs: Path, tmp_path: Path) -> None
     values = [value(group, name) for group in ("one", "two") for name in ("first", "second")]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
     svg = svg_of(tmp_path)
-    # a line has its name once where plots stand side by side
-    assert [svg.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 1, 1, 4]
+    # each plot can be read by itself
+    assert [svg.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 2, 2, 4]
     narrow = (tmp_path / "made-by-hand" / "figure-narrow.svg").read_text()
     assert [narrow.count(f">{text}<") for text in ("one", "two", "first", "second", "20 packets")] == [1, 1, 2, 2, 4]
     assert height(svg) < height(narrow)

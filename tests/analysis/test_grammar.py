@@ -276,7 +276,7 @@ def shown() -> plot.Plot:
 
 def drawn(what: plot.Plot) -> str:
     body = plot.draw(what, 400, 200, data="d")
-    return svg.plain(style.specification({**body, "datasets": {"d": plot.rows(what)}}))
+    return svg.plain(style.specification({**body, "datasets": {"d": plot.rows(what.lines)}}))
 
 
 def test_the_same_figure_has_the_same_bytes() -> None:

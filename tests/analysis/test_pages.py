@@ -275,7 +275,9 @@ def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser
 
 def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
     page = (quick / "aina-table2-throughput.html").read_text()
-    assert "and that of the full run" in page
+    assert "and that of the full run, of 20 seeds: a mean ± half its 95 % interval; it links" in page
+    for whose in ("paper 1", "one seed", "full run"):
+        assert f'<span class="soft small">{whose}' in page
     assert page.count('data-name="every 1 s [kbit/s]"') == 3  # on a phone a row has no head above it
     assert page.count('<span class="verdict there ') == 18  # a field for each number of the paper
     assert '<span class="verdict there reproduced">1,130 ± 30</span>' in page
@@ -284,16 +286,16 @@ def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
 def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_full_run(quick: Path, report: Path) -> None:
     name = "utilization of two TCP flows, [20, 60] s, buffer of 5 packets"
     rows = [
-        re.findall(r"<t[dh].*?>(.*?)</t[dh]>", row)
+        re.findall(r"<t[dh].*?>(.*?)</t[dh]>", re.sub("</?span.*?>", "", row))
         for folder in (quick, report)
         for row in (folder / "icccn-causes.html").read_text().split("<tr>")
         if row.startswith(('<th scope="col">number', f"<td>{name}"))
     ]
     assert [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in rows] == [
-        ["number", "one seed", "full run, mean", "range over the seeds"],
-        [name, "\N{EN DASH}", "84.2 %", "84.2"],
-        ["number", "mean", "range over the seeds"],
-        [name, "84.2 %", "84.2"],
+        ["number", "one seed", "full run, mean", "range over the seeds (how many)"],
+        [name, "\N{EN DASH}", "84.2 %", "84.2 (3)"],
+        ["number", "mean", "range over the seeds (how many)"],
+        [name, "84.2 %", "84.2 (1)"],  # the stand-in for `measure` keeps only a mean
     ]
     assert "The full run stands beside each number." in (quick / "icccn-causes.html").read_text()
 

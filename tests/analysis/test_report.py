@@ -495,19 +495,28 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
         "runs": kept["runs"] + 2,
         "claims": kept["claims"] | {"made-by-hand/e01": {**kept["claims"]["made-by-hand/e01"], **of_all_seeds}},
     }
+    # a time series has no numbers, so there is nothing to take
+    record = ["reference", "--out", str(reference), "--results"]
     (reference / "made-by-hand.json").write_text(json.dumps(more | {"figure": {}}))
-    assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
-    again = json.loads((reference / "made-by-hand.json").read_text())
-    assert again == more | {"figure_seeds": 3}
+    assert main([*record, str(results)]) == 0
+    assert json.loads((reference / "made-by-hand.json").read_text()) == more
+    folder = shutil.copytree(results, tmp_path / "drawn") / "experiments/made-by-hand"
+    data = json.loads((folder / "verdicts.json").read_text())
+    data["figure"] = {"kind": "values-by-seed", "values": [{"label": "a", "by_seed": {"1": 1.0, "2": 2.0, "3": 4.0}}]}
+    with sums.replacing(folder) as draft:
+        (draft / "verdicts.json").write_text(json.dumps(data))
+    drawn = {"figure": {"a": [1, 2, 4]}, "figure_seeds": 3}
+    assert main([*record, str(tmp_path / "drawn")]) == 0
+    assert json.loads((reference / "made-by-hand.json").read_text()) == more | drawn
     # with other numbers, too, and says that other builds gave them; a figure of all seeds stays
     other = json.loads(json.dumps(more))
     other["claims"]["made-by-hand/e02"]["held"]["1"] = False
     for before, after in (
-        ({"figure": {}}, {"figure_seeds": 3, "figure_builds": "other"}),
+        ({"figure": {}}, drawn | {"figure_builds": "other"}),
         ({"figure": {"a": [1, 2, 3]}}, {"figure": {"a": [1, 2, 3]}}),
     ):
         (reference / "made-by-hand.json").write_text(json.dumps(other | before))
-        assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
+        assert main([*record, str(tmp_path / "drawn")]) == 0
         assert json.loads((reference / "made-by-hand.json").read_text()) == other | after
 
     kept["claims"]["made-by-hand/e01"]["verdict"] = "near"

@@ -61,8 +61,10 @@ class Curves:
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         if self._is_pale_seen():
-            ranges = ": medians and ranges" if any(low < high for low, _, high in self._full_run.values()) else ""
-            text += f" Pale lines and bands are {self._figure.get('full_run_called', str)}{ranges}."
+            middles = "medians or means" if self._figure.maybe("full_run_means", list) else "medians"
+            has_ranges = any(low < high for low, _, high in self._full_run.values())
+            pale, ranges = ("lines and bands", f": {middles} and ranges") if has_ranges else ("lines", "")
+            text += f" Pale {pale} are {self._figure.get('full_run_called', str)}{ranges}."
         return text
 
     def _is_pale_seen(self) -> bool:
@@ -188,7 +190,8 @@ class Curves:
         ]
         axis = fields.get("axis", str)
         title = f"{group}: {axis}" if group else axis[:1].upper() + axis[1:]
-        return {"title": title, "width": width, "height": HEIGHT, "layer": layers}
+        # beside the plot's frame, whatever sticks out of it, as in the plots beside it
+        return {"title": {"text": title, "frame": "group"}, "width": width, "height": HEIGHT, "layer": layers}
 
     def _summary(self, point: dict[str, Any], unit: str) -> dict[str, Any] | None:
         """Median and range over the seeds in which the thing happened."""

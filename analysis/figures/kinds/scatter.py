@@ -47,16 +47,18 @@ class Scatter:
         cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
         self._rows: Rows = []
         for case in cases:
-            known = here if {f"{across}: {case}", f"{up}: {case}"} <= here.keys() else there
-            x, y = known.get(f"{across}: {case}"), known.get(f"{up}: {case}")
-            if x and y:
-                self._rows.append(_row(case, x, y, is_here=known is here))
+            for known in (there, here):  # what is drawn first is below the other
+                x, y = known.get(f"{across}: {case}"), known.get(f"{up}: {case}")
+                if x and y:
+                    self._rows.append(_row(case, x, y, is_here=known is here))
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
         text = "Points are medians over the seeds; lines reach from the smallest to the largest value."
         text = text if self._has_range else "One seed, so no range."
-        return text + (f" Pale ones are of {self._full_run}." if any(not row["here"] for row in self._rows) else "")
+        there = [row for row in self._rows if not row["here"]]
+        ranges = ": medians and ranges" if any(row["xl"] < row["xh"] or row["yl"] < row["yh"] for row in there) else ""
+        return text + (f" Pale points and lines are {self._full_run}{ranges}." if there else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
@@ -97,7 +99,8 @@ class Scatter:
 
     def _names(self, size: int) -> list[Specification]:
         """Write the name of each case above the plot, with a line from there to its point."""
-        ordered = sorted(self._rows, key=lambda row: float(row["x"]))
+        by_case = {row["case"]: row for row in self._rows}  # of both, the one here
+        ordered = sorted(by_case.values(), key=lambda row: float(row["x"]))
         across = [row["x"] / self._top("xh") * size for row in ordered]
         places = plot.spread_out(across, APART, size)
         values = [

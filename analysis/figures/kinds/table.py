@@ -51,8 +51,11 @@ class Table:
 
     def caption(self) -> str:
         """Say what the reader has to know to read the table."""
-        text = "In each field, above: the paper's value; below: the mean over the seeds, ± their standard deviation, "
-        text += "marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗."
+        of_claims = [(claim or {}).get("measured") or {} for _, claims in self._rows for claim in claims]
+        is_one = max((measured.get("seeds", 0) for measured in of_claims), default=0) < 2
+        below = "what one seed has, " if is_one else "the mean over the seeds, ± their standard deviation, "
+        text = f"In each field, above: the paper's value; below: {below}"
+        text += f"marked as reproduced ✓, near ≈, undecided ○, not reproduced ✗, not judged {NO_VALUE}."
         if any(claim and "legible" in claim for _, claims in self._rows for claim in claims):
             text += " A question mark: hard to read in the scanned text."
         return text

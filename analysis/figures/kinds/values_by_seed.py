@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from analysis.claims import shortened
 from analysis.documents import Fields
 from analysis.figures import alternative_text, roles, style
 from analysis.figures.full_run import Range
@@ -16,19 +17,22 @@ ROW: Final = 34  # pixels
 LINE: Final = 15  # of a label
 PADDING: Final = 6  # of a label that stands above its row
 TITLE: Final = 7.2  # mean width of a letter of a title
-LEAST: Final = 100  # of a plot that stands beside others
+LEAST: Final = 140  # of a plot that stands beside others, or beside its names
 TICK: Final = 70  # from one number of an axis to the next, at least
 HEADS: Final = 16  # above the numbers at the right, where there are two columns of them
 SWATCH: Final = 12  # of a mark before its head
 HERE: Final = "this run"
 THERE: Final = "full run"
+NEVER: Final = "never"
 
 Rows = list[dict[str, Any]]
 
 
 def make(measured: Fields, runs: Path) -> "ValuesBySeed":  # noqa: ARG001 (its numbers are in the declaration)
     """Make the figure of an experiment."""
-    return ValuesBySeed(measured.child("figure"), measured.children("claims"))
+    lengths = shortened.lengths(measured.maybe("settings", list) or [])
+    never = f"not in {lengths[0]} s" if lengths else NEVER
+    return ValuesBySeed(measured.child("figure"), measured.children("claims"), never)
 
 
 class ValuesBySeed:
@@ -39,23 +43,24 @@ class ValuesBySeed:
     figure's. Values called "group: name" are drawn in a plot for each group, all with the same axis.
     """
 
-    def __init__(self, figure: Fields, claims: list[Fields]) -> None:
+    def __init__(self, figure: Fields, claims: list[Fields], never: str = NEVER) -> None:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("full_run", dict) or {}
         self._full_run = figure.maybe("full_run_called", str)
         self._rows = _in_shown_groups(
-            [_row(fields, by_name, self._unit, there, figure) for fields in figure.children("values")]
+            [_row(fields, by_name, self._unit, there, figure, never) for fields in figure.children("values")]
         )
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         drawn += [value for row in self._rows for value in row.get("there", [])]
         self._ends = style.ends([value for value in drawn if value is not None], self._unit)
+        self._tell_of_full_run(figure)
         numbers = [str(row["number"]) for row in self._rows]
         self._columns = [max(map(style.text_width, [HERE, *numbers]))]  # of numbers: their widths
         if any("there" in row for row in self._rows):
             numbers = [row["number_there"] for row in self._rows if "there" in row]
-            self._columns = [SWATCH + self._columns[0], SWATCH + max(map(style.text_width, [THERE, *numbers]))]
+            self._columns = [SWATCH + self._columns[0], SWATCH + max(map(style.text_width, [self._there, *numbers]))]
 
     def caption(self) -> str:
         """Say what the reader has to know to read the figure."""
@@ -66,9 +71,28 @@ class ValuesBySeed:
             text = "Dots and numbers are of one seed." if any(row["seeds"] for row in self._rows) else ""
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
-        if any("there" in row for row in self._rows):
-            text += f" Pale bars and strokes are {self._full_run}: range, and median or mean, which is the number."
+        if self._kinds:
+            text += f" Pale bars and strokes are {self._full_run}: {self._kinds}."
+        elif any("there" in row for row in self._rows):
+            text += f" Pale strokes are {self._full_run}."
         return text.strip()
+
+    def _tell_of_full_run(self, figure: Fields) -> None:
+        """Say of the full run's numbers which are means, and of how many seeds each is, where they are not alike."""
+        means, seeds = set(figure.maybe("full_run_means", list) or []), figure.maybe("full_run_seeds", dict) or {}
+        known = [row for row in self._rows if "there" in row]
+        kinds = {row["label"] in means for row in known}
+        exact = {label: str(count[0]) for label, count in seeds.items() if len(count) == 1}  # bounds: in the caption
+        counts = {row["label"]: exact.get(row["label"], "") for row in known}
+        middle = "mean" if kinds == {True} else "median (or mean, where it says so)" if True in kinds else "median"
+        has_ranges = any(row["there"][0] < row["there"][2] for row in known)
+        self._kinds = f"range, and {middle}, which is the number" if has_ranges else ""
+        for row in known:
+            text = with_unit(style.number(row["there"][1]), self._unit)
+            text = f"mean {text}" if has_ranges and len(kinds) > 1 and row["label"] in means else text
+            is_told = len({*counts.values()}) > 1 and counts[row["label"]]
+            row["number_there"] = f"{text} ({counts[row['label']]})" if is_told else text
+        self._there = f"{THERE} (seeds)" if len({*counts.values()}) > 1 else THERE
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
@@ -82,23 +106,20 @@ class ValuesBySeed:
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
         longest = max(style.text_width(row["name"]) for row in self._rows)
-        beside = width - longest - 20 >= 0.6 * width
-        room = longest + 16 if beside else 0
         written = sum(self._columns) + 8 * len(self._columns) + 8
+        beside = longest + 16 <= min(0.4 * width, width - written - LEAST)
+        room = longest + 16 if beside else 0
         groups = list(dict.fromkeys(row["group"] for row in self._rows))
-        columns = max(1, min(len(groups), (width - room) // (LEAST + written))) if beside else 1
-        across = (width - room) // columns - written
+        columns = max(1, min(len(groups), width // (room + LEAST + written))) if beside else 1
+        across = width // columns - room - written
         lines: list[Specification] = []
         for first in range(0, len(groups), columns):
             part = groups[first : first + columns]
-            shown = {name: [row for row in self._rows if row["group"] == name] for name in part}
-            names = list(dict.fromkeys(row["name"] for rows in shown.values() for row in rows))
             plots: list[Specification] = []
-            for group, rows in shown.items():
+            for group in part:
+                rows = [row for row in self._rows if row["group"] == group]
                 if beside:
-                    # the first plot names the lines of those that stand beside it
-                    placed, labels, height = _placed_beside(rows, names)
-                    labels = [] if plots else labels
+                    placed, labels, height = _placed_beside(rows)
                 else:
                     placed, labels, height = _placed_below(rows, across - 2 * PADDING)
                 layers = self._layers(placed, across, interactive=interactive)
@@ -106,8 +127,9 @@ class ValuesBySeed:
                 plots.append({"width": across, "height": height, "layer": layers})
                 if group:
                     title = textwrap.wrap(group, int((across + written) / TITLE))
-                    plots[-1]["title"] = {"text": title, "offset": 6 + HEADS * (len(self._columns) - 1)}
-            lines.append({"hconcat": plots, "spacing": written, "bounds": "flush"} if columns > 1 else plots[0])
+                    offset = 6 + HEADS * (len(self._columns) - 1)
+                    plots[-1]["title"] = {"text": title, "frame": "group", "offset": offset}
+            lines.append({"hconcat": plots, "spacing": written + room, "bounds": "flush"} if columns > 1 else plots[0])
         return style.specification({"vconcat": lines, "spacing": 26} if len(lines) > 1 else lines[0])
 
     def _layers(self, rows: Rows, across: int, *, interactive: bool) -> list[Specification]:
@@ -172,7 +194,7 @@ class ValuesBySeed:
                 {"x": {"value": second}, "x2": {"value": second + 8}},
             ),
         )
-        heads = ((left + SWATCH, HERE), (second + SWATCH, THERE))
+        heads = ((left + SWATCH, HERE), (second + SWATCH, self._there))
         return [
             {
                 "data": {"values": known},
@@ -215,11 +237,10 @@ def _in_shown_groups(rows: Rows) -> Rows:
     return [row for row in rows if row["group"] in shown] or rows
 
 
-def _placed_beside(rows: Rows, names: list[str]) -> tuple[Rows, Rows, int]:
-    """Give each row its place (px from the top) in the line of its name; the labels of the lines; how tall all are."""
-    lines = {name: ROW * place + ROW // 2 for place, name in enumerate(names)}
-    labels = [{"y": y, "text": name} for name, y in lines.items()]
-    return [{**row, "y": lines[row["name"]]} for row in rows], labels, ROW * len(names)
+def _placed_beside(rows: Rows) -> tuple[Rows, Rows, int]:
+    """Give each row its place (px from the top) beside its label; the labels; how tall all are."""
+    placed = [{**row, "y": ROW * place + ROW // 2} for place, row in enumerate(rows)]
+    return placed, [{"y": row["y"], "text": row["name"]} for row in placed], ROW * len(rows)
 
 
 def _placed_below(rows: Rows, room: int) -> tuple[Rows, Rows, int]:
@@ -253,7 +274,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _row(
-    fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range], figure: Fields
+    fields: Fields, claims: dict[str, Fields], unit: str, known: dict[str, Range], figure: Fields, never: str
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"label": fields.get("label", str), "paper": None}
     by_seed = fields.maybe("by_seed", dict) or {}
@@ -272,13 +293,13 @@ def _row(
     row |= {"measured": bool(by_seed), "group": group, "name": name, "c": roles.colour_of_name(name, group)}
     if document := next((document for document in (fields, figure) if "role" in document.data), None):
         row["c"] = roles.declared(document, "role")
-    row |= {"number": "never" if by_seed else "not run", "ink": style.SOFT}
+    row |= {"number": never if by_seed else "not run", "ink": style.SOFT}
     if values:
         row |= {"low": min(values), "middle": median(values), "high": max(values), "ink": style.INK}
         row["number"] = with_unit(style.number(row["middle"]), unit)
         row["range"] = f"{style.number(row['low'])} to {style.number(row['high'])} over {plural(len(values), 'seed')}"
-        if never := len(by_seed) - len(values):
-            row["number"] += f", never in {never} of {len(by_seed)}"
+        if missing := len(by_seed) - len(values):
+            row["number"] += f", never in {missing} of {len(by_seed)}"
     if there:
-        row |= {"there": there, "number_there": with_unit(style.number(there[1]), unit)}
+        row["there"] = there
     return row
