@@ -1,6 +1,7 @@
 """The ``testbed`` command: finds what a command does, and says how it ended."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -96,6 +97,7 @@ def _carried_out(words: list[str]) -> int:
             own.add_argument("--implementation", dest="elsewhere", action="append", default=[], **_ELSEWHERE)
     options, others = parser.parse_known_args(words)
     options.others = others
+    options.again = shlex.join(["testbed", *words[0].split(), *words[1:]])
     if others and not options.passes_on:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     try:

@@ -111,15 +111,16 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(
-        runs=[_to(folder.name, folder, home)],
-        captures=[_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
-        files=[_to(file.name, file, home) for file in files],
-        logs=[_to(file.name.removesuffix(".log"), file, home) for file in logs_with_text],
+        runs=[link(folder.name.replace("-", " "), folder, home)],
+        captures=[link(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+        files=[link(file.name, file, home) for file in files],
+        logs=[link(file.name.removesuffix(".log"), file, home) for file in logs_with_text],
         commands=[command_of(run, scenario, "again")] if scenario else [],
     )
 
 
-def _to(name: str, path: Path, home: Path) -> Link:
+def link(name: str, path: Path, home: Path) -> Link:
+    """Link a file or folder from a page in the folder `home`."""
     return Link(name, quote(relpath(path.resolve(), home.resolve())) + "/" * path.is_dir())
 
 
@@ -165,7 +166,7 @@ class Source:
         if len(read) > _MOST:
             runs, commands, full_commands = self._folders(read), self._all(sizes), self._all({FULL})
         else:
-            runs = [link for run in read if (link := self._link(run))]
+            runs = [one for run in read if (one := self._link(run))]
             commands, full_commands = ([self._command(run, size) for run in read] for size in ("", FULL))
         evidence = replace(
             evidence,
@@ -182,7 +183,7 @@ class Source:
         instant_s = _instant(claim, seed)
         return replace(
             evidence,
-            captures=[_to(file.stem, file, self._home) for file in sorted(self._of_run(read).glob("pcap/*.pcap"))],
+            captures=[link(file.stem, file, self._home) for file in sorted(self._of_run(read).glob("pcap/*.pcap"))],
             instant_s=instant_s,
             packets=[] if instant_s is None else self._packets(*read, seed, instant_s),
         )
@@ -214,14 +215,14 @@ class Source:
             f"seed {self._ran[read]['seed']}",
         ]
         folder = self._of_run(read)
-        return _to(", ".join(filter(None, parts)), folder, self._home) if folder.is_dir() else None
+        return link(", ".join(filter(None, parts)), folder, self._home) if folder.is_dir() else None
 
     def _folders(self, read: Iterable[tuple[str, str]]) -> list[Link]:
         """Link the folders of experiments of which a claim reads many cells."""
         cells = Counter(experiment for experiment, _ in read)
         folders = {experiment: self._folder(experiment) for experiment in cells}
         return [
-            _to(plural(cells[experiment], "cell") + f" of {experiment}", folder, self._home)
+            link(plural(cells[experiment], "cell") + f" of {experiment}", folder, self._home)
             for experiment, folder in folders.items()
             if folder.is_dir()
         ]
@@ -323,9 +324,9 @@ def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:
     tables = plural(len(list(columns.glob("*.parquet"))), "table")
     return Kept(
         run["seed"],
-        _to(f"seed {run['seed']}", folder, home) if folder.is_dir() else None,
-        _to(tables, columns, home) if columns.is_dir() else None,
-        [_to(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+        link(f"seed {run['seed']}", folder, home) if folder.is_dir() else None,
+        link(tables, columns, home) if columns.is_dir() else None,
+        [link(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
     )
 
 

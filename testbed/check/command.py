@@ -81,7 +81,7 @@ def main(options: argparse.Namespace) -> int:
         complete = True
     finally:
         _keep(folder, name, findings, complete)
-        print(f"page   {page.write(folder)}", flush=True)
+        print(f"page   {page.write(folder, options.again)}", flush=True)
     return int(any(finding.wrong for finding in findings))
 
 

@@ -54,13 +54,13 @@ def main(options: argparse.Namespace) -> int:
         if status := own_study.carry_out(folder):
             return status
         with ended_after(LIMIT_S, "testbed compare: the comparison"):
-            return _judge(folder, sorted(texts))
+            return _judge(folder, sorted(texts), options.again)
 
 
-def _judge(folder: Path, scenarios: Sequence[str]) -> int:
+def _judge(folder: Path, scenarios: Sequence[str], again: str) -> int:
     """Compare all runs that ended well; say where the pages are and what failed. Return 1 if something did, else 0."""
     judge.write(folder, [folder / "studies" / STUDY / name for name in scenarios])
-    page = pages.write_pages(folder)
+    page = pages.write_pages(folder, again)
     failures, missing = pages.failures(folder), pages.missing(folder)
     for scenario, runs in failures.items():
         for run in runs:

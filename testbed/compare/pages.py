@@ -9,15 +9,17 @@ from analysis.documents import read_made, read_yaml
 from analysis.errors import BadInputError
 from analysis.provenance import distinct
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.rendering import TEMPLATES, pages, render, write_shared
+from analysis.report.formats import number
 from analysis.runs import Runs
 from analysis.verdicts.false_discoveries import largest_believed
 from testbed.compare import distributions
 from testbed.compare.judge import FILE, FORMAT, STUDY
 from testbed.shared.differences import LEVEL, smallest_p
+from testbed.shared.made import Made
 from testbed.shared.metrics import PHASES
+from testbed.shared.page import write_page
 from testbed.shared.panel import RIVAL
-from testbed.shared.standings import add_standing, title
+from testbed.shared.standings import add_standing, counts, title
 
 OWN: Final = Path(__file__).with_name("templates")
 # how a client stands beside the first one, in a number: a sign, and what it says
@@ -31,10 +33,13 @@ STANDINGS: Final = {
 }
 
 
-def write_pages(results: Path) -> Path:
-    """Write index.html and a page for each scenario into the comparison's folder; returns the index."""
-    files = {experiment: results / "experiments" / experiment / FILE for experiment in _wanted(results)}
-    scenarios = [_read(file) for file in files.values() if file.exists()]
+def write_pages(results: Path, again: str) -> Path:
+    """Write index.html and a page for each scenario into the comparison's folder; returns the index.
+
+    They name the command that makes them `again`.
+    """
+    measured = {experiment: results / "experiments" / experiment / FILE for experiment in _wanted(results)}
+    scenarios = [_read(file) for file in measured.values() if file.exists()]
     if not scenarios:
         raise BadInputError(f"{results}: nothing has been measured there yet (no experiments/*/{FILE})")
     p_values = [
@@ -49,23 +54,16 @@ def write_pages(results: Path) -> Path:
     seeds = max(
         entry["seeds"] for scenario in scenarios for entry in scenario["points"][0]["metrics"][0]["clients"].values()
     )
+    failed = failures(results)
     values = {
-        "title": title(_metrics(scenarios), scenarios[0]["clients"], seeds),
         "clients": scenarios[0]["clients"],
         "scenarios": scenarios,
-        "failed": failures(results),
+        "failed": failed,
         "missing": missing(results),
         "believed": largest_p,
         "standings": STANDINGS,
         "phases": [phase for phase in PHASES if phase in measured_in],
         "distributions": distributions.caption(seeds),
-        "versions": {name: version for scenario in scenarios for name, version in scenario["versions"].items()},
-        "provenance": distinct(
-            {name: value}
-            for scenario in scenarios
-            for name, values in scenario["provenance"].items()
-            for value in values
-        ),
         "tests": len(p_values),
         "level": LEVEL,
         "seeds": seeds,
@@ -73,16 +71,34 @@ def write_pages(results: Path) -> Path:
         "pairs": [
             _pairs(scenario) for scenario in scenarios if any(RIVAL in point["values"] for point in scenario["points"])
         ],
+        "point_name": point_name,
+        "spread": spread,
+        "evidence_of": partial(_evidence, results),
     }
-    write_shared(results)
-    environment = pages(OWN, TEMPLATES)
-    environment.filters["point_name"] = point_name
-    environment.globals["evidence_of"] = partial(_evidence, results)
+    made = _made(scenarios, failed)
     for scenario in scenarios:
-        own = {"scenario": scenario, "title": title(_metrics([scenario]), scenario["clients"], seeds)}
-        render(environment, "scenario.html", results / f"{scenario['experiment']}.html", values | own)
-    render(environment, "comparison.html", results / "index.html", values)
-    return results / "index.html"
+        own = {"scenario": scenario, **_outcome([scenario], seeds)}
+        page = results / f"{scenario['experiment']}.html"
+        write_page(page, OWN / "scenario.html", {**values, **own}, made, again)
+    overview = {**values, **_outcome(scenarios, seeds)}
+    files = [str(file.relative_to(results)) for file in measured.values() if file.exists()]
+    return write_page(results / "index.html", OWN / "comparison.html", overview, made, again, files)
+
+
+def _outcome(scenarios: Sequence[dict[str, Any]], seeds: int) -> dict[str, Any]:
+    """Say of scenarios what came out: a title, and how often each other client stands how beside the first one."""
+    metrics, clients = _metrics(scenarios), scenarios[0]["clients"]
+    return {"title": title(metrics, clients, seeds), "standing_counts": counts(metrics, clients)}
+
+
+def _made(scenarios: Sequence[dict[str, Any]], failed: Mapping[str, Sequence[str]]) -> Made:
+    """Give what the runs of all scenarios are, as their judge wrote it down."""
+    wrong = sum(map(len, failed.values()))
+    versions = {name: version for scenario in scenarios for name, version in scenario["versions"].items()}
+    provenance = distinct(
+        {name: value} for scenario in scenarios for name, values in scenario["provenance"].items() for value in values
+    )
+    return Made(sum(len(scenario["runs"]) for scenario in scenarios) + wrong, wrong, versions, provenance)
 
 
 def _metrics(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,6 +116,16 @@ def point_name(point: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{'' if name == 'case' else name.replace('_', ' ') + ' '}{value}" for name, value in point["values"].items()
     )
+
+
+def spread(mean: float, deviation: float) -> str:
+    """Give a standard deviation to the decimals that its mean has on a page; 0 where these do not show it."""
+    text = number(mean)
+    if "\N{MULTIPLICATION SIGN}" in text:
+        return number(deviation, 2)
+    decimals = len(text.partition(".")[2])
+    rounded = round(deviation, decimals)
+    return f"{rounded:,.{decimals}f}" if rounded else "0"
 
 
 def _evidence(results: Path, scenario: dict[str, Any], run: dict[str, Any]) -> Evidence:

@@ -42,13 +42,13 @@ def main(options: argparse.Namespace) -> int:
             if own_study.carry_out(folder):
                 return 2
             with ended_after(LIMIT_S, "testbed conformance: the judgement"):
-                statuses.append(_judge(folder))
+                statuses.append(_judge(folder, options.again))
     return max(statuses)
 
 
-def _judge(folder: Path) -> int:
+def _judge(folder: Path, again: str) -> int:
     """Judge the runs of an implementation and print what became of them; return 1 when some failed, else 0."""
-    print(f"{judge.write(folder)}\n  {folder / 'index.html'}")
+    print(f"{judge.write(folder, again)}\n  {folder / 'index.html'}")
     failures = judge.failures(folder)
     for sentence in failures:
         print(sentence, file=sys.stderr)

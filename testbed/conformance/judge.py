@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, Final
 from analysis.claims.of_run import number
 from analysis.files import write_made
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.rendering import write_page
 from analysis.run import Run
 from analysis.runs import Runs
 from analysis.series import NotMeasuredError
@@ -19,6 +18,8 @@ from common.counts import plural
 from testbed.conformance.measures import MEASURES, PACKETS
 from testbed.conformance.receiver import FOLLOWS, window_limited
 from testbed.conformance.requirements import Observation, Paper, Requirement, Requirements, load
+from testbed.shared.made import made_below
+from testbed.shared.page import write_page
 from testbed.shared.panel import CLIENT
 from testbed.shared.units import texts_with_unit, unit
 
@@ -47,39 +48,49 @@ class Row:
     run: str
 
 
-def write(folder: Path) -> str:
-    """Judge the runs of an implementation below `folder`, write its files there; returns what there is to say."""
+def write(folder: Path, again: str) -> str:
+    """Judge the runs of an implementation below `folder`, write its files there; returns what there is to say.
+
+    Its page names the command that does it `again`.
+    """
     requirements = load()
     runs = Runs(folder / "runs")
     rows = [_row(requirement, requirements, runs, folder) for requirement in requirements.requirements]
     versions: dict[str, str] = {}
     for run in runs.by_cell_and_seed(STUDY).values():
         versions |= run.summary.maybe("versions", dict) or {}
+    documents = {name: paper.title for name, paper in requirements.documents.items()}
     document = {
         "format": FORMAT,
         "client": folder.name,
         "version": versions.get(folder.name),
-        "documents": {name: paper.title for name, paper in requirements.documents.items()},
+        "documents": documents,
         "rows": [asdict(row) for row in rows],
     }
     write_made(folder / FILE, json.dumps(document, indent=1) + "\n")
     values = document | {
-        "title": _title(rows),
+        "title": _title(rows, documents),
         "counts": Counter((row.document, row.result) for row in rows),
         "results": list(SIGNS),
     }
     values["evidence_of"] = lambda row: of_run(folder / row["run"], folder, CASES) if row["run"] else Evidence()
-    write_page(folder / "index.html", TEMPLATE, values)
+    write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, [FILE])
     return f"{folder.name}: {_counted(rows)}"
 
 
-def _title(rows: Sequence[Row]) -> str:
-    """Say what came out, for the page's head."""
-    counts = Counter(row.result for row in rows)
-    seen = plural(counts[PASS] + counts[FAIL], "requirement")
-    if counts[FAIL]:
-        return f"fails {counts[FAIL]} of {seen} that its packets show"
-    return f"meets {seen}, all that its packets show" if counts[PASS] else "shows no requirement by its packets"
+def _title(rows: Sequence[Row], documents: Mapping[str, str]) -> str:
+    """Say what came out, for the page's head, by document: an implementation of one need not meet the others."""
+    counts = Counter((row.document, row.result) for row in rows)
+    failed = [
+        f"{counts[name, FAIL]} of {counts[name, FAIL] + counts[name, PASS]} of {title.partition(',')[0]}"
+        for name, title in documents.items()
+        if counts[name, FAIL]
+    ]
+    if failed:
+        return f"fails, of the requirements that its packets show, {', '.join(failed)}"
+    passed = sum(row.result == PASS for row in rows)
+    seen = plural(passed, "requirement")
+    return f"meets {seen}, all that its packets show" if passed else "shows no requirement by its packets"
 
 
 def failures(folder: Path) -> list[str]:
@@ -127,9 +138,10 @@ def _judged(shown: Observation, run: Run) -> tuple[str, str]:
     value = number(shown.measure, run, functions)
     least, most = (None if text is None else number(text, run, functions) for text in (shown.at_least, shown.at_most))
     inside = (least is None or value >= least) and (most is None or value <= most)
-    bounds = {name: bound for name, bound in (("at least", least), ("at most", most)) if bound is not None}
+    named = (("", least),) if least == most else (("at least ", least), ("at most ", most))
+    bounds = {name: bound for name, bound in named if bound is not None}
     shown_value, *limits = texts_with_unit((value, *bounds.values()), _unit(shown.measure))
-    allowed = ", ".join(f"{name} {limit}" for name, limit in zip(bounds, limits, strict=True))
+    allowed = ", ".join(f"{name}{limit}" for name, limit in zip(bounds, limits, strict=True))
     return PASS if inside else FAIL, f"{shown.measure} = {shown_value}, allowed {allowed}"
 
 

@@ -65,7 +65,7 @@ def main(options: argparse.Namespace) -> int:
         with ended_after(LIMIT_S, "testbed evaluate: the judgement"):
             judged = judge.judge(chosen, folder, client, baseline)
             drawings = figures.draw(folder, list(texts), client, baseline)
-            page = pages.write(folder, judged, client, baseline, options.seeds, drawings)
+            page = pages.write(folder, judged, client, baseline, options.seeds, drawings, options.again)
             matrix.write(options.into)
         failed = judge.count_failed(folder)
     print(pages.summary(judged, client, baseline, options.seeds, page))

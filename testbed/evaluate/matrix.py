@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import read_made
-from analysis.report.rendering import write_page
 from common.counts import plural
 from common.sums import DamagedError
 from testbed.evaluate.judge import NOT_MET, SIGNS, wording
+from testbed.shared.page import write_page
 
 DATA: Final = "evaluation.json"
 TEMPLATE: Final = Path(__file__).with_name("matrix.html")
@@ -38,14 +38,12 @@ def write(into: Path) -> Path:
         "rows": sorted(rows, key=lambda criterion: [int(part) for part in criterion["section"].split(".")]),
         "cells": cells,
         "results": list(SIGNS),
-        "words": [
-            word
-            for word in dict.fromkeys(wording(verdict, of["seeds"]) for verdict in SIGNS for of in documents.values())
-            if any(cell["verdict"] == word for cell in cells.values())
-        ],
+        "words": Counter(
+            cells[name, row["id"]]["verdict"] for name in documents for row in rows if (name, row["id"]) in cells
+        ),
         "counts": {name: Counter(verdicts(document["criteria"])) for name, document in documents.items()},
     }
-    return write_page(into / "index.html", TEMPLATE, values)
+    return write_page(into / "index.html", TEMPLATE, values, made=None, again="")
 
 
 def _title(documents: Mapping[str, dict[str, Any]]) -> str:
@@ -58,7 +56,7 @@ def _title(documents: Mapping[str, dict[str, Any]]) -> str:
     controls = plural(len(documents), "congestion control")
     looks = sum(document["seeds"] == 1 for document in documents.values())
     hedge = f" ({f'{looks} of them' if looks < len(documents) else 'each'} in one seed)" if looks else ""
-    return f"{len(meet) or 'None'} of {controls}{hedge} met all that RFC 9743's criteria ask"
+    return f"{len(meet) or 'None'} of {controls}{hedge} met all that was measured of RFC 9743's criteria"
 
 
 def _evaluations(into: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from analysis.files import write_made, write_text
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.rendering import write_page
 from analysis.units import three_digits, with_unit
 from common.counts import plural
 from testbed.evaluate import crate
 from testbed.evaluate.figures import Drawings
 from testbed.evaluate.judge import MET, NOT_MEASURED, NOT_MET, OPEN, SIGNS, STUDY, Cell, Result, wording
 from testbed.evaluate.read_criteria import Criterion, Row
+from testbed.shared.made import made_below
+from testbed.shared.page import write_page
 
 FORMAT: Final = 1
 TEMPLATE: Final = Path(__file__).with_name("evaluation.html")
@@ -25,8 +26,13 @@ SHOWN: Final = 6
 """So many sentences of one part fit on a screen together with the other parts and the table of criteria."""
 
 
-def write(folder: Path, judged: Sequence[Result], client: str, baseline: str, seeds: int, drawings: Drawings) -> Path:
-    """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page."""
+def write(
+    folder: Path, judged: Sequence[Result], client: str, baseline: str, seeds: int, drawings: Drawings, again: str
+) -> Path:
+    """Write evaluation.json, evaluation.md, index.html and what describes them into a folder; return the page.
+
+    `again` is the command that makes them again.
+    """
     document = {
         "format": FORMAT,
         "client": client,
@@ -51,7 +57,7 @@ def write(folder: Path, judged: Sequence[Result], client: str, baseline: str, se
         "wording": partial(wording, seeds=seeds),
         "figures": drawings,
     }
-    page = write_page(folder / "index.html", TEMPLATE, values)
+    page = write_page(folder / "index.html", TEMPLATE, values, made_below(folder / "runs"), again, ["evaluation.json"])
     crate.write(folder, client, baseline, [folder / name for name in _MADE])
     return page
 

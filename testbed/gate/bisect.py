@@ -48,7 +48,7 @@ def main(options: argparse.Namespace) -> int:
     measured: dict[int, float] = {}
 
     def measure(place: int) -> float:
-        measured[place] = _measured(wanted, listed[names[place]], into)
+        measured[place] = _measured(wanted, listed[names[place]], into, options.again)
         return measured[place]
 
     at_good, at_bad = measure(best), measure(worst)
@@ -84,13 +84,13 @@ def is_nearer(number: float, near: float, far: float) -> bool:
     return abs(number - near) < abs(number - far)
 
 
-def _measured(wanted: Budgets, client: str, into: Path) -> float:
+def _measured(wanted: Budgets, client: str, into: Path, again: str) -> float:
     """Carry out the gate for one version; return the number that it measured, infinite for what never happens.
 
     Raises:
         EngineError: it measured none, or several.
     """
-    judgement = gate.carry_out(wanted, client, *gate.prepare(wanted, client, into, Path()))
+    judgement = gate.carry_out(wanted, client, *gate.prepare(wanted, client, into, Path()), again)
     if judgement is None or judgement.status == gate.UNKNOWN:
         raise EngineError(f"{client} cannot be judged, for the reason above")
     if len(judgement.outcomes) > 1:

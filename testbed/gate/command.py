@@ -46,7 +46,7 @@ def main(options: argparse.Namespace) -> int:
     folder, texts = prepare(wanted, client, options.into, file.parent)
     if history:
         _check_writable(history)
-    judgement = carry_out(wanted, client, folder, texts)
+    judgement = carry_out(wanted, client, folder, texts, options.again)
     if judgement is None:
         return UNKNOWN
     if history:
@@ -89,15 +89,18 @@ def prepare(wanted: Budgets, client: str, into: Path, beside: Path) -> tuple[Pat
     }
 
 
-def carry_out(wanted: Budgets, client: str, folder: Path, texts: Mapping[str, str]) -> Judgement | None:
-    """Run a client in what `prepare` returned, and judge it; None if the pipeline failed."""
+def carry_out(wanted: Budgets, client: str, folder: Path, texts: Mapping[str, str], again: str) -> Judgement | None:
+    """Run a client in what `prepare` returned, and judge it; None if the pipeline failed.
+
+    Its page names the command that does it `again`.
+    """
     with own_study.alone(folder):
         own_study.write(folder, STUDY, texts)
         if own_study.carry_out(folder):
             return None
         with ended_after(LIMIT_S, "testbed gate: the judgement"):
             judgement = judge.judge(wanted, folder, client)
-            reports.write(judgement, folder)
+            reports.write(judgement, folder, again)
     return judgement
 
 

@@ -40,6 +40,7 @@ class BudgetResult:
     says: str
     run: str
     wall_s: float
+    unit: str = ""  # of both numbers, where it is known
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
     def outcome(result: str, measured: float | None, bound: float | None, says: str, run: Run | None) -> BudgetResult:
         folder = "" if run is None else str(run.folder.relative_to(results))
         wall_s = sum(run_of_cell.summary.maybe("wall_s", float) or 0.0 for run_of_cell in of_cell)
-        return BudgetResult(budget.name, budget.scenario, point(cell), result, measured, bound, says, folder, wall_s)
+        where = (budget.scenario, point(cell))
+        return BudgetResult(budget.name, *where, result, measured, bound, says, folder, wall_s, unit(budget.measured))
 
     if failure is not None:
         return outcome(UNKNOWN, None, None, f"a run failed: {failure}", None)

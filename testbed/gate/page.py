@@ -1,32 +1,33 @@
 """The page of a gate: a card for each budget, what is broken first."""
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.rendering import write_page
-from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, BudgetResult, Judgement
+from testbed.gate.judge import BROKEN, PASSED, STUDY, UNKNOWN, Judgement
+from testbed.shared.made import made_below
+from testbed.shared.page import write_page
 
 TEMPLATE: Final = Path(__file__).with_name("gate.html")
+FILES: Final = ("gate.json", "gate.md", "junit.xml")  # say the same
 
 
-def write(judgement: Judgement, results: Path) -> Path:
-    """Write index.html into the folder of a gate, each budget with its run; return the page."""
+def write(judgement: Judgement, results: Path, again: str) -> Path:
+    """Write index.html into the folder of a gate, which `again` repeats, each budget with its run; return the page."""
     order = (BROKEN, UNKNOWN, PASSED)
     values = {
         "client": judgement.client,
-        "version": judgement.version,
         "seeds": judgement.seeds,
         "outcomes": sorted(judgement.outcomes, key=lambda outcome: order.index(outcome.result)),
         "results": order,
         "counts": Counter(outcome.result for outcome in judgement.outcomes),
-        "evidence_of": partial(_evidence, results),
+        "evidence_of": lambda outcome: evidence(results, outcome.scenario, outcome.run, results),
     }
-    return write_page(results / "index.html", TEMPLATE, values)
+    return write_page(results / "index.html", TEMPLATE, values, made_below(results / "runs"), again, FILES)
 
 
-def _evidence(results: Path, outcome: BudgetResult) -> Evidence:
-    scenario = f"studies/{STUDY}/{Path(outcome.scenario).stem}.yaml"
-    return of_run(results / outcome.run, results, scenario) if outcome.run else Evidence()
+def evidence(gate: Path, scenario: str, run: str, home: Path) -> Evidence:
+    """Give what a run of a gate's folder left, for a page in the folder `home`; no run has no evidence."""
+    studied = f"studies/{STUDY}/{Path(scenario).stem}.yaml"
+    return of_run(gate / run, home, studied) if run else Evidence()

@@ -1,27 +1,35 @@
 """The page of a gate's budgets over the versions of an implementation: a picture for each."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
-
-from markupsafe import Markup
+from urllib.parse import quote
 
 from analysis.figures import alternative_text, style, svg
 from analysis.files import write_text
-from analysis.report.rendering import write_page
+from testbed.gate import page
 from testbed.gate.judge import Judgement
+from testbed.shared.made import made_of, runs_below
+from testbed.shared.page import write_page
 
 FORMAT: Final = 1
+FILE: Final = "versions.json"
 HEIGHT: Final = 130
 TEMPLATE: Final = Path(__file__).with_name("versions.html")
 
 Measured = dict[str, Any]  # an outcome as versions.json has it
 
 
-def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) -> Path:
-    """Write versions.json and index.html of what each version measured, None if its runs failed; return the page."""
+def write(
+    results: Path, name: str, judgements: Mapping[str, Judgement | None], folders: Mapping[str, Path], again: str
+) -> Path:
+    """Write versions.json and index.html of what each version measured, None if its runs failed; return the page.
+
+    `folders` are those of each version's gate; `again` is the command that makes the page again.
+    """
     versions = list(judgements)
     rows: dict[tuple[str, str, str], dict[str, Measured]] = {}
     for version, judgement in judgements.items():
@@ -32,12 +40,30 @@ def write(results: Path, name: str, judgements: Mapping[str, Judgement | None]) 
         for (budget, scenario, cell), by_version in rows.items()
     ]
     document = {"format": FORMAT, "implementation": name, "versions": versions, "budgets": measured}
-    write_text(results / "versions.json", json.dumps(document, indent=1) + "\n")
-    pictures = [Markup(picture(row["name"], versions, row["by_version"])) for row in measured]  # noqa: S704 (drawn here)
-    return write_page(results / "index.html", TEMPLATE, document | {"pictures": pictures})
+    write_text(results / FILE, json.dumps(document, indent=1) + "\n")
+    for number, row in enumerate(measured, 1):
+        _draw(results / f"budget-{number}", row["name"], versions, row["by_version"])
+    values = document | {
+        "differing": sum(_differs(row["by_version"]) for row in measured),
+        "counts": {
+            version: Counter(outcome.result for outcome in judgement.outcomes) if judgement else Counter()
+            for version, judgement in judgements.items()
+        },
+        "homes": {version: quote(f"{folder.relative_to(results)}/index.html") for version, folder in folders.items()},
+        "evidence_of": lambda version, outcome: page.evidence(
+            folders[version], outcome["scenario"], outcome["run"], results
+        ),
+    }
+    made = made_of([run for folder in folders.values() for run in runs_below(folder / "runs")])
+    return write_page(results / "index.html", TEMPLATE, values, made, again, [FILE])
 
 
-def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> str:
+def _differs(by_version: Mapping[str, Measured]) -> bool:
+    """Whether versions that were judged have different results."""
+    return len({outcome["result"] for outcome in by_version.values()}) > 1
+
+
+def _draw(place: Path, name: str, versions: list[str], by_version: dict[str, Measured]) -> None:
     """Draw one budget over all versions, with its bound; what was never reached has no point."""
     points = [
         {"version": version, "measured": outcome["measured"], "result": outcome["result"]}
@@ -45,6 +71,7 @@ def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> 
         if (outcome := by_version.get(version)) and outcome["measured"] is not None
     ]
     bounds = {outcome["bound"] for outcome in by_version.values() if outcome["bound"] is not None}
+    unit = next((outcome["unit"] for outcome in by_version.values()), "")
     names: dict[str, Any] = {"sort": versions, "scale": {"domain": versions}, "axis": {"labelAngle": 0, "grid": False}}
     across = {"field": "version", "type": "nominal", "title": None} | names
     up = {"field": "measured", "type": "quantitative", "title": None, "scale": {"zero": True}}
@@ -58,7 +85,12 @@ def picture(name: str, versions: list[str], by_version: dict[str, Measured]) -> 
         "mark": {"type": "rule", "strokeDash": [4, 3], "color": style.VERDICTS["not reproduced"]},
         "encoding": {"y": up},
     }
-    body = {"width": style.WIDE - style.AXIS, "height": HEIGHT, "layer": [line, rule]}
+    title = f"{name} [{unit}]" if unit else name
+
+    def specify(width: int) -> style.Specification:
+        size = {"width": width - style.AXIS - style.GAP, "height": HEIGHT}
+        return style.specification({"title": title, **size, "layer": [line, rule]})
+
     says = [(point["version"], f"{style.number(point['measured'])}, {point['result']}") for point in points]
     limit = " and ".join(map(style.number, sorted(bounds))) or "none"
-    return svg.draw(style.specification(body), alternative_text.picture(name, f"The budget: {limit}", [("", says)]))
+    svg.write(place, specify, alternative_text.picture(title, f"The budget: {limit}", [("", says)]))

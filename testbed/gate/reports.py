@@ -15,15 +15,18 @@ FORMAT: Final = 1
 SIGNS: Final = {PASSED: "✓", BROKEN: "✗", UNKNOWN: "?"}
 
 
-def write(judgement: Judgement, results: Path) -> None:
-    """Print the outcomes and where the page is; write gate.json, index.html, gate.md and junit.xml."""
+def write(judgement: Judgement, results: Path, again: str) -> None:
+    """Print the outcomes and where the page is; write gate.json, index.html, gate.md and junit.xml.
+
+    `again` is the command that makes them again.
+    """
     document = {"format": FORMAT, **asdict(judgement)}
     write_text(results / "gate.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_text(results / "gate.md", _markdown(judgement))
     write_text(results / "junit.xml", _junit(judgement))
     for outcome in judgement.outcomes:
         print(f"{outcome.result:8} {outcome.name} ({_where(outcome)}): {outcome.says}")
-    print(f"page     {page.write(judgement, results)}")
+    print(f"page     {page.write(judgement, results, again)}")
 
 
 def remember(judgement: Judgement, history: Path) -> None:

@@ -39,8 +39,12 @@ def main(options: argparse.Namespace) -> int:
     file = options.budgets or gate.default_for(chosen[names[end]])
     wanted, into = budgets.load(file), own_study.folder_of(options.into, name)
     prepared = {client: gate.prepare(wanted, client, into, file.parent) for client in chosen.values()}
-    judgements = {version: gate.carry_out(wanted, client, *prepared[client]) for version, client in chosen.items()}
-    print(pictures.write(into, name, judgements))
+    again = options.again
+    judgements = {
+        version: gate.carry_out(wanted, client, *prepared[client], again) for version, client in chosen.items()
+    }
+    folders = {version: prepared[client][0] for version, client in chosen.items()}
+    print(pictures.write(into, name, judgements, folders, again))
     statuses = [gate.UNKNOWN if judgement is None else judgement.status for judgement in judgements.values()]
     return gate.UNKNOWN if gate.UNKNOWN in statuses else 0
 

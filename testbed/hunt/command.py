@@ -104,9 +104,9 @@ def main(options: argparse.Namespace) -> int:
     for finding in hunt.new_findings():
         findings.append(evidence.keep(finding, len(findings) + 1, hunt.question(finding.prop), folder))
         print(f"found: {client} {finding.prop.otherwise}: {findings[-1].survival}", file=sys.stderr, flush=True)
-        pages.write(folder, hunt, findings)
+        pages.write(folder, hunt, findings, options.again)
     with ended_after(LIMIT_S, "testbed hunt: the page"):
-        page = pages.write(folder, hunt, findings)
+        page = pages.write(folder, hunt, findings, options.again)
     print(pages.summary(hunt, findings, page))
     return int(bool(findings))
 

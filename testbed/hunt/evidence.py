@@ -19,6 +19,7 @@ from testbed.hunt.scenario import EXPERIMENT, Data, text
 from testbed.shared import pictures
 from testbed.shared.inequalities import Number, number_of
 from testbed.shared.packets import TAP, Packet, around
+from testbed.shared.units import texts_with_unit, unit
 
 SCENARIO: Final = "scenario.yaml"
 AUTHORS: Final = "authors.md"
@@ -41,6 +42,7 @@ class Evidence:
     parts: list[str]
     measured: Number
     bound: Number
+    shown: list[str]  # both with their unit
     ended: list[str]
     survival: str
     is_minimal: bool
@@ -84,6 +86,7 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
         parts=sorted(parts(finding.scenario)),
         measured=_finite(measured),
         bound=_finite(bound),
+        shown=_shown(finding, measured, bound),
         ended=[str(outcome) for outcome in run.outcomes(run.settings.flows[0].name)],
         survival=str(finding.survival or UNFINISHED),
         is_minimal=finding.survival is not None,
@@ -109,6 +112,11 @@ def titled(finding: Finding, client: str) -> Data:
 
 def _finite(value: Number) -> Number:
     return value if value is not None and math.isfinite(value) else None
+
+
+def _shown(finding: Finding, *numbers: Number) -> list[str]:
+    known = [number for number in numbers if number is not None]
+    return texts_with_unit(known, unit(finding.prop.measured))
 
 
 def _draw(run: Run, folder: Path) -> None:

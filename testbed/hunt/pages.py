@@ -2,24 +2,25 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.files import write_made, write_text
 from analysis.report.evidence import of_run
-from analysis.report.rendering import write_page
 from common.counts import plural
 from testbed.hunt.evidence import Evidence
 from testbed.hunt.hunt import Hunt
+from testbed.shared.made import made_of
+from testbed.shared.page import write_page
 
 FORMAT: Final = 1
 FILE: Final = "hunt.json"
 TEMPLATE: Final = Path(__file__).with_name("hunt.html")
 
 
-def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
-    """Write hunt.json, gate.yaml and index.html into a hunt's folder; return the page."""
+def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence], again: str) -> Path:
+    """Write hunt.json, gate.yaml and index.html into the folder of a hunt, which `again` repeats; return the page."""
     document = {
         "format": FORMAT,
         "client": hunt.client,
@@ -42,7 +43,9 @@ def write(folder: Path, hunt: Hunt, findings: Sequence[Evidence]) -> Path:
         write_text(folder / "gate.yaml", _budgets(findings, hunt.client))
     values: dict[str, Any] = document | {"findings": findings}
     values["evidence_of"] = lambda finding: of_run(folder / finding.run, folder)
-    return write_page(folder / "index.html", TEMPLATE, values)
+    kept = made_of([folder / finding.run for finding in findings])
+    made = replace(kept, runs=len(hunt.runs.requested), failed=len(hunt.runs.failures()))
+    return write_page(folder / "index.html", TEMPLATE, values, made, again, [FILE])
 
 
 def _budgets(findings: Sequence[Evidence], client: str) -> str:

@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> int:
         if own_study.carry_out(folder):
             return 2
         with ended_after(LIMIT_S, "testbed interop: the matrix"):
-            counts = judge.write(folder, order)
+            counts = judge.write(folder, order, options.again)
     print(f"{', '.join(f'{counts[result]} {result}' for result in judge.SIGNS)}\n  {folder / 'index.html'}")
     return int(counts[judge.FAILED] > 0)
 

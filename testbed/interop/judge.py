@@ -8,7 +8,7 @@ met nothing else than it says; how the implementation ends after that does not c
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,9 +16,10 @@ from typing import Any, Final
 from analysis.documents import read_made
 from analysis.files import write_made
 from analysis.report.evidence import Evidence, of_run
-from analysis.report.rendering import write_page
 from common.counts import plural
 from scenarios import run_files
+from testbed.shared.made import made_below
+from testbed.shared.page import write_page
 
 FORMAT: Final = 1
 FILE: Final = "interop.json"
@@ -34,8 +35,11 @@ TEMPLATE: Final = Path(__file__).with_name("interop.html")
 Result = dict[str, Any]
 
 
-def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
-    """Write interop.json and index.html of what was asked for into the folder; return how often each result came."""
+def write(results: Path, order: Mapping[str, Any], again: str) -> Counter[str]:
+    """Write interop.json and index.html of what was asked for into the folder; return how often each result came.
+
+    The page names the command that does it `again`.
+    """
     cases: dict[str, str] = dict(order["cases"])
     judged = [result for pair in order["pairs"] for result in _of_pair(results, pair, cases)]
     if FIRST in cases:
@@ -54,9 +58,14 @@ def write(results: Path, order: Mapping[str, Any]) -> Counter[str]:
     table |= {(meeting["implementation"], meeting["script"]): meeting for meeting in scripted}
     counts = Counter(meeting["result"] for meeting in judged + scripted)
     values = document | {"table": table, "title": _title(counts), "counts": counts, "signs": SIGNS}
+    values["unsupported"] = _unsupported(judged, next(iter(cases), ""))
     values["evidence_of"] = partial(_evidence, results)
-    write_page(results / "index.html", TEMPLATE, values)
+    write_page(results / "index.html", TEMPLATE, values, made_below(results / "runs"), again, [FILE])
     return counts
+
+
+def _unsupported(judged: Sequence[Result], case: str) -> list[Result]:
+    return [result for result in judged if (result["result"], result["case"]) == (UNSUPPORTED, case)]
 
 
 def _title(counts: Counter[str]) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import hashlib
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -120,7 +119,7 @@ def main(options: argparse.Namespace) -> int:
     end_ns = past.cell.settings["duration_ns"]
     at_ns = None if options.at is None else _instant(options.at, end_ns)
     with pool() as processes:
-        return _carried_out(_order(options, past, at_ns or 0, processes), end_ns, at_ns, _command(options))
+        return _carried_out(_order(options, past, at_ns or 0, processes), end_ns, at_ns, options.again)
 
 
 def _carried_out(order: Order, end_ns: int, at_ns: int | None, command: str) -> int:
@@ -204,16 +203,6 @@ def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
 
 def _written(number: Number) -> str:
     return "not known" if number is None else f"{number:.6g}"
-
-
-def _command(options: argparse.Namespace) -> str:
-    """Return the command that makes the same page again."""
-    words = ["testbed", "rewind", str(options.run)]
-    for name in ("at", "when", "property", "events"):
-        if (value := getattr(options, name)) is not None:
-            words += [f"--{name}", value]
-    words += ["--futures", str(options.futures), *(word for tap in options.capture for word in ("--capture", tap))]
-    return shlex.join([*words, "--into", str(options.into)])
 
 
 def _order(options: argparse.Namespace, past: Past, from_ns: int, processes: ProcessPoolExecutor) -> Order:

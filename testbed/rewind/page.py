@@ -9,10 +9,11 @@ import numpy as np
 
 from analysis.figures import alternative_text, style, svg
 from analysis.report.evidence import Link, of_run
-from analysis.report.rendering import write_page
 from analysis.run import Run
 from analysis.series import NotMeasuredError
+from testbed.shared.made import made_of
 from testbed.shared.packets import TAP, Packet, around
+from testbed.shared.page import write_page
 from testbed.shared.panel import CLIENT
 
 TEMPLATE: Final = Path(__file__).with_name("rewind.html")
@@ -107,7 +108,8 @@ def write(home: Path, shown: PageData) -> Path:
             for branch, future in futures
         ],
     }
-    return write_page(home / "index.html", TEMPLATE, values)
+    made = made_of([shown.run, *(branch.folder for branch in shown.branches)])
+    return write_page(home / "index.html", TEMPLATE, values, made, again=shown.command, files=["rewind.json"])
 
 
 def watched(run: Run) -> str:

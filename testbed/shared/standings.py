@@ -78,8 +78,8 @@ def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int)
     """
     first, *others = clients
     metrics = list(metrics)
-    counts = {client: Counter(filter(None, _standings(metrics, client))) for client in others}
-    of_all = sum(counts.values(), Counter[str]())
+    of_clients = counts(metrics, clients)
+    of_all = sum(of_clients.values(), Counter[str]())
     if of_all.total() == of_all["open"]:
         return f"{_beside(others, first)}: {plural(seeds, 'seed')} cannot show a difference"
     if len(others) > MOST_NAMED:
@@ -88,8 +88,13 @@ def title(metrics: Iterable[dict[str, Any]], clients: Sequence[str], seeds: int)
         return sentence + _most(metrics, first, others)
     return "; ".join(
         f"{_beside([client], first)}: {_stands(of_client)}{_most(metrics, first, [client])}"
-        for client, of_client in counts.items()
+        for client, of_client in of_clients.items()
     )
+
+
+def counts(metrics: Sequence[dict[str, Any]], clients: Sequence[str]) -> dict[str, Counter[str]]:
+    """Count how each other client stands beside the first one."""
+    return {client: Counter(filter(None, _standings(metrics, client))) for client in clients[1:]}
 
 
 def _standings(metrics: Iterable[dict[str, Any]], client: str) -> Iterator[str | None]:
@@ -106,7 +111,7 @@ def _most(metrics: Sequence[dict[str, Any]], first: str, others: Sequence[str]) 
                 whose = "" if len(others) == 1 else f" of {client}"
                 where = f" ({metric['where']})" if metric["where"] else ""
                 texts = (with_unit(mean, metric["unit"]) for mean in means)
-                difference = f"{metric['name']}{whose}: {' and not '.join(texts)}{where}"
+                difference = f"{metric['name']}{whose}: {' instead of '.join(texts)}{where}"
                 factors.append((_factor(*means), difference))
     return f", most in {max(factors, key=itemgetter(0))[1]}" if factors else ""
 
@@ -126,9 +131,9 @@ def _beside(others: Sequence[str], first: str) -> str:
     return f"{named} beside {first}"
 
 
-def _stands(counts: Counter[str]) -> str:
-    of = plural(counts.total(), "number")
-    neither = counts["more"] + counts["less"]
-    parts = (("better", counts["better"]), ("worse", counts["worse"]), ("otherwise", neither))
+def _stands(standings: Counter[str]) -> str:
+    of = plural(standings.total(), "number")
+    neither = standings["more"] + standings["less"]
+    parts = (("better", standings["better"]), ("worse", standings["worse"]), ("otherwise", neither))
     counted = [f"{word} in {count}" for word, count in parts if count]
     return f"{', '.join(counted)} of {of}" if counted else f"no difference shown in {of}"

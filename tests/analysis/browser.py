@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -15,6 +16,7 @@ CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
 NO_CHROMIUM = "chromium is not installed (Debian: apt-get install chromium-headless-shell)"
 DESK = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
+QUESTIONS = ["What was tested?", "What came out?", "May I trust it?", "Where is the evidence?"]
 
 
 def chromium() -> Iterator[Any]:
@@ -71,3 +73,43 @@ def serious(page: Any) -> list[str]:
         if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"]
     ]
+
+
+def unsound(browser: Any, file: Path) -> list[str]:
+    """Return what is wrong with the page of a product on a desk and, dark, on a phone; nothing if it is sound.
+
+    It has to answer the four questions, its title to have the result, its links to lead somewhere, and what it says to
+    fit and to be readable to all.
+    """
+    wrong = []
+    for options in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+        page = opened(browser, file, **options)
+        across = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        wrong += [f"wider than the window: {across}"] if across[0] > across[1] else []
+        wrong += serious(page) + page.said
+        if (asked := page.locator(".answers dt").all_inner_texts()) != QUESTIONS:
+            wrong.append(f"asked: {asked}")
+        if not page.title().endswith(f": {page.locator('h1').inner_text()}"):
+            wrong.append(f"title: {page.title()}")
+        wrong += [
+            f"says None: {text}" for text in re.findall(r".*\bNone\b(?! of).*", page.locator("main").inner_text())
+        ]
+        page.close()
+    return wrong + speechless(file) + dead(file)
+
+
+def unsound_by_itself(file: Path) -> list[str]:
+    """Return the same with a browser of its own; where there is none, what shows without one."""
+    if CHROMIUM is None:
+        return speechless(file) + dead(file)
+    return [wrong for browser in chromium() for wrong in unsound(browser, file)]
+
+
+def dead(file: Path) -> list[str]:
+    """Return the links of a page that lead to no file, or to no place on it."""
+    text = file.read_text()
+    links = set(re.findall(r'<[^>]*\s(?:href|src|srcset)="([^"]*)"', text))
+    places = set(re.findall(r'\sid="([^"]*)"', text))
+    local = [link for link in links if not re.match(r"[a-z]+:", link)]
+    files = [link for link in local if not (file.parent / unquote(link.partition("#")[0])).exists()]
+    return files + [link for link in local if link.startswith("#") and unquote(link[1:]) not in places]

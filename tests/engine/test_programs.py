@@ -26,6 +26,7 @@ from engine.sandbox import PROGRAMS
 from scenarios.resolve import expand
 from testbed.check import command as check
 from testbed.cli import main
+from tests.analysis.browser import unsound_by_itself
 from tests.trial import trial
 
 TOY = Path(__file__).with_name("toy")
@@ -300,6 +301,7 @@ def test_check_makes_a_page_with_the_sentence_and_what_was_left(
     assert log.read_text() == "out of luck\n"
     assert capture.stat().st_size > PCAP_HEADER_BYTES
     assert all(link.exists() for link in links)
+    assert unsound_by_itself(page) == []
 
 
 def test_check_replaces_nothing_but_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from tests.analysis.synthetic import vouch
 from tests.analysis.utp_model import Model
 
 DOCS = Path(__file__).parents[2] / "docs"
+AGAIN = "testbed conformance mine"
 PAGE, FINDINGS = ((DOCS / room / "conformance.md").read_text() for room in ("howto", "results"))
 
 
@@ -101,13 +102,13 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
             execute(cell, 1, folder / "runs")
     for run in (folder / "runs").glob("*/*/*/seed-1"):
         write_columns(run)
-    judge.write(folder)
+    judge.write(folder, AGAIN)
     return {row["id"]: row["result"] for row in json.loads((folder / "conformance.json").read_text())["rows"]}
 
 
 def test_results_are_counted_by_document(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    judge.write(tmp_path)
+    judge.write(tmp_path, AGAIN)
     page = (tmp_path / "index.html").read_text()
     counted = re.findall(r'<p class="counts"><a href="#[^"]*">(.*?)</a>.*?(\d+) not observable', page)
     rows = Counter(row["document"] for row in json.loads((tmp_path / "conformance.json").read_text())["rows"])
@@ -152,7 +153,7 @@ def test_a_run_that_failed_is_told(tmp_path: Path) -> None:
     failed.mkdir(parents=True)
     (failed / "summary.json").write_text(json.dumps({"status": "failed", "error": "what boots has not been built"}))
     vouch(failed)
-    judge.write(tmp_path / "mine")
+    judge.write(tmp_path / "mine", AGAIN)
     assert judge.failures(tmp_path / "mine") == [
         "case=alone,client=mine: the run failed: what boots has not been built"
     ]

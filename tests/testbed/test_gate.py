@@ -210,7 +210,7 @@ def test_how_runs_are_judged(
     for _ in range(2):
         judgement = judge.judge(budgets.load(file), results, "tcp-ledbat")
         reports.remember(judgement, history)
-    reports.write(judgement, results)
+    reports.write(judgement, results, "testbed gate")
     assert judgement.status == status
     [outcome] = json.loads((results / "gate.json").read_text())["outcomes"]
     assert (outcome["result"], outcome["measured"], outcome["cell"]) == (result, measured, "single")

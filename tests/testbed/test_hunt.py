@@ -27,7 +27,7 @@ from testbed.hunt.read_properties import Property
 from testbed.hunt.scenario import Data, name, text
 from testbed.hunt.survival import Survival
 from testbed.shared import packets
-from tests.analysis.browser import speechless
+from tests.analysis.browser import unsound_by_itself
 from tests.workflows.test_documentation import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "hunt.md").read_text()
@@ -618,7 +618,7 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert main(order) == 1
     printed = capsys.readouterr().out
     assert f"Page: {folder / 'index.html'}" in printed
-    assert speechless(folder / "index.html") == []
+    assert unsound_by_itself(folder / "index.html") == []
     first = {
         file: file.read_bytes() for file in folder.rglob("*") if file.suffix in (".json", ".html", ".jsonl", ".md")
     }

@@ -110,7 +110,7 @@ def test_pairs_over_quic_leave_out_cases_that_need_timestamps(tmp_path: Path) ->
     (tmp_path / "a.yaml").write_text(text)
     names = [cell.name for cell in expand(tmp_path / "a.yaml", "full")]
     assert len(names) == len(order["cases"]) - 2
-    judge.write(tmp_path, order)
+    judge.write(tmp_path, order, "testbed interop a b")
     results = json.loads((tmp_path / "interop.json").read_text())["results"]
     assert {each["case"] for each in results if each["result"] == "unsupported"} == {*pair["without"]}
 
@@ -135,7 +135,7 @@ def test_how_runs_are_judged(tmp_path: Path) -> None:
         ended | {"receiver_exit": 1},
         "flow pair: receiver exited with 1: wrong",
     )
-    assert judge.write(tmp_path, order) == {"passed": 1, "failed": 4, "unsupported": 15}
+    assert judge.write(tmp_path, order, "testbed interop a b") == {"passed": 1, "failed": 4, "unsupported": 15}
     results = json.loads((tmp_path / "interop.json").read_text())["results"]
     said = {
         result["case"]: (result["result"], result["why"]) for result in results if result["result"] != "unsupported"
@@ -213,7 +213,7 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
         flows = [{"name": "pair", "implementation": "utp-script", "receiver_implementation": "a"}]
         (folder / "run.json").write_text(json.dumps({"flows": flows}))
         vouch(folder)
-    assert judge.write(tmp_path, order) == {"passed": 2, "failed": 2}
+    assert judge.write(tmp_path, order, "testbed interop a b") == {"passed": 2, "failed": 2}
     reasons = {
         entry["script"]: entry["why"] for entry in json.loads((tmp_path / "interop.json").read_text())["scripted"]
     }

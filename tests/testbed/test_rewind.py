@@ -14,7 +14,7 @@ from common import sums
 from engine.errors import EngineError
 from testbed.cli import main
 from testbed.rewind import bisection, futures, history
-from tests.analysis.browser import speechless
+from tests.analysis.browser import unsound_by_itself
 
 NS = bisection.NS
 SCENARIO = """\
@@ -59,7 +59,7 @@ def test_other_futures_have_the_same_past(run: Path, tmp_path: Path, capsys: pyt
     assert all((folder / "sender.pcap").exists() for folder in captures)
     [page] = tmp_path.glob("*/index.html")
     assert f"Page: {page}" in printed
-    assert speechless(page) == []
+    assert unsound_by_itself(page) == []
     text = page.read_text()
     assert "2 of 2 futures of turned break the property from 1.000 s on" in text
     assert (page.parent / "futures.svg").exists()

@@ -144,21 +144,25 @@ def test_a_number_is_near_to_that_of_one_version(number: float, good: float, bad
 
 def judgement(version: str, measured: float | None, result: str) -> Judgement:
     says = f"share = {measured}, budget < 20"
-    outcome = BudgetResult("leaves", "race", "single", result, measured, 20.0, says, "", 1.0)
+    outcome = BudgetResult("leaves", "race", "single", result, measured, 20.0, says, "", 1.0, "%")
     return Judgement(f"mine@{version}", version, 1, [outcome])
 
 
 def test_the_page_shows_every_version(tmp_path: Path) -> None:
     """Also one whose runs failed, and one in which it never happened."""
     judgements = {"1.0": judgement("1.0", 12.5, "passed"), "1.1": judgement("1.1", None, "broken"), "1.2": None}
-    shown = pictures.write(tmp_path, "mine", judgements).read_text()
-    row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict (\w+)">(\w+)</span></td><td>(.*?)</td></tr>'
-    assert "mine from 1.0 to 1.2" in shown
+    folders = {version: tmp_path / f"mine@{version}" for version in judgements}
+    again = "testbed gate versions mine"
+    shown = pictures.write(tmp_path, "mine", judgements, folders, again).read_text()
+    row = r'<tr><th scope="row">([\d.]+)</th><td>\s*<span class="verdict (\w+)">(\w+)</span></td><td>(.*?)[<\n]'
+    assert "mine 1.0 to 1.2 differ in 1 of 1 budget" in shown
     assert re.findall(row, shown) == [
         ("1.0", "passed", "passed", "share = 12.5, budget &lt; 20"),
         ("1.1", "broken", "broken", "share = None, budget &lt; 20"),
         ("1.2", "unknown", "unknown", "its runs failed"),
     ]
-    assert "The budget: 20. 1.0 12.5, passed." in shown
+    assert "Leaves [%]; 1.0. The budget: 20. 1.0 12.5, passed." in shown
+    assert (tmp_path / "budget-1-narrow.svg").exists()
+    assert '<a href="mine%401.0/index.html">1.0</a>' in shown and f"<code>{again}</code>" in shown
     data = json.loads((tmp_path / "versions.json").read_text())
     assert data["budgets"][0]["by_version"].keys() == {"1.0", "1.1"}

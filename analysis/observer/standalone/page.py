@@ -1,5 +1,6 @@
 """The page of observed captures, and its pictures."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from analysis.observer.conversation import Samples
 from analysis.observer.picture import stacked
 from analysis.observer.standalone import report
 from analysis.observer.standalone.report import Observed
+from analysis.report.evidence import link
 from analysis.report.formats import number
 from analysis.report.rendering import write_page
 from analysis.series import Series
@@ -56,8 +58,26 @@ def _panel(title: str, lines: dict[str, Samples], end: float) -> dict[str, dict[
 
 def write(document: dict[str, Any], into: Path, refresh_s: int | None = None) -> None:
     """Write index.html; with `refresh_s` browsers load it again and again."""
-    values = document | {"refresh_s": refresh_s, "title": title(document["flows"])}
+    files = [capture["file"] for capture in document["captures"]]
+    values = document | {
+        "refresh_s": refresh_s,
+        "title": title(document["flows"]),
+        "names": (names := short_names(files)),
+        "links": [link(names[file], Path(file), into) for file in files],
+        "again": shlex.join(["testbed", "observe", *files, "--into", str(into)]),
+    }
     write_page(into / "index.html", TEMPLATE, values)
+
+
+def short_names(files: Sequence[str]) -> dict[str, str]:
+    """Name each file by the shortest end of its path that no other one has."""
+    paths = {file: Path(file).parts for file in files}
+    names = {}
+    for file, parts in paths.items():
+        ends = (parts[-length:] for length in range(1, len(parts) + 1))
+        own = next((end for end in ends if sum(other[-len(end) :] == end for other in paths.values()) == 1), parts)
+        names[file] = str(Path(*own))
+    return names
 
 
 def title(flows: Sequence[dict[str, Any]]) -> str:
@@ -66,7 +86,7 @@ def title(flows: Sequence[dict[str, Any]]) -> str:
     if len(judged) == 1 and "kind" in judged[0]:
         [one] = judged
         like = f", like {one['like']}" if one["like"] else ""
-        return f"The sender's controller: {one['kind']}{like} (confidence {number(one['confidence'])})"
+        return f"The sender's controller: {one['kind']}{like} (confidence {number(one['confidence'], 2)})"
     kinds = Counter(controller.get("kind", "not observed") for controller in judged)
     by_kind = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     return f"The senders' controllers: {by_kind}" if kinds else "No flow tells anything about its sender"
