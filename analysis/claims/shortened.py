@@ -65,6 +65,25 @@ def is_shortened(scenario: Path) -> bool:
     return any(cell.virtual_s < full_s.get(cell.name, 0) for cell in expand(scenario, QUICK))
 
 
+def ends_with_transfers(scenario: Path) -> bool:
+    """Say whether runs of a scenario at full size can end before their time, since all flows have so many bytes."""
+    return scenario.is_file() and any(
+        all(flow["bytes"] is not None for flow in cell.settings["flows"]) for cell in expand(scenario, FULL)
+    )
+
+
+def how_much_sooner(scenario: Path) -> float:
+    """Give how many times sooner the path changes at size quick; 1 where it changes at the same instants, or never."""
+    there = {cell.name: cell.settings["events"] for cell in expand(scenario, FULL)} if scenario.is_file() else {}
+    times = {
+        full["at_ns"] / quick["at_ns"]
+        for cell in (expand(scenario, QUICK) if there else [])
+        for full, quick in zip(there.get(cell.name, []), cell.settings["events"], strict=False)
+        if quick["at_ns"]
+    }
+    return times.pop() if len(times) == 1 else 1.0
+
+
 @cache
 def _full_lengths_s(scenario: Path) -> dict[str, float]:
     """Length of the runs of each cell at full size, virtual s."""

@@ -34,10 +34,15 @@ class Band:
         count = int(np.searchsorted(self.edges[:-1], t))
         return Band(self.edges[: count + 1], self.low[:count], self.middle[:count], self.high[:count])
 
+    def nothing_from(self, t: float) -> "Band":
+        """Leave the intervals empty that begin at an instant (s) or later."""
+        is_there = self.edges[:-1] < t
+        return Band(self.edges, *(np.where(is_there, values, np.nan) for values in (self.low, self.middle, self.high)))
+
     def as_lists(self) -> list[list[float | None]]:
         """Give low, middle and high values to three digits as JSON may have them: null where there is none."""
         return [
-            [float(f"{value:.3g}") if value == value else None for value in values.tolist()]
+            [_short(value) if value == value else None for value in values.tolist()]
             for values in (self.low, self.middle, self.high)
         ]
 
@@ -80,6 +85,11 @@ def strokes(series: Series, t0: float, t1: float, count: int) -> list[tuple[floa
             t = strokes.pop()[0]
         strokes.append((t, u, value))
     return strokes
+
+
+def _short(value: float) -> float:
+    rounded = float(f"{value:.3g}")
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _pieces(series: Series, edges: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:

@@ -129,7 +129,8 @@ def _curves(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, A
     if not shortened.lengths(measured.get("settings", [])):
         return {"full_run_curves_are": _curves_are(measured, kept)}
     if "curves" in kept:
-        return {f"full_run_{name}": kept[name] for name in ("curves", "curves_of")}
+        sooner = shortened.how_much_sooner(Path(measured["experiment"].get("scenario") or ""))
+        return {"full_run_curves": kept["curves"], "full_run_curves_of": {**kept["curves_of"], "sooner": sooner}}
     return {"full_run_curves_are": "The full run's curves are not kept; its numbers stand on the claims."}
 
 
@@ -147,7 +148,11 @@ def missing_numbers(figure: Mapping[str, Any]) -> str:
 def lengths(measured: Mapping[str, Any]) -> str:
     """Say how long the runs of a quick look last, and those of the full run, where they are longer."""
     lengths = shortened.lengths(measured.get("settings", []))
-    return " Runs last {} s here, {} s in the full run.".format(*lengths) if lengths else ""
+    if not lengths:
+        return ""
+    here, full = lengths
+    most = "at most " * shortened.ends_with_transfers(Path(measured["experiment"].get("scenario") or ""))
+    return f" Runs last {here} s here, {most}{full} s in the full run."
 
 
 def same_numbers(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[bool]:

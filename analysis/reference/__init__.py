@@ -42,11 +42,11 @@ def record(results: Path, out: Path) -> None:
             there = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
             curves = _curves(experiment, results / "runs")
             if kept["size"] == there.get("size") and kept["runs"] < there["runs"]:
-                is_same = all(same_numbers(kept["claims"], there["claims"]))
+                same = same_numbers(kept["claims"], there["claims"])
                 seeds = len({run["seed"] for run in experiment.data["runs"]})
-                curves = curves if is_same else {}
-                kept = _with_figure(there, kept, seeds, is_same=is_same)
-            write_text(file, as_table(curves | kept))
+                curves = curves if same and all(same) else {}
+                kept = _with_figure(there, kept, seeds, is_same=all(same))
+            write_text(file, as_table(kept | curves))
 
 
 def _curves(experiment: Result, runs: Path) -> dict[str, Any]:

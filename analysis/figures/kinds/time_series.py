@@ -76,7 +76,10 @@ class TimeSeries:
         self._curves = figure.maybe("full_run_curves", dict) or {}
         self._curves_of = figure.maybe("full_run_curves_of", dict) or {}
         t0, self._measured_until_s = _interval(figure, self._columns)
-        t1 = max([self._measured_until_s, *self._curves_of.get("interval", [])[1:]])
+        # where all happens sooner in these runs, the time of the full run is drawn shorter
+        self._sooner = self._curves_of.get("sooner", 1.0)
+        self._pale_interval = [t / self._sooner for t in self._curves_of.get("interval", [])]
+        t1 = max([self._measured_until_s, *self._pale_interval[1:]])
         self._interval = t0, t1
         # packets in flight of an encrypted flow are not measured
         self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
@@ -118,7 +121,10 @@ class TimeSeries:
         if self._curves:
             t0, t1 = self._curves_of["interval"]
             text += f" Pale lines and bands are seed {self._curves_of['seed']} of the full run, over intervals of"
-            text += f" {style.number((t1 - t0) / KEPT)} s."
+            text += f" {style.number((t1 - t0) / KEPT)} s"
+            times = f"{style.number(self._sooner)} times"
+            later = f"; the path changes {times} later there, and that time is drawn {times} shorter"
+            text += f"{later * (self._sooner != 1)}."
         tops = ({panel.top for panel in row} for row in zip(*self._plots, strict=True))
         if not self._together and any(len(of_row) > 1 for of_row in tops):
             text += " Cells whose values differ much have axes of their own."
@@ -253,6 +259,7 @@ class TimeSeries:
                 role = named.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
                 ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
+                ranges = ranges.nothing_from(self._measured_until_s)
                 each = strokes(series, t0, t1, STROKES) if panel.each else []
                 lines.append(Line(role.label, role.colour, ranges, _stroke(name, role, lines), each))
         return lines
@@ -264,7 +271,7 @@ class TimeSeries:
         lines: list[Line] = []
         for name, lists in kept.items():
             role = named.get(name) or _role(name)
-            ranges = from_lists(lists, *self._curves_of["interval"])
+            ranges = from_lists(lists, *self._pale_interval)
             lines.append(Line(role.label, role.colour, ranges, _stroke(name, role, lines)))
         return lines
 
