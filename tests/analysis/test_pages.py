@@ -409,6 +409,8 @@ def test_a_title_of_the_full_run_has_what_this_seed_says_below_it(quick: Path, r
     name = "eunice-fig2-md-nf1.html"
     told = re.findall(r"In these runs, of one seed:(.*?)</p>", (quick / name).read_text(), re.S)
     assert len(told) == 1 and "difference of the durations: " in told[0] and 'href="#e04"' in told[0]
+    assert re.search(r"<h1><span[^>]*>In the full run of [-0-9]+:</span> Without a noise", (quick / name).read_text())
+    assert "<h1>Without a noise" in (report / name).read_text()
     assert "In these runs, of one seed" not in (report / name).read_text()
 
 
