@@ -281,6 +281,7 @@ def _result(
         "study": study.name,
         "paper": study.paper,
         "findings": study.findings,
+        "quotes": study.quotes,
         "concluded": study.concluded,
         "conclusions": study.conclusions,
         # the report also names what has not been run

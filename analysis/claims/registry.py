@@ -134,6 +134,7 @@ class Study:
     name: str
     paper: dict[str, Any]
     findings: dict[str, str]  # sentences by id
+    quotes: list[dict[str, Any]]  # the paper's own sentences, each with the findings that it states
     concluded: dict[str, list[str]]  # the findings that each list of conclusions is about
     conclusions: dict[str, list[str]]  # for the overview: what the paper got right, wrong, and left open
     ambiguities: list[str]
@@ -178,19 +179,35 @@ def load(file: Path) -> Experiment:
 
 
 def load_study(folder: Path) -> Study:
-    """Read and check the study.yaml of a folder."""
+    """Read and check the study.yaml of a folder.
+
+    Raises BadInputError with all problems, one per line.
+    """
     document = _read(folder / STUDY, "study")
     data = document.data
+    wrong = list(_quotes_of_nothing(document))
+    if wrong:
+        raise BadInputError(str(ScenarioError(wrong)))
     return Study(
         file=folder / STUDY,
         name=folder.name,
         paper=data["paper"],
         findings=data["findings"],
+        quotes=data.get("quotes", []),
         concluded=data.get("concluded", {}),
         conclusions=data.get("conclusions", {}),
         ambiguities=data.get("ambiguities", []),
         document=document,
     )
+
+
+def _quotes_of_nothing(document: Document) -> Iterator[Problem]:
+    """Find findings of quotations that the study does not have."""
+    known = list(document.data["findings"])
+    for index, quote in enumerate(document.data.get("quotes", [])):
+        for place, name in enumerate(quote.get("findings", [])):
+            if name not in known:
+                yield document.problem(("quotes", index, "findings", place), f"found {name!r}", choices(known, name))
 
 
 def folders_of_studies(folder: Path) -> list[Path]:

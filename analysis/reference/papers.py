@@ -62,6 +62,7 @@ def _results(folder: Path, full: Beside) -> Iterator[Result]:
             findings=study.findings,
             folder=None,
             data={"claims": [_entry(claim, full) for claim in shown if claim.id in full.claims]},
+            quotes=study.quotes,
         )
 
 
@@ -90,6 +91,9 @@ def _in_full(view: StudyView) -> Iterator[str]:
     paper = view.paper
     yield f"## {view.label}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*. {sentence(paper['venue'])}\n"
+    if view.outcome:
+        said = " ".join(f"“{quote['text']}”" for quote in view.outcome)
+        yield f"The {view.outcome[0]['source']} says: {said}\n"
     yield f"{sentence(_outcome(view))} {' '.join(view.conclusions['short'])}\n"
     yield "| finding | in the paper | outcome | what decides |"
     yield "|---|---|---|---|"

@@ -54,11 +54,12 @@ class Packet:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a paper says what a claim repeats: paper and place, its digits as printed, and its DOI, as far as known."""
+    """Where a paper says what a claim repeats: place, digits as printed, and sentences that state its finding."""
 
     name: str
     printed: str
-    doi: str
+    paper: Mapping[str, Any]  # what identifies it
+    quotes: list[Mapping[str, Any]]  # verbatim, each with its source
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,9 @@ def _place(claim: Mapping[str, Any], experiment: Result) -> Place | None:
     if "year" not in paper:
         return None
     name = f"{experiment.study_name} {paper['year']}, {claim.get('source') or experiment.artefact}"
-    return Place(name, printed_digits(claim), paper.get("doi", ""))
+    own = claim.get("finding") if claim.get("role") != "echo" else None  # a setting is no finding
+    quotes = [quote for quote in experiment.quotes if own in quote.get("findings", [])]
+    return Place(name, printed_digits(claim), paper, quotes)
 
 
 def _instant(claim: Mapping[str, Any], seed: int) -> float | None:

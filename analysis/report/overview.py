@@ -95,6 +95,7 @@ class StudyView:
     why_not: dict[str, Counter[str]]  # claims that are not testable, or not judged here, by the kind of reason
     tiles: list[Tile]
     findings: list[Finding]
+    outcome: list[Mapping[str, Any]]  # the paper's own sentences that sum it up
     experiments: list[Result]
     values: set[float]  # that stand behind its conclusions
 
@@ -134,6 +135,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
         },
         tiles=[_tile(experiment, states, reference) for experiment in experiments],
         findings=[_finding(finding, experiments, states, reference) for finding in states],
+        outcome=[quote for quote in first.quotes if quote.get("outcome")],
         experiments=experiments,
         values=values_of(experiments),
     )

@@ -1,7 +1,7 @@
 """Finds what has been measured and drawn, in whatever folder of the results it lies."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +45,7 @@ class Result:
     folder: Path | None
     data: dict[str, Any]
     result: str = ""  # what came out in the full run, in a sentence, where its claims are decided
+    quotes: Sequence[Mapping[str, Any]] = ()  # the paper's own sentences, as study.yaml has them
 
     @property
     def counts(self) -> Counter[str]:
@@ -144,6 +145,7 @@ def collect(results: Path) -> list[Result]:
                     findings=document.get("findings", dict),
                     folder=own.path.parent if own else None,
                     data=own.data if own else {},
+                    quotes=document.maybe("quotes", list) or [],
                 ),
             )
     return list(by_name.values())

@@ -275,6 +275,15 @@ def test_a_scenario_without_claims_and_a_finding_without_are_named(tmp_path: Pat
         plan([folder])
 
 
+def test_a_quotation_of_a_finding_that_is_not_there_is_named(tmp_path: Path) -> None:
+    folder = study(tmp_path / "s")
+    quote = {"text": "We found it.", "source": "abstract", "findings": ["f", "g"]}
+    with (folder / "study.yaml").open("a") as file:
+        yaml.safe_dump({"quotes": [quote]}, file)
+    with pytest.raises(BadInputError, match=r"study\.yaml:\d+: quotes\[0\]\.findings\[1\]: found 'g'; allowed: f"):
+        registry.load_study(folder)
+
+
 @functools.cache
 def whole() -> list[registry.Experiment]:
     return [registry.load(file) for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml"))]
@@ -418,6 +427,9 @@ def test_means_over_seeds_are_the_same_for_every_seed(runs: Runs) -> None:
 
 
 def test_no_quotation_is_longer_than_a_sentence() -> None:
+    for folder in registry.folders_of_studies(ROOT / "workflows/studies"):
+        study = registry.load_study(folder)
+        assert max((len(quote["text"].split()) for quote in study.quotes), default=0) <= MOST_QUOTED, folder
     for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml")):
         experiment = registry.load(file)
         quoted = [reading["quote"] for reading in experiment.data.get("readings", []) if "quote" in reading]

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from analysis.__main__ import main
+from analysis.claims import registry
 from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN
 from analysis.report import causes, changes, formats, overview
@@ -634,6 +635,25 @@ def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: A
     assert "EUNICE 2011, " in told
     page = opened(browser, report / TABLE)
     assert re.search(r"ICCCN 2010, Table I.*: \S.*no DOI known", page.locator(".evidence").first.inner_text())
+
+
+def test_a_sentence_of_the_paper_stands_with_the_claims_whose_finding_it_states(quick: Path) -> None:
+    studied = [registry.load_study(folder) for folder in registry.folders_of_studies(kept_results.STUDIES)]
+    first_page = unescape((quick / "index.html").read_text())
+    for quote in (quote for study in studied for quote in study.quotes):
+        assert (f"<q>{quote['text']}</q>" in first_page) == quote.get("outcome", False), quote
+    shown = 0
+    for experiment in collect(quick.parent / "here"):
+        page = (quick / f"{experiment.id}.html").read_text()
+        rows = dict(re.findall(r'<article [^>]*id="(e\d+)".*?(<div class="evidence.*?)</article>', page, re.S))
+        for claim in experiment.claims:
+            finding = claim.get("finding") if claim.get("role") != "echo" else None
+            of_it = [one["text"] for one in experiment.quotes if finding in one.get("findings", [])]
+            row = unescape(rows[name_of(claim)])
+            assert [one["text"] for one in experiment.quotes if f"<q>{one['text']}</q>" in row] == of_it
+            shown += len(of_it)
+    assert shown > 20
+    assert "no DOI known</span>, ISBN 978-1-61284-313-1" in (quick / "aina-fig3-delay-decrease.html").read_text()
 
 
 def test_a_statement_has_a_mark_a_seed(report: Path, browser: Any) -> None:
