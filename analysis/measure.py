@@ -301,6 +301,7 @@ def _result(
         "runs": described,
         "settings": _settings(runs, cut),
         "provenance": distinct(run.settings.provenance for run in runs),
+        "versions": distinct(run.summary.maybe("versions", dict) or {} for run in runs),  # by implementation
         "claims": judged,
     }
 

@@ -1,13 +1,12 @@
 """A small reference set: what one complete reproduction measured, to compare another one with.
 
-It holds, for each experiment, verdicts, numbers by seed, how they were checked, and what the runs were made of; no
-captures. Of figures it has the ranges of their numbers, and coarse curves of runs that size quick shortens. The same
-kernel, root file system and modules give the same numbers on every machine.
+It holds, for each experiment, verdicts, numbers by seed, how they were checked, and what the runs were made of: builds,
+versions, commits; no captures. Of figures it has the ranges of their numbers, and coarse curves of runs that size quick
+shortens. The same kernel, root file system and modules give the same numbers on every machine.
 """
 
 import ast
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +18,12 @@ from analysis.experiment_files import NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.figures.full_run import ranges, same_numbers
 from analysis.figures.kinds import time_series
 from analysis.files import write_text
+from analysis.provenance import MADE_FROM
 from analysis.report.results import Result, collect
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import Verdict
 
 _ROWS: Final = ("also_measured", "claims", "curves")  # each of their entries has a line
-# fields of the provenance that can decide numbers: what booted, down to each module and program under test
-MADE_FROM: Final = re.compile(r"kernel|rootfs|tools|module:.*|program:.*")
 
 
 def record(results: Path, out: Path) -> None:
@@ -116,6 +114,8 @@ def kept_of(experiment: Result) -> dict[str, Any]:
         "runs": len(experiment.data["runs"]),
         "ended": max(run["ended"] for run in experiment.data["runs"]),
         "made_from": {name: value for name, value in provenance.items() if MADE_FROM.fullmatch(name)},
+        "commit": provenance.get("commit", []),
+        "versions": experiment.data.get("versions", {}),
         "claims": {
             claim["id"]: {
                 "verdict": claim["verdict"],

@@ -11,6 +11,7 @@ from analysis.experiment_files import CAPTION
 from analysis.report.beside import Beside
 from analysis.report.pages import (
     Report,
+    write_builds,
     write_causes,
     write_changes,
     write_experiments,
@@ -62,6 +63,7 @@ def _write(report: Report) -> None:
     write_index(report, write_causes(report, quotable), is_explained)
     if report.reference:
         write_changes(report, report.reference)
+        write_builds(report)
     if report.others:
         write_machines(report)
 

@@ -31,6 +31,7 @@ from scenarios.run_files import OF_RUN
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
 _FULL_RUN: Final = "full-run.json"
+_OF_FULL_RUN: Final = ("ended", "runs", "commit", "made_from", "versions", "claims")
 _MOST: Final = 4  # cells that a row names one by one
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
@@ -265,10 +266,11 @@ class Source:
                 yield Link(name, str(shown))
 
     def _of_full_run(self, kept: Mapping[str, Any]) -> Iterator[Link]:
-        """Write what the full run has of each claim, seed by seed."""
+        """Write what the full run has of each claim, seed by seed, and what it was made from."""
         if kept:
             shown = Path(FOLDER, self._experiment.id, _FULL_RUN)
-            write_text(self._out / shown, json.dumps({"claims": kept["claims"]}, indent=1, ensure_ascii=False) + "\n")
+            told = {name: kept[name] for name in _OF_FULL_RUN if name in kept}
+            write_text(self._out / shown, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
             yield Link("full run (JSON)", str(shown))
 
     def _packets(self, experiment: str, cell: str, seed: int, instant_s: float) -> list[Packet]:

@@ -16,6 +16,7 @@ from analysis.figures import seeds_behind, style
 from analysis.files import whole, write_text
 from analysis.report import causes, changes, first_page, machines, overview, prose
 from analysis.report.beside import Beside
+from analysis.report.builds import Origin, origin
 from analysis.report.cards import cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
@@ -64,6 +65,11 @@ class Report:
         return numbers_beside(self.shown, self.reference) if self.reference else None
 
     @cached_property
+    def origin(self) -> Origin | None:
+        """What the full run was made from; None without one."""
+        return origin(self.shown, self.reference) if self.reference else None
+
+    @cached_property
     def _environment(self) -> Environment:
         return pages(TEMPLATES)
 
@@ -72,6 +78,7 @@ class Report:
         return {
             "studies": self.views,
             "reference": self.reference,
+            "origin": self.origin,
             "others": self.others,
             "made": overview.banner(self.experiments),
             "drawn": {experiment.id for experiment in self.shown},
@@ -86,6 +93,7 @@ def write_experiments(report: Report) -> dict[str, Any]:
     """Write a page for each experiment; return the values that the causes of each quote."""
     tiles = {tile.experiment.id: tile for view in report.views for tile in view.tiles}
     shown, reference = report.shown, report.reference
+    builds = {one.experiment.id: one for one in report.origin.experiments} if report.origin else {}
     quotable = {}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, report.out)
@@ -94,6 +102,7 @@ def write_experiments(report: Report) -> dict[str, Any]:
         values = _page(experiment, shown, reference, report.others, source)
         quotable[experiment.id] = values["values"]
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
+        values["builds"] = builds.get(experiment.id)
         report.write("experiment.html", values, f"{experiment.id}.html")
     return quotable
 
@@ -176,6 +185,12 @@ def write_changes(report: Report, reference: Beside) -> None:
     values = {"changes": differences, "numbers": report.numbers, "summary": summary, "is_quick": report.is_quick}
     report.write("changes.html", values)
     write_text(report.out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))
+
+
+def write_builds(report: Report) -> None:
+    """Write from which builds each experiment of the full run comes."""
+    if report.origin:
+        report.write("builds.html", {})
 
 
 def write_machines(report: Report) -> None:
