@@ -312,7 +312,7 @@ def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> 
     svg = svg_of(tmp_path)
     for text in ("20 packets", "19 packets", "not run", "77 packets", "this run", "full run"):
         assert f">{text}<" in svg
-    assert told_of(tmp_path).endswith("B = 20 20; not run 77 (70 to 80) in the full run.")
+    assert told_of(tmp_path).endswith("B = 20 20, full run 19 (18 to 21); not run 77 (70 to 80) in the full run.")
     caption = (folder / "figure.txt").read_text()
     assert "Pale bars and strokes are 5 seeds of the full run: range, and median, which is the number." in caption
 
@@ -387,6 +387,16 @@ def test_the_reference_set_has_the_curves_of_runs_that_size_quick_shortens() -> 
         else:
             lacking.add(experiment.id)
     assert lacking <= {"today-clock-steps"}  # docs/howto/report.md says why
+
+
+def test_the_reference_set_names_numbers_as_the_figures_do() -> None:
+    experiments = [registry.load(file) for file in STUDIES.glob("*/*.claims.yaml")]
+    scenarios = {experiment.id: experiment.scenario for experiment in experiments}
+    for experiment in experiments:
+        kept = json.loads((STUDIES.parent / "reference" / f"{experiment.id}.json").read_text())
+        figure = Fields(experiment.file, experiment.figure, "figure")
+        names = {name for name, _ in full_run._names(figure, str(scenarios[experiment.runs_of]))}
+        assert kept.get("figure", {}).keys() <= names, experiment.id
 
 
 def test_how_much_sooner_a_quick_look_changes_the_path() -> None:

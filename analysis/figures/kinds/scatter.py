@@ -63,7 +63,8 @@ class Scatter:
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
         across, up = self._axes
-        cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in self._rows]
+        rows = sorted(self._rows, key=lambda row: not row["here"])
+        cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in rows]
         return alternative_text.picture(
             f"{across} across and {up} up", "Values are medians over the seeds", [("", cases)]
         )

@@ -99,9 +99,9 @@ class ValuesBySeed:
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
             groups.setdefault(row["group"], []).append((row["name"], _text(row)))
-        return alternative_text.picture(
-            self._axis, "Values are medians and ranges over the seeds", list(groups.items())
-        )
+        is_one = all(len(row["seeds"]) < 2 for row in self._rows)
+        how = "Values are of one seed, those of the full run medians or means" if is_one else "Values are medians"
+        return alternative_text.picture(self._axis, f"{how} and ranges over the seeds", list(groups.items()))
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -268,6 +268,7 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
 def _text(row: dict[str, Any]) -> str:
     if row["seeds"]:
         text = alternative_text.spread(row["low"], row["middle"], row["high"])
+        text += f", full run {alternative_text.spread(*row['there'])}" if "there" in row else ""
     else:
         text = f"{alternative_text.spread(*row['there'])} in the full run" if "there" in row else "not measured"
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
