@@ -30,7 +30,13 @@ REPORT: Final = "report/index.html"
 SHIM: Final = "iframe-worker.js"
 # captures and columns stay at home; what pages show and link goes along
 LEFT_OUT: Final = ("*.parquet", "*.pcap", "runs", "studies", "logs", "seed-*", f"{FAILED}seed-*", ".*")
-_ANCHOR: Final = re.compile(r'<a href="([^"#:]+)">(.*?)</a>')
+_ANCHOR: Final = re.compile(r'<a (?P<before>[^>]*?)href="(?P<to>[^"#:]+)"(?P<after>[^>]*)>(?P<text>.*?)</a>')
+_CLASS: Final = re.compile(r'class="[^"]*"')
+_LABEL: Final = re.compile(r'aria-label="([^"]*)"')
+_TOP: Final = '<main id="content">\n'
+_STAYED: Final = "Published without runs, captures and logs: their names stand here without a link."
+_BY_MAKE: Final = "In a checkout, <code>{}</code> makes all of them, and the command on a card those of that card."
+_BY_COMMAND: Final = "In a checkout, the command under “Where is the evidence?” makes all of them."
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
@@ -76,7 +82,8 @@ def _reports(results: Path, out: Path) -> list[Part]:
         for file, what in sums.damaged(made).items():
             raise BadInputError(f"{made / file}: {what}; snakemake makes it again")
         _copy(made, out / name)
-        _unlink_what_stayed(out / name)
+        how = _BY_MAKE.format("make quick" if folder else "make reproduce")
+        _unlink_what_stayed(out / name, how)
         parts.append(Part(f"{name}/index.html", title, says))
         more = (
             ("explained.html", "LEDBAT in ten minutes", "What LEDBAT does, with live figures and packets of real runs"),
@@ -102,7 +109,7 @@ def _products(results: Path, out: Path) -> list[Part]:
             parts.append(Part(f"{kind}/index.html", f"{title}: all", says))
         for index in sorted(results.glob(f"{kind}/*/index.html")):
             _copy(index.parent, out / kind / index.parent.name)
-            _unlink_what_stayed(out / kind / index.parent.name)
+            _unlink_what_stayed(out / kind / index.parent.name, _BY_COMMAND)
             parts.append(Part(f"{kind}/{index.parent.name}/index.html", f"{title}: {index.parent.name}", says))
     return parts
 
@@ -111,14 +118,28 @@ def _copy(folder: Path, out: Path) -> None:
     shutil.copytree(folder, out, ignore=shutil.ignore_patterns(*LEFT_OUT))
 
 
-def _unlink_what_stayed(folder: Path) -> None:
-    """Turn links to captures and logs, which are not published, into text."""
-    for page in folder.glob("*.html"):
+def _unlink_what_stayed(folder: Path, how: str) -> None:
+    """Turn links to runs, captures and logs, which are not published, into text, and say how a reader makes them."""
+    for page in folder.rglob("*.html"):
 
-        def text(link: re.Match[str], folder: Path = folder) -> str:
-            return link[0] if (folder / unquote(link[1])).exists() else f'<span class="soft">{link[2]}</span>'
+        def text(link: re.Match[str], beside: Path = page.parent) -> str:
+            return link[0] if (beside / unquote(link["to"])).exists() else _as_text(link)
 
-        page.write_text(_ANCHOR.sub(text, page.read_text(encoding="utf-8")), encoding="utf-8")
+        linked = page.read_text(encoding="utf-8")
+        unlinked = _ANCHOR.sub(text, linked)
+        if unlinked != linked:
+            note = f'<p class="look small">{_STAYED} {how}</p>\n'
+            unlinked = unlinked.replace(_TOP, _TOP + note, 1)
+        page.write_text(unlinked, encoding="utf-8")
+
+
+def _as_text(link: re.Match[str]) -> str:
+    """Give a link's text in its look; of a sign, which has none, the words for readers who do not see it."""
+    attributes = link["before"] + link["after"]
+    look, label = _CLASS.search(attributes), _LABEL.search(attributes)
+    words = link["text"] or (f'<span class="hidden">{label[1]}</span>' if label else "")
+    kind = look[0] if look else 'class="soft"'
+    return f"<span {kind}>{words}</span>"
 
 
 def _documentation(out: Path) -> Part:

@@ -30,7 +30,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compared = results / "compare/tcp-cubic-tcp-ledbat"
     (compared / "runs").mkdir(parents=True)
     links = "".join(f'<a href="{where}">{where}</a>' for where in ("index.html", "runs/compare/x/seed%3D1/logs/"))
-    (compared / "index.html").write_text(f"<!doctype html><title>compared</title>{links}")
+    sign = '<a class="verdict passed" href="runs/compare/" aria-label="passed: its run"></a>'
+    (compared / "index.html").write_text(f'<!doctype html><title>compared</title><main id="content">\n{links}{sign}')
+    of_version = results / "versions/libtorrent/libtorrent@2.0.9"
+    of_version.mkdir(parents=True)
+    (of_version.parent / "index.html").write_text("<!doctype html><title>versions</title>")
+    (of_version / "index.html").write_text('<!doctype html><title>one</title><a href="runs/gate/">seed 1</a>')
     (compared / "runs/large.parquet").write_text("")
     (results / "evaluate/tcp-bbr").mkdir(parents=True)
     (results / "evaluate/tcp-bbr/index.html").write_text("<!doctype html><title>one</title>")
@@ -83,13 +88,17 @@ def test_captures_stay_at_home(site: Path) -> None:
     assert (site / "report/evidence/aina-fig3-delay-decrease/metrics.csv").is_file()
     page = (site / "compare/tcp-cubic-tcp-ledbat/index.html").read_text()
     assert '<span class="soft">runs/compare/x/seed%3D1/logs/</span>' in page  # nothing is there to be linked
+    assert '<span class="verdict passed"><span class="hidden">passed: its run</span></span>' in page
+    says = '<main id="content">\n<p class="look small">Published without runs, captures and logs: '
+    assert says in page and "the command under “Where is the evidence?” makes all of them" in page
+    assert says in card and "<code>make reproduce</code> makes all of them" in card
 
 
 def test_the_first_page_leads_to_all_parts(site: Path, browser: Any) -> None:
     page = opened(browser, site / "index.html")
     parts = page.locator(".parts b").all_inner_texts()
     judged = ["Comparison: tcp-cubic-tcp-ledbat", "Evaluation: all", "Evaluation: tcp-bbr", "Gate: libutp"]
-    products = [*judged, "Hunt: libutp", "Rewind: alone-single-seed-1"]
+    products = [*judged, "Versions: libtorrent", "Hunt: libutp", "Rewind: alone-single-seed-1"]
     assert parts == ["The report", "What changed", *products, "Documentation"]
     assert serious(page) == []
     assert page.said == []
