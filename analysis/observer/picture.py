@@ -29,8 +29,16 @@ def picture(run: Run) -> str:
     return stacked(panels, look, (0, run.duration))
 
 
-def stacked(panels: Mapping[str, Mapping[str, Series]], look: Mapping[str, Role], interval: tuple[float, float]) -> str:
-    """Give the SVG of panels by their axes, one above the other over one time (s); of each line the name and series."""
+def stacked(
+    panels: Mapping[str, Mapping[str, Series]],
+    look: Mapping[str, Role],
+    interval: tuple[float, float],
+    width: int = style.WIDE,
+) -> str:
+    """Give the SVG of panels by their axes, one above the other over one time (s); of each line the name and series.
+
+    It is `width` pixels wide.
+    """
     plots = []
     for axis, series in panels.items():
         lines = [
@@ -39,8 +47,8 @@ def stacked(panels: Mapping[str, Mapping[str, Series]], look: Mapping[str, Role]
             if values.start < interval[1]
         ]
         plots.append(Plot(axis, interval, lines, plot.top_of(lines, ()), last=axis == list(panels)[-1]))
-    width = style.WIDE - style.AXIS - plot.gutter(plots)
-    drawn = [plot.draw(panel, width, HEIGHT, data=panel.axis) for panel in plots]
+    inside = width - style.AXIS - plot.gutter(plots)
+    drawn = [plot.draw(panel, inside, HEIGHT, data=panel.axis) for panel in plots]
     datasets = {panel.axis: plot.rows(panel.lines) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
     return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval, interval[1]))

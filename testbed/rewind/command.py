@@ -26,6 +26,7 @@ from testbed.rewind.futures import PAST, Events, Future, FutureResult
 from testbed.rewind.history import Past
 from testbed.rewind.page import Branch, PageData
 from testbed.shared.inequalities import Inequality, Number, of_option
+from testbed.shared.units import texts_with_unit, unit
 
 FORMAT: Final = 1
 FILE: Final = "rewind.json"
@@ -175,7 +176,7 @@ def _show(
             f"future {number}",
             outcome.folder,
             order.fails(outcome) if order.judged else None,
-            "" if order.judged is None else _written(order.numbers(outcome)[0]),
+            "" if order.judged is None else _shown(order.judged, order.numbers(outcome)[0]),
             outcome.same_pkts,
             list(_late(order, outcome, at_ns)),
         )
@@ -199,6 +200,11 @@ def _late(order: Order, outcome: FutureResult, at_ns: int) -> Iterator[Path]:
             late = order.folder / "late" / outcome.folder.parent.name / capture.name
             futures.write_late(capture, origin_ns + at_ns, late)
             yield late
+
+
+def _shown(judged: Inequality, measured: Number) -> str:
+    """Give what was measured, with its unit, for a page."""
+    return "not known" if measured is None else texts_with_unit([measured], unit(judged.measured))[0]
 
 
 def _written(number: Number) -> str:

@@ -72,10 +72,11 @@ def write(home: Path, shown: PageData) -> Path:
     run = Run(shown.run)
     flow = watched(run)
     futures = [(branch, Run(branch.folder)) for branch in shown.branches]
-    rates = ""
+    rates = rate_of_run = ""
     drawn = True
     try:
         rates = _spread([_mean(future, flow, shown.at_s) for _, future in futures])
+        rate_of_run = style.number(_mean(run, flow, shown.at_s))
         _draw(home / "futures", _futures(run, futures, flow, shown.at_s), _told_futures(run, futures, flow, shown.at_s))
     except NotMeasuredError:  # neither the bottleneck nor the sender says what passed
         drawn = False
@@ -94,6 +95,8 @@ def write(home: Path, shown: PageData) -> Path:
         "flow": flow,
         "drawn": drawn,
         "rates": rates,
+        "rate_of_run": rate_of_run,
+        "run_title": run.settings.title,
         "broken": sum(branch.is_broken is True for branch in shown.branches),
         "tap": _tap(run),
         "packets": _packets(run, shown.at_s, flow),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.figures import roles
+from analysis.figures import roles, style
 from analysis.figures.roles import Role
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
@@ -22,8 +22,11 @@ TEMPLATE: Final = Path(__file__).with_name("templates") / "captures.html"
 FLOW, FORWARD, BACKWARD = "data", "of data", "of answers"
 
 
-def picture(observed: Observed) -> str:
-    """Give the SVG of a flow: throughput, delays, packets in flight and round-trip times over time."""
+def pictures(observed: Observed) -> dict[str, str]:
+    """Give the SVG of a flow, by the end of its name, for wide pages and for phones.
+
+    It shows throughput, delays, packets in flight and round-trip times over time.
+    """
     best = observed.seen[0]
     conversation = best.best.conversation
     edges = report.bins(conversation)
@@ -41,9 +44,8 @@ def picture(observed: Observed) -> str:
         panels |= _panel("queuing between captures [ms]", {FORWARD: pair.forward, BACKWARD: pair.backward}, end)
     names = {FLOW: 0, FORWARD: 0, BACKWARD: 1}
     protocol = roles.TCP if conversation.protocol == "tcp" else roles.LEDBAT
-    return stacked(
-        panels, {name: Role(name, roles.colour(protocol, place)) for name, place in names.items()}, (begin, end)
-    )
+    look = {name: Role(name, roles.colour(protocol, place)) for name, place in names.items()}
+    return {suffix: stacked(panels, look, (begin, end), width) for suffix, width in style.WIDTHS.items()}
 
 
 def _panel(title: str, lines: dict[str, Samples], end: float) -> dict[str, dict[str, Series]]:

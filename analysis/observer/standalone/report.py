@@ -69,11 +69,12 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
     for path in paths:
         room = captures.MOST_PKTS - sum(summary.captured.pkts for summary in summaries)
         summaries.append(flows.find(*captures.read(path, room)))
-    described_flows, rows, pictures = [], [], {}
+    described_flows, rows = [], []
+    pictures: dict[str, str] = {}
     for observed in _together(summaries):
         described_flows.append(_flow(observed))
         rows += _series_rows(observed.name, _series(observed.seen[0]))
-        pictures[observed.name] = page.picture(observed)
+        pictures |= {observed.name + suffix: svg for suffix, svg in page.pictures(observed).items()}
     document = {
         "format": FORMAT,
         "captures": [_capture(summary) for summary in summaries],

@@ -22,6 +22,7 @@ from analysis.observer.standalone import clocks
 from analysis.observer.standalone.captures import OUTGOING
 from analysis.observer.standalone.flows import CapturedFlow
 from analysis.series import Floats
+from common.counts import plural
 
 INITIAL_HOPS: Final = (64, 128, 255)  # of Linux and macOS, Windows, and others
 FINEST_TICKS: Final = 1000  # a second; coarser timestamps of TCP do not tell when data was sent
@@ -69,7 +70,9 @@ def locate(flow: CapturedFlow, flight: Flight) -> Tap:
     data_hops, answer_hops = (_routers(side) for side in (flow.there, flow.back))
     for what, routers in (("data", data_hops), ("answers", answer_hops)):
         if routers is not None:
-            because.append(f"{what} passed {routers} routers before" if routers else f"{what} passed no router before")
+            because.append(
+                f"{what} passed {plural(routers, 'router')} before" if routers else f"{what} passed no router before"
+            )
     if own:
         because.append(f"a cooked capture of the host that sent {own}")
         place = Place.SENDER if own == "the data" else Place.RECEIVER
