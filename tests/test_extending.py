@@ -49,7 +49,7 @@ def test_a_new_page_is_in_the_navigation(tmp_path: Path) -> None:
     """No other file names it: neither mkdocs.yml nor the index."""
     docs = shutil.copytree(ROOT / "docs", tmp_path / "docs")
     (docs / "howto/losses.md").write_text("# Losses\n")
-    [pages] = [section["How to"] for section in navigation(docs) if "How to" in section]
+    [pages] = [section["How to"] for section in navigation(docs) if isinstance(section, dict) and "How to" in section]
     assert "howto/losses.md" in pages
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from analysis import measure
 from analysis.claims import registry, shortened
 from analysis.claims.registry import Claim, Experiment, Extra, Study
+from analysis.documents import Fields
 from analysis.runs import Runs
 from common import sums
 from scenarios import tables
@@ -89,7 +90,7 @@ def _judge(claim: Claim, experiment: Experiment, by_id: dict[str, Experiment], k
         claim = registry.shown_here(claim, original)
     of_claim = kept["claims"].get(claim.id)
     if claim.kunit and of_claim:
-        tests: Any = measure.Fields(REFERENCE, {"cases": {claim.id: "passed"}})
+        tests: Any = Fields(REFERENCE, {"cases": {claim.id: "passed"}})
         return measure._judge(claim, experiment, _Kept(of_claim, experiment.runs_of), tests, [])  # type: ignore[arg-type]
     return measure._judge(claim, experiment, _Kept(of_claim, experiment.runs_of), None, [])  # type: ignore[arg-type]
 

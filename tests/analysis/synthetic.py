@@ -195,7 +195,7 @@ def write(root: Path, made: Made) -> Path:
         rows = [f"{round(t * NS)},{pkts},10,50000,0,1,0,0,0,0,{delays}\n" for t, pkts in samples]
         (folder / "traces" / f"cwnd-{name}.csv").write_text(head + "".join(rows))
     (folder / "traces" / "events.csv").write_text("time_ns,what\n")
-    summary = {
+    summary: dict[str, Any] = {
         "status": made.status,
         "error": None,
         "virtual_s": made.duration,

@@ -174,7 +174,7 @@ def test_bad_claims_are_named(tmp_path: Path, fields: dict[str, object], message
     assert str(path) in str(caught.value)
 
 
-SHARE = {**CLAIM, "paper": "0.20", "unit": "1", "measure": "share('ledbat', 1, 5)"}
+SHARE: dict[str, object] = {**CLAIM, "paper": "0.20", "unit": "1", "measure": "share('ledbat', 1, 5)"}
 READING = {"title": "another flow", "why": "The text allows it."}
 
 

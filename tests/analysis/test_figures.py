@@ -78,7 +78,7 @@ def told_of(folder: Path) -> str:
 
 
 def test_time_series(runs: Path, tmp_path: Path) -> None:
-    own = {"axis": "twice the window", "lines": {"doubled": "cwnd('tcp').scaled(2)"}}
+    own: dict[str, Any] = {"axis": "twice the window", "lines": {"doubled": "cwnd('tcp').scaled(2)"}}
     figure = {"kind": "time-series", "panels": ["rate", "window", "queue", "queue-ms", "waited-ms", own]}
     assert draw(runs, tmp_path, figure) == 2  # `scaled` is no word of claims
     own["lines"] = {"its window": "cwnd('tcp')"}
@@ -114,7 +114,7 @@ def test_a_panel_without_a_line_is_left_out(tmp_path: Path) -> None:
 
 
 def test_instants_of_the_paper_come_from_claims_with_what_they_allow(runs: Path, tmp_path: Path) -> None:
-    marks = [{"at": 2, "text": "told by hand"}, {"claim": "e03", "text": "told by a claim"}]
+    marks: list[dict[str, Any]] = [{"at": 2, "text": "told by hand"}, {"claim": "e03", "text": "told by a claim"}]
     figure = {"kind": "time-series", "panels": ["window"], "marks": marks}
     assert draw(runs, tmp_path, figure) == 0
     svg = svg_of(tmp_path)
@@ -431,7 +431,7 @@ def test_the_seeds_behind_a_number_are_those_of_its_cells(tmp_path: Path) -> Non
 
 def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path) -> None:
     claims = {"x/e01": {"by_seed": {"1": 0.6, "2": 0.4, "3": 0.5}}}
-    kept = {"claims": claims, "figure": {"a": [0.6, 0.6, 0.6]}, "figure_seeds": 1}
+    kept: dict[str, Any] = {"claims": claims, "figure": {"a": [0.6, 0.6, 0.6]}, "figure_seeds": 1}
     (tmp_path / "x.json").write_text(json.dumps(kept))
     claim = {"id": "x/e01", "measure": "share('ledbat', 1)"}
     figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
@@ -478,10 +478,16 @@ def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp
     cells = ["flows=2,size=10", "flows=3,size=10", "flows=3,size=20"]
     share = "share('ledbat', 1)"
     paper = {"3 flows": [[20, 50.0, "e02"]]}
-    curves = {"over": "size", "labels": {"flows=2": "2 flows", "flows=3": "3 flows"}}
+    curves: dict[str, Any] = {"over": "size", "labels": {"flows=2": "2 flows", "flows=3": "3 flows"}}
     curves["plots"] = [{"axis": "share [%]", "measure": f"100 * {share}", "paper": paper}]
-    values = [{"label": "percent", "measure": f"100 * {share}", "cell": cells[0]}, {"label": "e", "claim": "e02"}]
-    claims = [{"id": "x/e01", "measure": share, "cell": cells[0]}, {"id": "x/e02", "paper": "0.50", "measure": "other"}]
+    values: list[Any] = [
+        {"label": "percent", "measure": f"100 * {share}", "cell": cells[0]},
+        {"label": "e", "claim": "e02"},
+    ]
+    claims: list[dict[str, Any]] = [
+        {"id": "x/e01", "measure": share, "cell": cells[0]},
+        {"id": "x/e02", "paper": "0.50", "measure": "other"},
+    ]
     kept = {
         "claims": {"x/e01": {"by_seed": {"1": 0.1, "2": 0.3, "3": "never"}}, "x/e02": {"by_seed": {"1": 0.4}}},
         "also_measured": {"more": {"minimum": 0.5, "mean": 0.6, "maximum": 0.8}},
@@ -491,7 +497,12 @@ def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp
     experiment = {"id": "x", "also_measured": [extra]}
 
     def of_full_run(figure: dict[str, Any]) -> dict[str, list[float]]:
-        measured = {"experiment": experiment, "claims": claims, "runs": [{"size": "quick"}], "figure": figure}
+        measured: dict[str, Any] = {
+            "experiment": experiment,
+            "claims": claims,
+            "runs": [{"size": "quick"}],
+            "figure": figure,
+        }
         full_run.add_ranges(measured, tmp_path)
         return dict(measured["figure"]["full_run"])
 
@@ -526,7 +537,8 @@ def test_a_look_says_which_numbers_of_the_full_run_are_not_kept(tmp_path: Path, 
     figure = {name: [1.0, 2.0, 3.0] for name in names[:kept]}
     (tmp_path / "x.json").write_text(json.dumps({"claims": {}, "figure": figure}))
     about = {"id": "x", "runs_of": "x", "scenario": str(experiment.scenario)}
-    measured = {"experiment": about, "claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
+    shown: dict[str, Any] = {"claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
+    measured = {"experiment": about, **shown}
     full_run.add_ranges(measured, tmp_path)
     assert full_run.missing_numbers(measured["figure"]) == said
 

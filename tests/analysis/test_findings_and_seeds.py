@@ -199,8 +199,8 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         assert [sentence for sentence in said if sentence not in told] == []
         assert json.loads(out.read_text())["seeds"] == {"x": {"buffer=20p": 20}}
         (shown,) = collect(tmp_path / "results")
-        said = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"
-        assert shown.data["claims"][0]["why"] == said
+        why = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"
+        assert shown.data["claims"][0]["why"] == why
 
 
 def test_the_seeds_of_a_reference_set_are_written_anew_where_somebody_removed_them(tmp_path: Path) -> None:

@@ -774,7 +774,9 @@ def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
     for entry in [feed, *feed.findall(f"{atom}entry")]:
         for name in ("id", "title", "updated"):
             assert entry.findtext(f"{atom}{name}")
-    assert (report / feed.find(f"{atom}entry/{atom}link").attrib["href"]).is_file()
+    link = feed.find(f"{atom}entry/{atom}link")
+    assert link is not None
+    assert (report / link.attrib["href"]).is_file()
 
 
 def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, quick: Path) -> None:

@@ -42,6 +42,6 @@ def test_a_folder_without_studies_leaves_the_pages_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copies = [Path(shutil.copy(page, tmp_path)) for page in (PAGE, README)]
-    assert written(*copies, studies=tmp_path) == 2
+    assert written(copies[0], copies[1], tmp_path) == 2
     assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
     assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]

@@ -11,9 +11,8 @@ import pytest
 
 from analysis.claims import registry
 from analysis.report import prose
-from analysis.report.beside import HOLDS
 from analysis.report.results import LOOKS, Result, collect, states_of_findings
-from analysis.verdicts.rules import Verdict
+from analysis.verdicts.rules import HOLDS, Verdict
 from tests.analysis import kept_results
 
 SCENARIOS = {
@@ -63,7 +62,7 @@ def test_what_a_study_concludes_agrees_with_the_verdicts(study: str, experiments
     states = states_of_findings(claim for result in experiments if result.study == study for claim in result.claims)
     assert about.concluded.keys() <= about.conclusions.keys()
     assert ("right" in about.concluded) == ("right" in about.conclusions)
-    allowed = {
+    allowed: dict[str, set[str]] = {
         "short": {*HOLDS, Verdict.NOT_REPRODUCED},
         "right": set(HOLDS),
         "wrong": {Verdict.NOT_REPRODUCED},

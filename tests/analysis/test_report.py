@@ -215,7 +215,7 @@ def test_the_cross_check_is_shown_where_there_is_one(results: Path, tmp_path: Pa
 def test_the_packets_around_an_instant_can_be_read(results: Path, tmp_path: Path) -> None:
     claim = {"id": "e01", "title": "It fills at 2 s.", "source": "sec. 1", "unit": "s", "metric": "time_of_it"}
     claim |= {"paper": "2.0", "measure": "queue_pkts.first_time_above(5)"}
-    experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    experiment: dict[str, Any] = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
     experiment |= {"figure": {"kind": "time-series", "panels": ["queue"]}, "claims": [claim]}
     study = {"paper": {"title": "T", "authors": [], "venue": "V"}, "findings": {"f": "F."}}
     for name, written in (("study", study), ("made.claims", experiment)):
@@ -251,7 +251,7 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
         {"id": "e06", **claim, "title": "Not run.", "cell": "case=c", "measure": "share('ledbat', 1, 5)"},
         {"id": "e07", **claim, "title": "Partly run.", "measure": 'of_a + cell("case=d").share("ledbat", 1, 5)'},
     ]
-    experiment = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
+    experiment: dict[str, Any] = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
     experiment |= {
         "words": {"of_a": of_a},
         "figure": {"kind": "time-series", "panels": ["queue"], "cells": [{"cell": "case=a", "title": "a"}]},
@@ -536,10 +536,10 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     ):
         assert text in said
     # what was not measured stays as it is
-    others = {file: file.read_bytes() for file in reference.iterdir() if file.name != "made-by-hand.json"}
-    assert others
+    unmeasured = {file: file.read_bytes() for file in reference.iterdir() if file.name != "made-by-hand.json"}
+    assert unmeasured
     assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
-    assert {file: file.read_bytes() for file in others} == others
+    assert {file: file.read_bytes() for file in unmeasured} == unmeasured
     assert main(diff) == 0
 
 

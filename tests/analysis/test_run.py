@@ -1,6 +1,7 @@
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -180,7 +181,7 @@ def test_captures_and_traces_go_when_they_are_not_kept_and_the_tables_stay(tmp_p
 
 def test_utp_packets_have_a_table_of_their_own(tmp_path: Path) -> None:
     folder = write(tmp_path, Made([Packet(0, 1.0, 1.1)], flows=("tcp", "utp")))
-    ends = {"src": 0x0A000201, "dst": 0x0A010201, "sport": 9, "dport": 5002}
+    ends: dict[str, Any] = {"src": 0x0A000201, "dst": 0x0A010201, "sport": 9, "dport": 5002}
     data = utp_frame(**ends, kind=0, seq=7, ack=1, time_us=11, difference_us=5, window_bytes=9, payload=1382)
     path = folder / "pcap" / "bottleneck-out.pcap"
     path.write_bytes(path.read_bytes() + pcap([(ORIGIN_NS, data)])[24:])
@@ -202,7 +203,7 @@ def test_a_receiver_may_answer_from_another_port(tmp_path: Path) -> None:
     for n, (end, other) in enumerate(
         [(elsewhere, sender), (sender, receiver), (elsewhere, sender), (sender, elsewhere), (sender, stranger)]
     ):
-        ends = {"src": end[0], "sport": end[1], "dst": other[0], "dport": other[1]}
+        ends: dict[str, Any] = {"src": end[0], "sport": end[1], "dst": other[0], "dport": other[1]}
         data = utp_frame(**ends, kind=0, seq=n, ack=1, time_us=11)
         path.write_bytes(path.read_bytes() + pcap([(ORIGIN_NS + n, data)])[24:])
     vouch(folder)

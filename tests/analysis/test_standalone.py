@@ -328,7 +328,7 @@ def test_interrupted_it_says_so_in_a_word(tmp_path: Path) -> None:
     begin = "import signal, sys; from testbed.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{begin}; sys.addaudithook({opened}); sys.exit(main())"
     (tmp_path / "a.pcap").write_bytes(classic([]))
-    command = [sys.executable, "-c", code, "observe", tmp_path / "a.pcap"]
+    command = [sys.executable, "-c", code, "observe", f"{tmp_path}/a.pcap"]
     done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
     assert (done.stderr, done.returncode) == (b"interrupted\n", 130)
 

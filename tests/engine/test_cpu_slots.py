@@ -112,7 +112,7 @@ def test_users_do_not_lock_each_other_out(own_names: str) -> None:
         assert cpu is not None
         with cpu_slots._first_free(
             [cpu_slots._name(number) for number in os.sched_getaffinity(0) if number != cpu], ""
-        ) as other:
+        ) as [other]:
             assert other != cpu_slots._name(cpu)
         assert not is_free(cpu)
 

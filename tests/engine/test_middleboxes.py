@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -22,7 +23,7 @@ duration: 5s
 captures: [bottleneck-out, backward-in]
 """
 MARKING = SCENARIO.replace("20p}", "200p, queue: codel, params: {ecn: true}}\ntcp: {ecn: on}")
-Behind = Callable[[str], tuple[pl.DataFrame, Any]]
+Behind = Callable[..., tuple[pl.DataFrame, Any]]
 
 
 @pytest.fixture
@@ -54,13 +55,13 @@ def test_an_acknowledgement_stands_for_those_of_20_ms(behind: Behind) -> None:
     assert len(waited) > 100
     # a duplicate one goes on at once, and what waits goes before it
     assert waited.filter(pl.col("gap_ns") >= 20_000_000).height > 0.9 * len(waited)
-    assert waited["bytes"].median() >= 7 * 1448
+    assert np.median(waited["bytes"].drop_nulls()) >= 7 * 1448
 
 
 def test_what_was_lost_is_acknowledged(behind: Behind) -> None:
     acks, counters = behind("middleboxes: [{host: d1, acks: optimistic}]\n")
     assert counters["dropped_pkts"] > 1000  # its sender never hears of one
-    assert acks["bytes"].drop_nulls().min() >= 0
+    assert acks["bytes"].drop_nulls().to_numpy().min() >= 0
     assert acks.filter(pl.col("bytes") == 0).height < 0.01 * len(acks)
 
 

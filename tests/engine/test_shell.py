@@ -72,7 +72,7 @@ def test_pingall_ping_by_name_ss_and_ctrl_c(scenario: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("given", ["<<< pingall", "<&-"])
 def test_input_that_would_be_lost_is_refused(scenario: Path, given: str) -> None:
-    command = ["bash", "-c", f'"$0" shell "$1" {given}', Path(sys.executable).parent / "testbed", scenario]
+    command = ["bash", "-c", f'"$0" shell "$1" {given}', f"{Path(sys.executable).parent}/testbed", str(scenario)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script" in done.stderr

@@ -40,7 +40,7 @@ def test_a_call_has_its_rate_whatever_is_lost(program: Callable[[str], None], tm
         (pl.col("tap") == "bottleneck-in") & (pl.col("flow") == "call")
     )
     # to a system call, 256 ns: whoever wakes at the same instant takes its turn
-    assert (packets["time_ns"].diff().drop_nulls() - 20_000_000).abs().max() <= 256
+    assert (packets["time_ns"].diff().drop_nulls() - 20_000_000).abs().to_numpy().max() <= 256
     assert packets["ip_length"].unique().to_list() == [200]
     assert pl.read_parquet(folder / "columns" / "utp.parquet").is_empty()
 

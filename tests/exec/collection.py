@@ -108,7 +108,8 @@ def expectations(folder: Path) -> dict[str, Expected]:
 
 
 def _expectation(found: str, because: str, between: Sequence[float] = (-math.inf, math.inf)) -> Expectation:
-    return Expectation(re.compile(found, re.MULTILINE), *map(float, between), because)
+    least, most = map(float, between)
+    return Expectation(re.compile(found, re.MULTILINE), least, most, because)
 
 
 def labs(folder: Path) -> Iterator[Path]:
@@ -119,7 +120,8 @@ def labs(folder: Path) -> Iterator[Path]:
 def run(lab: Path, expected: Expected, into: Path) -> Outcome:
     """Run a lab; its results are in the folder `into`/<its name> afterwards."""
     started_s = time.monotonic()
-    command = [TESTBED, "exec", "--into", into / lab.stem, *(["--deb", ",".join(expected.deb)] if expected.deb else [])]
+    deb = ["--deb", ",".join(expected.deb)] if expected.deb else []
+    command = [str(TESTBED), "exec", "--into", f"{into}/{lab.stem}", *deb]
     with (
         (into / f"{lab.stem}.txt").open("w+") as said,
         subprocess.Popen(

@@ -147,7 +147,8 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder.resolve()
     if options.differs:
-        return int(not differs(*options.differs, folder))
+        client, sound = options.differs
+        return int(not differs(client, sound, folder))
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__", "reference")
         shutil.copytree(ROOT / name, folder / "project" / name, ignore=ignored, dirs_exist_ok=True)

@@ -46,7 +46,7 @@ class Mirror:
         )
         file = self.root / "pool" / f"{name}_{version}_all.deb"
         file.parent.mkdir(exist_ok=True)
-        command = ["dpkg-deb", "--build", "--root-owner-group", made, file]
+        command = ["dpkg-deb", "--build", "--root-owner-group", str(made), str(file)]
         # the same bytes whenever it is made
         subprocess.run(command, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
         return file

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,9 @@ def garble_manifest(entry: Path) -> None:
         (garble_manifest, "no readable manifest"),
     ],
 )
-def test_a_damaged_entry_is_built_again_with_a_message(store: Store, said: list[str], damage, words: str) -> None:
+def test_a_damaged_entry_is_built_again_with_a_message(
+    store: Store, said: list[str], damage: Callable[[Path], None], words: str
+) -> None:
     build = Builder()
     damage(store.ensure("kind", "d1", build))
     entry = store.ensure("kind", "d1", build)

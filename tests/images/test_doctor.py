@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import pwd
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -37,7 +39,7 @@ class Commands:
 @pytest.fixture
 def as_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/bin/{name}" if name != "no-such-program" else None)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name != "no-such-program" else None)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_the_hosts_shared_memory_matters_to_guests_without_walls_only(monkeypatc
 
 
 def test_other_processors_are_pointed_to_the_qemu_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     remedy = doctor._machine().remedy
     assert remedy and "qemu backend" in remedy
 

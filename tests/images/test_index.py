@@ -46,7 +46,11 @@ def work_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
 def built(root: Path, name: str, what: str) -> Path:
     """Let a checkout build something; its entry in the store."""
     store = Store(root, lambda said: None)
-    entry = store.ensure("kernels", what, lambda folder: (folder / "linux").write_text(what) and None)
+
+    def build(folder: Path) -> None:
+        (folder / "linux").write_text(what)
+
+    entry = store.ensure("kernels", what, build)
     index.write(store, index.path(root, name), {"kernel": {"path": str(entry / "linux"), "digest": what}})
     index.register(root)
     return entry

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from images import build_root, debian, lock, locked
+from images import build_root, debian, lock, locked, programs
 from images.cache import Store, file_digest
 from images.debian import Package
 from images.errors import ImageError
@@ -137,8 +137,8 @@ def test_what_is_called_by_a_version_gets_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "root.lock"
-    monkeypatch.setattr(lock.programs, "locked_names", lambda: [name])
-    monkeypatch.setattr(lock.programs, "locks", lambda _: [(path, SUITE, ["player"], False)])
+    monkeypatch.setattr(programs, "locked_names", lambda: [name])
+    monkeypatch.setattr(programs, "locks", lambda _: [(path, SUITE, ["player"], False)])
     mirror.offer({"player": "1:4.1.3+dfsg-2", "libc6": "0.9-1"})
     lock.renew(store, print, [name])
     mirror.offer(offered)
@@ -237,8 +237,8 @@ def test_every_lock_fits_what_it_is_of(tmp_path: Path) -> None:
     assert "gcc" in {package.name for package in build_root.base_lock().packages}
     assert "mininet" in {package.name for package in rootfs.root_lock().packages}
     assert sources.version(sources.LOWEST) <= sources.version(sources.locked_source().version)
-    for name in lock.programs.locked_names():
-        for path, suite, wanted, _ in lock.programs.locks(name):
+    for name in programs.locked_names():
+        for path, suite, wanted, _ in programs.locks(name):
             assert locked.read(path, suite, wanted, NAME).packages, name
 
 

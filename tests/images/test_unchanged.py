@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def test_all_bytes_are_compared_once(store: Store) -> None:
     assert stamps.noted(store.root, entry) != stamps.of(entry)
     load()
     assert stamps.noted(store.root, entry) == stamps.of(entry)
-    for change in (lambda: (entry / "root/new").touch(), lambda: (entry / "root/usr/bin/python3").unlink()):
+    for change in ((entry / "root/new").touch, (entry / "root/usr/bin/python3").unlink):
         change()
         assert difference(store.root, entry / "root")
 
@@ -106,8 +107,8 @@ def test_a_store_that_cannot_be_written_has_its_stamps_elsewhere(
 ) -> None:
     """As in a container: reading all bytes for each run's process would take 450 ms of CPU."""
     [entry] = store.root.glob("rootfs/*")
-    monkeypatch.setattr(stamps.os, "access", lambda *_: False)
-    monkeypatch.setattr(stamps.tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
     (tmp_path / "elsewhere").mkdir()
     assert stamps.noted(store.root, entry) == ""
     load()

@@ -95,7 +95,8 @@ def measured(name, control=None, protocol=IPPROTO_MPTCP, late=None):
     if late:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, late.encode())
         time.sleep(SETTLED_S)
-    before, largest = sent_bytes(), {}
+    before = sent_bytes()
+    largest: dict = {}
     for _ in range(2 * MEASURED_S):
         time.sleep(0.5)
         seen = subflows()
@@ -114,6 +115,7 @@ def main():
         run(line)
     words = ["ip", "netns", "exec", "far", sys.executable, "-S", "-c", RECEIVER]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout
         receiver.stdout.readline()
         measured("none")
         measured("socket", control="ledbatpp")

@@ -49,8 +49,8 @@ def _compiled(root: Path, into: Path) -> None:
         shutil.copy(root / file.strip("/"), into / "usr" / place.relative_to(into))
     (into / "bpf").mkdir()
     here = Path(__file__)
-    for file in (*build.glob("*.o"), here.with_name("control_groups.py"), here.with_name("two_controls.py")):
-        shutil.copy(file, into / "bpf")
+    for program in (*build.glob("*.o"), here.with_name("control_groups.py"), here.with_name("two_controls.py")):
+        shutil.copy(program, into / "bpf")
 
 
 def test_programs_on_the_stock_kernel(tmp_path: Path) -> None:

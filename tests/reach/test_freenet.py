@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_version_breaks_the_budgets_that_the_page_says(version: str, folder: Path, tmp_path: Path) -> None:
-    gate = [sys.executable, "-m", "testbed", "gate", FREENET / "budgets.yaml", f"--implementation={folder}"]
+    gate = [sys.executable, "-m", "testbed", "gate", f"{FREENET}/budgets.yaml", f"--implementation={folder}"]
     began = time.monotonic()
     done = subprocess.run([*gate, f"--client=freenet@{version}", f"--into={tmp_path}"], check=False)
     assert time.monotonic() - began < LONGEST_S

@@ -70,10 +70,10 @@ def test_another_host_builds_the_same_bytes(program: Callable[[str], None], host
     here = Store(default_root())
     BuildRoot(here, print).root  # noqa: B018 - its packages are downloaded, and used there too
     # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
-    command = ["bwrap", "--unshare-user", "--unshare-net", "--die-with-parent", "--ro-bind", host, "/"]
+    command = ["bwrap", "--unshare-user", "--unshare-net", "--die-with-parent", "--ro-bind", str(host), "/"]
     command += ["--dev", "/dev", "--bind", "/proc", "/proc", "--tmpfs", "/tmp"]
-    command += ["--ro-bind", images.PROJECT, "/project", "--bind", store, "/store"]
-    command += ["--bind", here.root / "downloads", "/store/downloads"]
+    command += ["--ro-bind", str(images.PROJECT), "/project", "--bind", str(store), "/store"]
+    command += ["--bind", f"{here.root}/downloads", "/store/downloads"]
     command += ["--chdir", "/project", "--setenv", "TESTBED_CACHE", "/store", "--setenv", "PATH", os.defpath]
     subprocess.run([*command, "/usr/bin/python3", "-B", "-c", BUILD], check=True)
 

@@ -45,7 +45,7 @@ def test_as_many_flows_as_there_may_be_pairs_fill_the_link(tmp_path: Path) -> No
     (cell,) = expand(file, "full")
     summary = execute(cell, 1, tmp_path)
     assert sum(flow["received_bytes"] > 0 for flow in summary["flows"].values()) == PAIRS
-    with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
-        sent = {int(row["time_ns"]): int(row["sent_bytes"]) for row in csv.DictReader(file)}
+    with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as trace:
+        sent = {int(row["time_ns"]): int(row["sent_bytes"]) for row in csv.DictReader(trace)}
     second = 10**9
     assert 8 * (sent[2 * second] - sent[second]) == pytest.approx(RATE_BPS, rel=0.001)

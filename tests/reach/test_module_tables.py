@@ -2,7 +2,6 @@
 ticks 250 times a second has to be built."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def paths() -> Rates:
 
 
 @pytest.fixture
-def _ticks_250(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _ticks_250(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs have a guest kernel whose clock ticks as often as that of Debian's."""
     ours = images.load()
     store = Store(default_root())
@@ -48,7 +47,6 @@ def _ticks_250(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
         built = kernel.build(store, print, root)
     modules = {path.stem: path for path, _ in (module.build(store, print, root, name, built) for name in module.NAMES)}
     monkeypatch.setattr(images, "load", lambda: replace(ours, kernel=built.program, modules=modules))
-    return
 
 
 def test_alone_it_is_as_fast_as_cubic(page: str, paths: Rates) -> None:

@@ -42,7 +42,7 @@ def test_a_pack_is_all_that_a_run_needs(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     _images("unpack", tmp_path / "pack.tar.xz", cache=cache, walls=WITHOUT_NETWORK)
     assert not (cache / "downloads").exists()
-    command = [*WITHOUT_NETWORK, f"{Path(sys.executable).parent}/testbed", "run", scenario, "--seed", "1"]
+    command = [*WITHOUT_NETWORK, f"{Path(sys.executable).parent}/testbed", "run", str(scenario), "--seed", "1"]
     subprocess.run(
         [*command, "--into", tmp_path / "there"], check=True, env={**os.environ, "TESTBED_CACHE": str(cache)}
     )

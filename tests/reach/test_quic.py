@@ -35,7 +35,7 @@ def test_quic_go_receives_from_a_stack_that_knows_no_ed25519(program: Callable[[
     """picoquic refuses such a certificate, and a receiver that leaves before its last answer is out."""
     for name in ("picoquic", "quic-go"):
         program(name)
-    words = ["interop", "picoquic", "quic-go", "--case", "transfer", "--into", tmp_path]
+    words = ["interop", "picoquic", "quic-go", "--case", "transfer", "--into", str(tmp_path)]
     subprocess.run([Path(sys.executable).parent / "testbed", *words], check=True)
     [document] = tmp_path.glob("*/interop.json")
     results = json.loads(document.read_text())["results"]

@@ -101,13 +101,13 @@ def bare_root(into: Path, release: Path, suite: str) -> Bare:
 
 
 def test_what_is_published_is_small_and_signed(release: Path) -> None:
-    sums = dict(reversed(line.split()) for line in (release / "SHA256SUMS").read_text().splitlines())
+    sums = dict(line.split()[::-1] for line in (release / "SHA256SUMS").read_text().splitlines())
     assert {*sums} == {file.name for file in release.iterdir()} - {"SHA256SUMS", "SHA256SUMS.sig", "key", "key.pub"}
     assert all(file_digest(release / name) == expected for name, expected in sums.items())
     assert (release / "libutp.tar.xz").stat().st_size < MOST_PACKED_BYTES
     signers = release.parent / "signers"
     signers.write_text(f'us@example.org namespaces="ledbat-testbed" {(release / "key.pub").read_text()}')
-    words = ["-n", "ledbat-testbed", "-f", signers, "-I", "us@example.org", "-s", release / "SHA256SUMS.sig"]
+    words = ["-n", "ledbat-testbed", "-f", str(signers), "-I", "us@example.org", "-s", f"{release}/SHA256SUMS.sig"]
     with (release / "SHA256SUMS").open() as signed:
         subprocess.run(["ssh-keygen", "-Y", "verify", *words], stdin=signed, check=True)
 
@@ -167,7 +167,7 @@ def image(release: Path) -> Iterator[str]:
     if not docker or not there or there.returncode:
         pytest.skip(f"no docker daemon runs here that has the image {BASE}")
     name = f"ledbat-gate-{uuid4().hex}"
-    build = [docker, "build", "--quiet", "--file", release / "gate.Dockerfile", "--tag", name]
+    build = [docker, "build", "--quiet", "--file", f"{release}/gate.Dockerfile", "--tag", name]
     build += ["--build-arg", f"CA_CERTIFICATE={''.join(file.read_text() for file in AUTHORITIES.glob('*.crt'))}"]
     subprocess.run([*build, release], check=True)
     yield name

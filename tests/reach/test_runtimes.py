@@ -21,7 +21,7 @@ def test_runtimes_do_what_they_should(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(syscall_mode.STUBS, stubs)
     folder = shutil.copytree(PROGRAMS, tmp_path / "runtimes")
     results = tmp_path / "results"
-    words = ["exec", "--deb", PACKAGES, "--memory", "2048", "--into", results, "runtimes.sh"]
+    words = ["exec", "--deb", PACKAGES, "--memory", "2048", "--into", str(results), "runtimes.sh"]
     done = subprocess.run([TESTBED, *words], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [line.split()[:2] for line in (results / "stdout.txt").read_text().splitlines()] == [

@@ -17,9 +17,9 @@ EXPECTED = {"noble": MISSING, "jammy": ["python", *MISSING]}
 @pytest.mark.skipif(ubuntu.missing() is not None, reason=str(ubuntu.missing()))
 @pytest.mark.parametrize("suite", EXPECTED)
 def test_it_names_what_a_bare_ubuntu_lacks(suite: str) -> None:
-    words = ["bwrap", "--die-with-parent", "--ro-bind", ubuntu.root(suite, ["python3"]), "/", "--dev", "/dev"]
+    words = ["bwrap", "--die-with-parent", "--ro-bind", str(ubuntu.root(suite, ["python3"])), "/", "--dev", "/dev"]
     # the host's own /proc: in a new one, parts of which bwrap covers, nobody inside could make another
-    words += ["--bind", "/proc", "/proc", "--tmpfs", "/tmp", "--ro-bind", PROJECT, "/opt", "--chdir", "/opt"]
+    words += ["--bind", "/proc", "/proc", "--tmpfs", "/tmp", "--ro-bind", str(PROJECT), "/opt", "--chdir", "/opt"]
     words += ["--clearenv", "--setenv", "PATH", "/usr/sbin:/usr/bin", "--setenv", "DEBIAN_MIRROR", "http://localhost"]
     done = subprocess.run([*words, "python3", "-B", "-m", "engine.doctor"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")

@@ -23,8 +23,8 @@ def test_two_real_versions(tmp_path: Path) -> None:
     (tmp_path / "begins.yaml").write_text(SCENARIO)
     budgets = tmp_path / "budgets.yaml"
     budgets.write_text("budgets: [{name: fills, scenario: begins.yaml, holds: 'alone(\"throughput\") > 0.1'}]\n")
-    order = [Path(sys.executable).parent / "testbed"]
-    into = ["--into", tmp_path / "out"]
+    order = [f"{Path(sys.executable).parent}/testbed"]
+    into = ["--into", f"{tmp_path}/out"]
     old, new = "3.00", "4.1.0-beta2"
 
     def run(*words: str | Path) -> str:
@@ -40,7 +40,7 @@ def test_two_real_versions(tmp_path: Path) -> None:
     measured = {version: facts["measured"] for version, facts in budget["by_version"].items()}
     [summary] = (tmp_path / "out/transmission/transmission-4/runs").rglob("summary.json")
     written_ns = summary.stat().st_mtime_ns
-    search = ["--good", old, "--bad", new, "--measure", 'alone("throughput")', "--scenario", tmp_path / "begins.yaml"]
+    search = ["--good", old, "--bad", new, "--measure", 'alone("throughput")', "--scenario", f"{tmp_path}/begins.yaml"]
     said = run("gate", "bisect", "transmission", *search)
     assert f"{measured[old]:.6g} with transmission 3.00, {measured[new]:.6g} with 4.1.0-beta2, its neighbour" in said
     assert summary.stat().st_mtime_ns == written_ns

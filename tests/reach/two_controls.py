@@ -90,6 +90,7 @@ def main():
         subprocess.run(line.split(), check=True, stdout=subprocess.DEVNULL)
     words = ["ip", "netns", "exec", "far", sys.executable, "-S", "-c", RECEIVER]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout
         receiver.stdout.readline()
         flows = {control: measured(control) for control in CONTROLS}
         receiver.kill()

@@ -33,6 +33,7 @@ seeds: {{full: 1, quick: 1}}
 """
 
 Result = Callable[[str], pl.DataFrame]
+Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def in_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[image
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Result]:
+def run(tmp_path: Path) -> Run:
     """Carry out flows over a dumbbell in virtual time; what comes back reads a trace by its name, with ``t_s``."""
 
     def carry_out(*flows: str, events: tuple[str, ...] = (), **values: Any) -> Result:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
+from tests.tcp_ledbat.conftest import Run
+
 PACKET_BITS = 1500 * 8
 RATE_BPS = 10e6
 
@@ -39,14 +41,14 @@ def jain(values: list[float]) -> float:
         ("tcp-ledbat", 100, 90),
     ],
 )
-def test_the_queue_settles_at_target_within_a_packet(run: Callable, flow: str, target_ms: int, seconds: int) -> None:
+def test_the_queue_settles_at_target_within_a_packet(run: Run, flow: str, target_ms: int, seconds: int) -> None:
     done = run(flow, duration=f"{seconds}s")
     target_pkts = target_ms / 1000 * RATE_BPS / PACKET_BITS
     assert mean_queue_pkts(done, seconds - 5, seconds) == pytest.approx(target_pkts, abs=1)
 
 
 @pytest.mark.parametrize("flow", ["tcp-ledbat-draft00", "tcp-ledbat-ld"])
-def test_slow_start_is_over_once_delay_has_lowered_the_window(run: Callable, flow: str) -> None:
+def test_slow_start_is_over_once_delay_has_lowered_the_window(run: Run, flow: str) -> None:
     # the buffer is several targets long: half of what overflows it, the threshold from then on, is above target too
     done = run(f"{flow}, params: {{slow_start: once}}", duration="40s", buffer="200p")
     assert mean_queue_pkts(done, 35, 40) == pytest.approx(0.025 * RATE_BPS / PACKET_BITS, abs=1)
@@ -61,7 +63,7 @@ def test_slow_start_is_over_once_delay_has_lowered_the_window(run: Callable, flo
         "tcp-tahoe",
     ],
 )
-def test_slow_start_begins_again_from_one_packet_up_to_half_the_window(run: Callable, flow: str) -> None:
+def test_slow_start_begins_again_from_one_packet_up_to_half_the_window(run: Run, flow: str) -> None:
     trace = run(flow, duration="2s", buffer="40p")("cwnd-f1")
     times, windows = trace["t_s"].to_list(), trace["cwnd_pkts"].to_list()
     overshoot = max(windows)
@@ -74,7 +76,7 @@ def test_slow_start_begins_again_from_one_packet_up_to_half_the_window(run: Call
 
 @pytest.mark.parametrize(("recovery", "lowest_pkts"), [("newreno", 35), ("timeout", 1)])
 def test_without_fast_retransmit_a_loss_takes_the_window_to_one_packet(
-    run: Callable, recovery: str, lowest_pkts: int
+    run: Run, recovery: str, lowest_pkts: int
 ) -> None:
     done = run("tcp-aimd", duration="8s", buffer="40p", tcp=f"recovery: {recovery}, ")
     windows = done("cwnd-f1")["cwnd_pkts"].to_list()
@@ -82,12 +84,12 @@ def test_without_fast_retransmit_a_loss_takes_the_window_to_one_packet(
 
 
 @pytest.mark.parametrize("flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-ld", "tcp-fledbat"])
-def test_two_that_start_together_share(run: Callable, flow: str) -> None:
+def test_two_that_start_together_share(run: Run, flow: str) -> None:
     done = run(f"{flow}, start: 0s", f"{flow}, start: 0s")
     assert jain(rates(done, 2, 10, 30)) > 0.99
 
 
-def test_a_late_comer_starves_the_first_with_linear_decrease(run: Callable) -> None:
+def test_a_late_comer_starves_the_first_with_linear_decrease(run: Run) -> None:
     done = run("tcp-ledbat-ld", "tcp-ledbat-ld, start: 10s", duration="60s")
     first, second = rates(done, 2, 40, 60)
     assert second / (first + second) > 0.95
@@ -96,7 +98,7 @@ def test_a_late_comer_starves_the_first_with_linear_decrease(run: Callable) -> N
 
 
 @pytest.mark.parametrize("flow", ["tcp-ledbat-md", "tcp-ledbat-mdvar"])
-def test_a_late_comer_shares_with_multiplicative_decrease(run: Callable, flow: str) -> None:
+def test_a_late_comer_shares_with_multiplicative_decrease(run: Run, flow: str) -> None:
     done = run(flow, f"{flow}, start: 10s", duration="60s")
     assert jain(rates(done, 2, 40, 60)) > 0.95
 
@@ -104,13 +106,13 @@ def test_a_late_comer_shares_with_multiplicative_decrease(run: Callable, flow: s
 @pytest.mark.parametrize(
     "flow", ["tcp-ledbat", "tcp-ledbat-draft00", "tcp-ledbat-mdvar", "tcp-ledbatpp", "tcp-fledbat"]
 )
-def test_it_yields_to_tcp(run: Callable, flow: str) -> None:
+def test_it_yields_to_tcp(run: Run, flow: str) -> None:
     done = run(flow, "tcp-reno, start: 10s", duration="50s", buffer="200p")
     ledbat, tcp = rates(done, 2, 25, 50)
     assert ledbat / (ledbat + tcp) < 0.1
 
 
-def test_base_delay_follows_a_decrease_at_once_and_an_increase_after_the_history(run: Callable) -> None:
+def test_base_delay_follows_a_decrease_at_once_and_an_increase_after_the_history(run: Run) -> None:
     events = ("at: 20s, on: path, delay: {forward: 10ms}", "at: 40s, on: path, delay: {forward: 50ms}")
     flow = "tcp-ledbat-ld, params: {base_history: 1}"
     trace = run(flow, forward="40ms", duration="65s", events=events)("cwnd-f1")
@@ -125,14 +127,14 @@ def test_base_delay_follows_a_decrease_at_once_and_an_increase_after_the_history
     assert base_us(62) - base_us(59) >= 40_000 - 25_000
 
 
-def test_two_targets_in_one_run(run: Callable) -> None:
+def test_two_targets_in_one_run(run: Run) -> None:
     done = run("tcp-ledbat-ld, params: {target: 15ms}", "tcp-ledbat-ld, params: {target: 40ms}")
     assert mean_queue_pkts(done, 20, 30) == pytest.approx(0.040 * RATE_BPS / PACKET_BITS, abs=2)
     first, second = rates(done, 2, 20, 30)
     assert first < 0.1 * second
 
 
-def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Callable) -> None:
+def test_ledbatpp_slows_down_for_two_rtts_a_tenth_of_the_time(run: Run) -> None:
     trace = run("tcp-ledbatpp", duration="40s", sample="5ms")("cwnd-f1")
     slow = trace.with_columns(slow=(pl.col("cwnd_pkts") <= 2) & (pl.col("t_s") > 1))
     begins = slow.filter(pl.col("slow") & ~pl.col("slow").shift(1, fill_value=False))["t_s"].to_list()

@@ -10,6 +10,7 @@ import pytest
 
 from engine import images
 from images import index
+from tests.tcp_ledbat.conftest import Run
 from tests.tcp_ledbat.test_behaviour import PACKET_BITS, RATE_BPS, between, rates
 
 # What a sender and a receiver stamp their packets in.
@@ -22,7 +23,7 @@ def acked_bps(trace: pl.DataFrame, start_s: float, end_s: float) -> float:
 
 
 @pytest.mark.parametrize("control", ["tcp-ledbat", "tcp-ledbat-ld", "tcp-ledbatpp"])
-def test_offload_does_not_hold_the_window_back(run: Callable, control: str) -> None:
+def test_offload_does_not_hold_the_window_back(run: Run, control: str) -> None:
     # before, `ledbat` stopped at 29 Mbit/s: a segment that waits to be filled passed for a window that is not used
     path = {"rate": "50mbit", "buffer": "1000p", "duration": "60s", "more": "offload: true"}
     alone = acked_bps(run(control, **path)("cwnd-f1"), 40, 60)
@@ -30,7 +31,7 @@ def test_offload_does_not_hold_the_window_back(run: Callable, control: str) -> N
     assert alone > 0.95 * slowdowns * 50e6 * 1448 / 1500
 
 
-def test_slow_start_leaves_the_queue_below_the_target(run: Callable) -> None:
+def test_slow_start_leaves_the_queue_below_the_target(run: Run) -> None:
     # before, a window that was twice as large as the delay had told left 150 ms of queue for minutes
     path = {"rate": "100mbit", "buffer": "1700p", "forward": "1ms", "duration": "8s", "more": "offload: true"}
     done = run("tcp-ledbat, params: {slow_start: once}", tcp="after_idle: restart, ", **path)
@@ -40,7 +41,7 @@ def test_slow_start_leaves_the_queue_below_the_target(run: Callable) -> None:
 
 
 @pytest.mark.parametrize("control", ["tcp-ledbat", "tcp-ledbat-ld"])
-def test_it_yields_whatever_clocks_the_hosts_have(run: Callable, control: str) -> None:
+def test_it_yields_whatever_clocks_the_hosts_have(run: Run, control: str) -> None:
     shares = {}
     for sender, receiver in CLOCKS:
         tcp = f"timestamps: {sender}, receiver_timestamps: {receiver}, "

@@ -34,7 +34,8 @@ def complaints(files: Sequence[Path], ignored: Sequence[str], *options: str) -> 
     except EngineError as error:
         pytest.skip(str(error))
     checker = kernel.parent / "tree" / "scripts" / "checkpatch.pl"
-    words = [checker, "--no-tree", "--terse", "--show-types", f"--ignore={','.join(ignored)}", *options, *files]
+    words = [str(checker), "--no-tree", "--terse", "--show-types", f"--ignore={','.join(ignored)}", *options]
+    words += map(str, files)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode else ""
 

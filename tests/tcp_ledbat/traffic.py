@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 VARIANTS = (
     "ledbat",
@@ -72,7 +73,7 @@ def flow(control, port, sent):
 
 def all_flows(first_port, busy):
     """All variants at once; notes whether a module can be removed while they use it."""
-    sent = {}
+    sent: dict[str, int] = {}
     flows = [
         threading.Thread(target=flow, args=(control, first_port + index, sent))
         for index, control in enumerate(VARIANTS)
@@ -97,7 +98,7 @@ def removed(name):
 
 def main():
     """Leave logs/traffic.json and logs/kernel.log in the run folder."""
-    outcome = {"refused": {}, "busy": [], "sent": [], "removed": []}
+    outcome: dict[str, Any] = {"refused": {}, "busy": [], "sent": [], "removed": []}
     for settings in (
         "ledbat=gain_ppm=1000001",
         "ledbatpp=target_us=x",

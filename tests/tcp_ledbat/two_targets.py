@@ -29,6 +29,7 @@ def receive(name, address):
     code += " print(flush=True)\n connection, _ = listener.accept()\n while connection.recv(1 << 16): pass"
     words = ["ip", "netns", "exec", f"far-{name}", sys.executable, "-c", code, address]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert process.stdout
     process.stdout.readline()
 
 
@@ -86,7 +87,7 @@ def main():
     for name, address in far.items():
         receive(name, address)
     controls = [send(far["mirror"], None), send(far["backup"], "backup")]
-    queues = {name: [] for name in INSTANCES}
+    queues: dict[str, list] = {name: [] for name in INSTANCES}
     time.sleep(SETTLED_S)
     while len(queues["backup"]) < 2 * (DURATION_S - SETTLED_S):
         time.sleep(0.5)

@@ -241,7 +241,7 @@ def test_what_fails_leaves_the_rest(tmp_path: Path) -> None:
     # one point of this scenario is as dead
     cases = f"cases: {{good: {{}}, lost: {{{lost.strip()}}}}}\n"
     (tmp_path / "good.yaml").write_text(short + cases)
-    command = [BIN / "testbed", "compare", "libutp", "tcp-ledbat", "--seeds", "1", "--scenario", "good.yaml"]
+    command = [f"{BIN}/testbed", "compare", "libutp", "tcp-ledbat", "--seeds", "1", "--scenario", "good.yaml"]
     for more, message in (([], "2 runs failed"), (["--scenario", "dead.yaml"], "Comparison of what did not fail")):
         done = subprocess.run(
             [*command, *more],

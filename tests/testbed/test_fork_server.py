@@ -19,7 +19,7 @@ def test_a_fork_has_the_streams_of_its_caller_and_gives_it_its_status(
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(str(place))
         listening.listen()
-        started = subprocess.Popen([sys.executable, "-m", "testbed.fork_server"], cwd=ROOT, stdin=listening)
+        started = subprocess.Popen([sys.executable, "-m", "testbed.fork_server"], cwd=ROOT, stdin=listening.fileno())
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {fork_client.PLACE: str(place), "PATH": programs}
 

@@ -157,7 +157,7 @@ def test_a_second_gate_waits_before_it_changes_what_the_first_one_runs(tmp_path:
     file = put(tmp_path, budget("a", "queue_ms.mean() < 1"))
     folder = tmp_path / "out" / "tcp-ledbat"
     with own_study.alone(folder):
-        words = ["gate", file, "--client", "tcp-ledbat", "--into", folder.parent]
+        words = ["gate", str(file), "--client", "tcp-ledbat", "--into", str(folder.parent)]
         command = [sys.executable, "-P", "-m", "testbed", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as second:
             assert second.stderr
@@ -336,7 +336,8 @@ def test_a_real_gate(tmp_path: Path) -> None:
         budget("fills the link", "utilization(1, 9) > 0.9"),
         budget("gives way", 'shared("share") < 1'),
     )
-    command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
+    words = ["gate", str(file), "--client", "tcp-cubic", "--into", str(tmp_path)]
+    command = [f"{Path(sys.executable).parent}/testbed", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     outcomes = {
@@ -403,8 +404,8 @@ def test_a_real_gate_of_commits_and_an_archive(tmp_path: Path) -> None:
     (mine / "endpoint").unlink()
     file = put(tmp_path, budget("keeps its rate", "throughput('client', 1, 9) / 1e6 > 3"))
     for number, (folder, says) in enumerate(zip(given, ENDINGS.values(), strict=True)):
-        words = ["gate", file, "--implementation", folder, "--into", tmp_path / str(number)]
-        command = [Path(sys.executable).parent / "testbed", *words]
+        words = ["gate", str(file), "--implementation", str(folder), "--into", f"{tmp_path}/{number}"]
+        command = [f"{Path(sys.executable).parent}/testbed", *words]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == says.startswith("broken"), done.stdout + done.stderr
         assert re.search(says, done.stdout), done.stdout
@@ -436,8 +437,8 @@ def test_what_carries_out_runs_may_be_killed(
     several = f"matrix: {{client: [tcp-ledbat], buffer: [{', '.join(names)}]}}"
     text = SCENARIO.replace("9s", "20min" if all_of_them else "30s").replace("40p", '"${buffer}"')
     scenario.write_text(text.replace("matrix: {client: [tcp-ledbat]}", several))
-    command = [Path(sys.executable).parent / "testbed", "compare", "tcp-reno", "tcp-cubic", "--seeds", "1"]
-    command += ["--scenario", scenario, "--into", tmp_path / "compared"]
+    command = [f"{Path(sys.executable).parent}/testbed", "compare", "tcp-reno", "tcp-cubic", "--seeds", "1"]
+    command += ["--scenario", str(scenario), "--into", f"{tmp_path}/compared"]
     scratch = tmp_path_factory.mktemp("long") / ("d" * 100)  # a socket's path has 107 bytes
     scratch.mkdir()
     streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
@@ -467,7 +468,8 @@ def children(process: int) -> list[str]:
 def test_ended_it_leaves_no_run_at_work(tmp_path: Path, end: signal.Signals) -> None:
     file = put(tmp_path, budget("fills the link", "utilization(1, 9) > 0.9"))
     (tmp_path / "race.yaml").write_text(SCENARIO.replace("duration: 9s", "duration: 20min"))
-    command = [Path(sys.executable).parent / "testbed", "gate", file, "--client", "tcp-cubic", "--into", tmp_path]
+    words = ["gate", str(file), "--client", "tcp-cubic", "--into", str(tmp_path)]
+    command = [f"{Path(sys.executable).parent}/testbed", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not [*tmp_path.rglob(".*.partial/heartbeat")]:
             time.sleep(0.1)

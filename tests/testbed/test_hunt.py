@@ -322,7 +322,7 @@ class Formula(Runs):
         for scenario, seed in wanted:
             key = name(scenario), seed
             self.requested.add(key)
-            numbers = {text: self._formula(scenario, text) for text in self.expressions}
+            numbers: dict[str, float | None] = {text: self._formula(scenario, text) for text in self.expressions}
             self._known.setdefault(key, Measured(numbers))
 
 
@@ -360,6 +360,7 @@ def test_a_hunt_finds_shrinks_and_repeats(how: str, small: Path) -> None:
     assert "from: s2, to: d2}" in shown  # no start
     assert "queue:" not in shown
     assert len(shown.splitlines()) <= 11
+    assert finding.survival
     assert (finding.survival.seeds, finding.survival.of_seeds) == (20, 20)
     assert finding.survival.of_changed >= 12  # two for each number
     again = hunted(small, 2, how=how)
@@ -410,8 +411,8 @@ def test_what_behaves_as_few_others_did_is_a_parent(small: Path) -> None:
     place = arena.read(small, "libutp")
     points = [point for seed in range(10) for point in search.batch(place, [], seed, "random")]
     rate = "bottleneck.rate"
-    tried = [search.Tried(point | {rate: 0}, 0.0, 0.1) for point in points[1:]]
-    tried.append(search.Tried(points[0] | {rate: 3}, 0.0, 1.0))
+    tried = [search.Tried({**point, rate: 0}, 0.0, 0.1) for point in points[1:]]
+    tried.append(search.Tried({**points[0], rate: 3}, 0.0, 1.0))
     drawn = search.batch(place, tried, 1, "bins")
     assert len({json.dumps(point, sort_keys=True) for point in drawn}) > 4
     assert {point[rate] for point in drawn} > {0, 3}

@@ -222,7 +222,7 @@ def test_how_scripts_are_judged(tmp_path: Path) -> None:
 
 
 def test_a_real_matrix(tmp_path: Path) -> None:
-    command = [Path(sys.executable).parent / "testbed", "interop", "tcp-cubic", "--case", "transfer"]
+    command = [f"{Path(sys.executable).parent}/testbed", "interop", "tcp-cubic", "--case", "transfer"]
     done = subprocess.run([*command, "--into", tmp_path], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "tcp-cubic" / "interop.json").read_text())["results"]
@@ -233,7 +233,7 @@ def test_a_real_matrix(tmp_path: Path) -> None:
 def test_real_scripts(program: Callable[[str], None], tmp_path: Path) -> None:
     """libutp passes one, and fails two as docs/results/interop.md says."""
     program("libutp")
-    command = [Path(sys.executable).parent / "testbed", "interop", "libutp", "--into", tmp_path]
+    command = [f"{Path(sys.executable).parent}/testbed", "interop", "libutp", "--into", str(tmp_path)]
     chosen = ["gap", "fast-retransmission", "unknown-extension"]
     done = subprocess.run(
         [*command, *(word for name in chosen for word in ("--case", name))],

@@ -66,7 +66,7 @@ def test_the_wheel_boots_what_the_checkout_boots(built: dict[str, Path], tmp_pat
     with zipfile.ZipFile(built["ledbat_testbed"]) as archive:
         archive.extractall(tmp_path)
     libraries = Path(yaml.__file__).parents[1]
-    command = [sys.executable, "-I", "-S", "-c", SEEN_FROM_ELSEWHERE, tmp_path, libraries]
+    command = [sys.executable, "-I", "-S", "-c", SEEN_FROM_ELSEWHERE, str(tmp_path), str(libraries)]
     seen = subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True)
     place, commit, names = json.loads(seen.stdout)
     assert Path(place).is_relative_to(tmp_path)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis.run_json import NS
 from common import sums
 from engine.errors import EngineError
 from testbed.cli import main
 from testbed.rewind import bisection, futures, history
 from tests.analysis.browser import unsound_by_itself
 
-NS = bisection.NS
 SCENARIO = """\
 experiment: turned
 title: Losses, a longer path, and then nothing passes

@@ -51,7 +51,7 @@ def test_a_version_stands_wherever_an_implementation_does(tmp_path: Path) -> Non
         "-m",
         "snakemake",
         "--snakefile",
-        ROOT / "testbed/pipeline.smk",
+        f"{ROOT}/testbed/pipeline.smk",
         "--dry-run",
         "--config",
         order,

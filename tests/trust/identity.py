@@ -160,7 +160,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="testbed-identity-") as folder:
         groups = {"implementations": of_implementations(Path(folder)), "experiments": of_experiments()}
         wanted = set(sys.argv[1:])
-        outcomes = {}
+        outcomes: dict[str, list[Outcome]] = {}
         print("| what | cell | virtual | captures and traces | found |\n|---|---|---|---|---|")
         for group, cells in groups.items():
             outcomes[group] = []

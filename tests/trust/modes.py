@@ -72,7 +72,7 @@ def cells_of(size: str) -> list[Cell]:
 
 def light(cell: Cell, most_s: float) -> bool:
     """Tell whether `cell` moves no more than a flow of 10 Mbit/s does in `most_s` virtual seconds."""
-    return cell.virtual_s * max(1, cell.settings["bottleneck"]["rate_bps"] / _TEN_MBPS) <= most_s
+    return bool(cell.virtual_s * max(1, cell.settings["bottleneck"]["rate_bps"] / _TEN_MBPS) <= most_s)
 
 
 def chosen(count: int | None, most_s: float, seed: int) -> list[tuple[Cell, int]]:

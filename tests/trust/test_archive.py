@@ -13,8 +13,10 @@ from urllib.parse import quote
 import pytest
 import requests
 import rocrate
+from requests.structures import CaseInsensitiveDict
 from requests_cache import CachedSession
-from requests_cache.models import CachedRequest, CachedResponse
+from requests_cache.models.request import CachedRequest
+from requests_cache.models.response import CachedResponse
 from rocrate_validator import models, services
 
 from analysis.capture.columns import write_columns
@@ -82,7 +84,7 @@ def known_context(tmp_path: Path) -> Path:
         answer = CachedResponse(
             status_code=200,
             url=CONTEXT,
-            headers={"Content-Type": "application/ld+json"},
+            headers=CaseInsensitiveDict({"Content-Type": "application/ld+json"}),
             request=CachedRequest.from_request(request),
         )
         answer._content = content
@@ -169,7 +171,7 @@ def seal(crate: Path) -> None:
     (crate / METADATA).write_text(json.dumps({**metadata, "@graph": [*others, *sums]}))
 
 
-def edit(file: Path, change: Callable[[Any], None]) -> None:
+def edit(file: Path, change: Callable[[Any], object]) -> None:
     """Change what a JSON file holds, in place."""
     data = json.loads(file.read_text())
     change(data)

@@ -29,7 +29,7 @@ duration: 3s
 captures: [sender, bottleneck-out]
 keep_captures: true
 """
-Attacked = Callable[[str], tuple[dict[str, Any], Path]]
+Attacked = Callable[..., tuple[dict[str, Any], Path]]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from engine import run as execution
 from engine import sandbox, syscall_mode
-from engine.backends import virtual
+from engine import watch as of_engine
 from engine.errors import EngineError
 from engine.run import execute, run_folder
 from scenarios.resolve import Cell
@@ -265,7 +265,7 @@ def test_while_a_run_lasts_nobody_else_sees_its_folder(
         seen.append(folder.stat().st_mode & 0o7777)
         raise EngineError("seen enough")
 
-    monkeypatch.setattr(virtual.watch, "run", watch)
+    monkeypatch.setattr(of_engine, "run", watch)
     with pytest.raises(EngineError, match="seen enough"):
         execute(cell, 1, tmp_path)
     assert seen == [0o700]

@@ -63,7 +63,7 @@ def home(tmp_path: Path, hostile_lab_module: Path) -> Iterator[Path]:
 
 def landlock() -> bool:
     """Whether the host's kernel has it as far as `confine` asks for it (landlock_create_ruleset(2), the version)."""
-    return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 2
+    return int(ctypes.CDLL(None).syscall(444, None, 0, 1)) >= 2
 
 
 @pytest.mark.skipif(not landlock(), reason="the host's kernel has no Landlock")
@@ -75,7 +75,7 @@ def test_a_script_writes_into_no_named_pipe(tmp_path: Path, hostile_lab_module: 
     script.write_text(f"import subprocess\nsubprocess.run({words}, check=True)\nsubprocess.run(['dmesg'])\n")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        words = [TESTBED, "exec", "--into", tmp_path / "results", script]
+        words = [TESTBED, "exec", "--into", f"{tmp_path}/results", str(script)]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     finally:
         os.close(reader)
@@ -105,7 +105,7 @@ def test_in_real_time_a_script_has_bounded_memory_as_well(tmp_path: Path, hostil
     shutil.copy(hostile_lab_module, tmp_path)
     words = ["insmod", "/lab/script/hostile.ko", "attack=memory"]
     (tmp_path / "script.py").write_text(f"import subprocess\nsubprocess.run({words}, check=True)\n")
-    words = [TESTBED, "exec", "--real-time", "--into", tmp_path / "results", tmp_path / "script.py"]
+    words = [TESTBED, "exec", "--real-time", "--into", f"{tmp_path}/results", f"{tmp_path}/script.py"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode
     assert re.search(ENDED, done.stderr), done.stdout + done.stderr

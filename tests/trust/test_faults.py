@@ -145,7 +145,7 @@ def test_an_ended_testbed_takes_its_guest_along(
 
 
 def test_a_killed_product_takes_its_pipeline_along(tmp_path: Path) -> None:
-    command = [TESTBED, "compare", "tcp-reno", "tcp-cubic", "--into", tmp_path]
+    command = [TESTBED, "compare", "tcp-reno", "tcp-cubic", "--into", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while not [*tmp_path.rglob(".*.partial/heartbeat")]:
         assert process.poll() is None, process.communicate()[0]
@@ -164,7 +164,7 @@ def test_a_killed_pipeline_takes_the_analysis_along(tmp_path: Path) -> None:
     claims = [tmp_path / f"{name}.claims.yaml" for name in ("one", "two")]
     for file in claims:
         os.mkfifo(file)
-    command = [sys.executable, "-m", "analysis", "measure", *claims, "--processes", "2"]
+    command = [sys.executable, "-m", "analysis", "measure", *map(str, claims), "--processes", "2"]
     pipeline = subprocess.Popen(["sleep", "1000"])
     analysis = subprocess.Popen(
         [*command, "--runs", tmp_path, "--out", tmp_path], env=os.environ | {PIPELINE: str(pipeline.pid)}
@@ -248,14 +248,14 @@ def test_a_disk_that_fills_up_meanwhile(longer: Path, tmp_path: Path) -> None:
 def test_a_disk_without_room_for_files(scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     script = 'mount -t tmpfs -o nr_inodes=60 none "$0" && exec "$@"'
-    words = ["sh", "-c", script, str(tmp_path / "small"), TESTBED, "run", str(scenario), "--into", tmp_path / "small"]
+    words = ["sh", "-c", script, str(tmp_path / "small"), TESTBED, "run", str(scenario), "--into", f"{tmp_path}/small"]
     done = subprocess.run(["unshare", "-rm", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.search(r"room for \d+ files, this run may need 80 ", done.stderr), done.stderr
 
 
 def test_too_few_descriptors(scenario: Path, tmp_path: Path) -> None:
-    words = ["sh", "-c", 'ulimit -n 40; exec "$0" "$@"', TESTBED, "run", str(scenario), "--into", tmp_path]
+    words = ["sh", "-c", 'ulimit -n 40; exec "$0" "$@"', TESTBED, "run", str(scenario), "--into", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "found a limit of 40 open files for each process; allowed: 256 or more (ulimit -Hn)" in done.stderr

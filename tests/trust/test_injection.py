@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from engine.errors import EngineError
-from exec import hand_in, packages
-from images import debian, locked
+from exec import hand_in
+from images import debian, lab, locked
 from images.cache import Store
 from images.errors import ImageError
 from scenarios import implementations
@@ -90,7 +90,7 @@ def test_a_hand_in_names_packages_and_nothing_else(pip: bool, name: str, tmp_pat
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_command_line_names_debian_packages_and_nothing_else(name: str, store: Store) -> None:
     with pytest.raises(ImageError, match="allowed: the name of a Debian package"):
-        packages.build.with_debian(store, print, [name])
+        lab.with_debian(store, print, [name])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from engine import outcome
 from engine.errors import EngineError
 
 FAILED: dict[str, Any] = {"status": "failed", "error": "why", "virtual_ns": 5}
-REFUSED = {
+REFUSED: dict[str, tuple[Any, str]] = {
     "no JSON": ("{x", r"guest\.json: found no JSON"),
     "no text": (b"\xff\xfe{", r"guest\.json: found no JSON"),
     "deep nesting": ("[" * 100_000, r"guest\.json: (found values nested without end|found no JSON)"),

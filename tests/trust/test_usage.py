@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
         words = nested(sys.executable, f"{code}\n{HOLD}")
         process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         processes.append(process)
+        assert process.stdout
         assert process.stdout.readline() == "ready\n"
         return usage.Usage(
             process.pid, tmp_path, Limits(memory_bytes=64 * MIB, disk_bytes=8 * MIB, processes=10), False
@@ -47,6 +49,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
             with suppress(ProcessLookupError):
                 os.kill(member, 9)
         process.wait()
+        assert process.stdout
         process.stdout.close()
 
 
@@ -162,7 +165,7 @@ def test_a_process_that_hides_its_files_is_noticed() -> None:
     """The system call filter lets none do so this way; root sees all, so this is another user's look."""
     python = shutil.which("python3", path="/usr/bin:/bin")
     hidden = f"import ctypes; ctypes.CDLL(None).prctl(4, 0); {HOLD}"
-    who = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+    who: dict[str, Any] = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -51,8 +51,8 @@ def only(copy: Copy, rows: Sequence[str]) -> None:
 def predicted(name: str) -> set[str]:
     """Return the rows that a control must fail, in hindsight."""
     of_control = CONTROLS[name]
-    rows = PREDICTIONS["reno"]["fails"].keys() | of_control["fails"].keys() | of_control.get("beyond", {}).keys()
-    return rows - of_control.get("missed", {}).keys()
+    rows = {*PREDICTIONS["reno"]["fails"], *of_control["fails"], *of_control.get("beyond", {})}
+    return rows - {*of_control.get("missed", {})}
 
 
 def failed(copy: Copy, name: str, rows: Sequence[str]) -> set[str]:

@@ -25,7 +25,7 @@ CONTROLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
     ("quic-go", {}),
 )
 QUEUES: Final = ("fifo", "fifo", "fifo", "fifo", "bfifo", "codel", "fq_codel", "pie", "fq_pie", "cake")
-NEIGHBOURS: Final = (
+NEIGHBOURS: Final[tuple[dict[str, Any], ...]] = (
     {"implementation": "udp-cbr", "params": {"rate": "64kbit"}},
     {"implementation": "udp-cbr", "params": {"rate": "1mbit"}},
     {"implementation": "tcp-reno"},

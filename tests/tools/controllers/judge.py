@@ -116,8 +116,8 @@ def write(results: Path, truth: Path = TRUTH) -> str:
 def read(truth: Path = TRUTH) -> Truth:
     """Read what each sender is."""
     document = read_yaml(truth)
-    names = (by_name(document.get(part, dict)) for part in ("implementations", "controls", "families"))
-    return Truth(*names, document.get("not_judged", list))
+    names = [by_name(document.get(part, dict)) for part in ("implementations", "controls", "families")]
+    return Truth(names[0], names[1], names[2], document.get("not_judged", list))
 
 
 def by_name(kinds: Mapping[str, Mapping[str, list[str]]]) -> Names:

@@ -17,7 +17,7 @@ WORDS: Final = (
     *("${x}", "${", "matrix: ", "cases: ", "../../x", "<script>", "$(id)", "route", "\N{BYTE ORDER MARK}", "[" * 5000),
     *("NaN", "-Infinity", "1e400", "\\ud800", ",", "\r\n"),
 )
-VALUES: Final = (
+VALUES: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, 10**400, 0.5, 1e308, -1e308, float("nan"), float("inf")),
     *("", "0", "x", "../../x", "/etc/passwd", "a" * 10_000, "\0", "\ud800", "10mbit", "1e9s", "<b>", "${x}", "1e999"),
     *([], {}, [[]], [None] * 1000, {"": None}, {"a": {"a": {"a": {}}}}),
