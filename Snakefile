@@ -18,27 +18,23 @@ configfile: "workflows/config.yaml"
 validate(config, "workflows/schemas/config.schema.yaml")
 
 
-include: "workflows/rules/lock.smk"  # waits for another pipeline in this folder
-include: "workflows/rules/common.smk"
-include: "workflows/rules/sources.smk"  # what results depend on besides their inputs
-include: "workflows/rules/plan.smk"  # cells, and the jobs that run them
+include: "workflows/rules/common.smk"  # waits for another pipeline in this folder; what there is, and what is due
 include: "workflows/rules/seeds.smk"  # undecided claims -> more seeds
 
 
 rule all:
     default_target: True
     input:
-        report_of("all", config["size"]),
+        PLANS[config["size"]].report("all"),
 
 
 rule quick:
     input:
-        report_of("all", "quick"),
+        PLANS["quick"].report("all"),
 
 
 include: "workflows/rules/targets.smk"  # studies and experiments by their ids
 include: "workflows/rules/images.smk"  # what boots
-include: "workflows/rules/lost.smk"  # what failed, is damaged or was removed is due again
 include: "workflows/rules/runs.smk"  # scenario + seeds -> run folders with columns
 include: "workflows/rules/kunit.smk"  # the module's own tests -> their outcomes
 include: "workflows/rules/measurements.smk"  # run folders + claims -> metrics, verdicts

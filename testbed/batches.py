@@ -47,6 +47,10 @@ class Batch:
         """Return the weight of each run, by its path below the folder of its experiment."""
         return {f"{cell['cell']}/seed-{seed}": weight(cell) for cell in self.cells for seed in self.seeds}
 
+    def programs(self) -> set[str]:
+        """Return the programs that the runs need."""
+        return {name for cell in self.cells for name in cell["programs"]}
+
     def takes(self, cell: Cell, seeds: list[int], limits: Mapping[str, int]) -> bool:
         """Tell whether the job stays within limits with these seeds of another cell."""
         count = len(seeds) * (len(self.cells) + 1)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from analysis.files import write_text
 from engine import sources
 from engine.errors import EngineError
 from engine.finished import is_finished
@@ -20,7 +19,7 @@ from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import Cell, expand
 from scenarios.run_files import FAILED
-from testbed import jobs
+from testbed import jobs, notes
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
@@ -152,11 +151,6 @@ def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCe
 
 def _columns_since(folder: Path) -> Path:
     """Return a file as old as the code of columns has been what it is now, as far as this folder knows."""
-    return _note(folder / _COLUMNS_NOTE, sources.digest([_COLUMNS]))
-
-
-def _note(file: Path, text: str) -> Path:
-    """Keep a text in a file; its time stays if it holds that text, as in workflows/rules/sources.smk."""
-    if not file.exists() or file.read_text() != text:
-        write_text(file, text)
-    return file
+    note = folder / _COLUMNS_NOTE
+    notes.keep(note, sources.digest([_COLUMNS]))
+    return note

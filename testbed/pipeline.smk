@@ -22,19 +22,15 @@ config["folders"] = {"studies": f"{FOLDER}/studies", "results": FOLDER}
 validate(config, "../workflows/schemas/config.schema.yaml")
 
 
-include: "../workflows/rules/lock.smk"
 include: "../workflows/rules/common.smk"
-include: "../workflows/rules/sources.smk"
-include: "../workflows/rules/plan.smk"
 
 
 rule product:
     default_target: True
     input:
-        [run for experiment in plan("full") for run in runs_of(FOLDER, experiment)],
+        [run for experiment in PLANS["full"].experiments for run in PLANS["full"].jobs(experiment)],
 
 
 include: "../workflows/rules/images.smk"
-include: "../workflows/rules/lost.smk"
 include: "../workflows/rules/runs.smk"
 include: "../workflows/rules/progress.smk"

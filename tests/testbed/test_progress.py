@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from testbed.pipeline import Progress, remove_unplanned
+from testbed.pipeline.progress import Progress, remove_unplanned
 
 
 def ended(folder: str, at_s: int, wall_s: int) -> None:

@@ -2,10 +2,10 @@
 # runs.
 rule archive:
     input:
-        report_of("all", config["size"]),
+        PLANS[config["size"]].report("all"),
     output:
-        f"{ROOTS[config['size']]}/archive.zip",
+        f"{RESULTS}/archive.zip",
     log:
-        f"{ROOTS[config['size']]}/logs/archive.log",
+        f"{RESULTS}/logs/archive.log",
     shell:
         "testbed archive --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1 || failed {log:q}"

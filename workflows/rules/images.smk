@@ -1,36 +1,36 @@
 # Builds the guest's kernel, root file system and modules, and the programs under test. What is up to date needs no job:
-# sources.smk notes it beforehand. A cluster's nodes need not reach the network, so these jobs stay on the host that
+# `Sources.compare` notes it beforehand. A cluster's nodes need not reach the network, so these jobs stay on the host that
 # submits the others.
 
 
 rule images:
     input:
-        request("boot"),
+        SOURCES.request("boot"),
     output:
-        image("boot"),
+        SOURCES.image("boot"),
     log:
-        f"{NOTES}/images/boot.log",
+        SOURCES.log("boot"),
     localrule: True
     threads: workflow.cores
     params:
-        index=index("boot"),
+        index=SOURCES.index("boot"),
     shell:
         "python -m images --boot 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"
 
 
 rule program:
     input:
-        request("{program}"),
-        ancient(image("boot")),
+        SOURCES.request("{program}"),
+        ancient(SOURCES.image("boot")),
     output:
-        image("{program}"),
+        SOURCES.image("{program}"),
     log:
-        f"{NOTES}/images/{{program}}.log",
+        SOURCES.log("{program}"),
     wildcard_constraints:
         program="(?!(boot|debug|lab)$)[^/]+",
     localrule: True
     threads: workflow.cores
     params:
-        index=index_of_program,
+        index=JOBS.index_of_program,
     shell:
         "python -m images {wildcards.program:q} 2>&1 | tee {log:q}; cp {params.index:q} {output:q}"

@@ -5,19 +5,19 @@
 # the network, which a cluster's nodes need not have.
 rule module_tests:
     input:
-        image("boot"),
-        NOTES / "debug",
-        code("kunit"),
-        lost_tests,
+        SOURCES.image("boot"),
+        SOURCES.debug_kernel,
+        SOURCES.code("kunit"),
+        JOBS.lost_tests,
     output:
         "{results}/kunit.json",
     log:
         "{results}/logs/kunit.log",
     priority: 10**9  # all measurements may wait for it
     localrule: True
-    threads: threads_of_tests
+    threads: JOBS.threads_of_tests
     params:
-        index=index("debug"),
+        index=SOURCES.index("debug"),
     shell:
         "test -e {params.index:q} || python -m images --debug > {log:q} 2>&1 || failed {log:q}; "
         "testbed kunit --into {output:q} >> {log:q} 2>&1 || test -e {output:q} || failed {log:q}"

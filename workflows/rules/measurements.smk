@@ -2,33 +2,32 @@
 #
 # Which are due is decided for each experiment. One job measures those of a target, because a process takes longer to
 # load its libraries than to measure an experiment.
-DUE = ".due"
 
 
 # There is nothing to do: its age is what the file says.
 rule measurements_due:
     input:
-        runs=runs_to_measure,
-        claims=claims_of,
-        kunit=module_tests_of,
-        code=code("measure"),
-        lost=lost_measurements,
+        runs=JOBS.runs_to_measure,
+        claims=JOBS.claims,
+        kunit=JOBS.module_tests,
+        code=SOURCES.code("measure"),
+        lost=JOBS.lost_measurements,
     output:
-        touch(f"{{results}}/experiments/{{experiment}}/{DUE}"),
+        touch(f"{{results}}/experiments/{{experiment}}/{of_pipeline.DUE}"),
     localrule: True
 
 
 rule measurements:
     input:
-        due=notes_of_target,
+        due=JOBS.notes_of_target,
     output:
         touch("{results}/experiments/.measured-for-{target}"),
     log:
         "{results}/logs/measurements/{target}.log",
     threads: 2
     params:
-        claims=claims_of_target,
-        note=DUE,
+        claims=JOBS.claims_of_target,
+        note=of_pipeline.DUE,
     shell:
         "python -m analysis measure {params.claims:q} --newer-than {params.note:q} --processes {threads} "
         "--runs {wildcards.results:q}/runs --kunit {wildcards.results:q}/kunit.json --out {wildcards.results:q}/experiments > {log:q} 2>&1 || failed {log:q}"

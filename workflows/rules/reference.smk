@@ -4,7 +4,7 @@ rule:
     name:
         "diff-reference"
     input:
-        report_of("all", "full"),
+        PLANS["full"].report("all"),
     log:
         f"{ROOTS['full']}/logs/diff-reference.log",
     params:

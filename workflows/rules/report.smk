@@ -8,9 +8,9 @@
 rule report:
     input:
         "{results}/experiments/.measured-for-{target}",
-        code("report"),
-        lost_report,
-        figures=code("figures"),
+        SOURCES.code("report"),
+        JOBS.lost_report,
+        figures=SOURCES.code("figures"),
         reference=sorted(map(str, Path(REFERENCE).glob("*.json"))),
         simulator=sorted(map(str, Path(SIMULATOR).glob("*"))),
     output:
@@ -19,7 +19,7 @@ rule report:
         "{results}/logs/report/{target}.log",
     threads: 2
     params:
-        experiments=experiments_of_target,
+        experiments=JOBS.experiments,
         reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],
         simulator=["--simulator", SIMULATOR] if list(Path(SIMULATOR).glob("*")) else [],
         beside=[f"--beside={name}={place}" for name, place in config["beside"].items()],
@@ -29,10 +29,4 @@ rule report:
 
 
 onsuccess:
-    end_fork_server()
-    cpu = cpu_s()
-    for root in folders_of_results():
-        shell(
-            "python -m analysis summary --results {root:q} --since {STARTED} --cores {workflow.cores} --cpu {cpu}"
-        )
-    refuse_failed_runs()
+    CALL.end()

@@ -6,23 +6,23 @@
 # the next call tries it again.
 rule runs:
     input:
-        scenario=scenario_of,
-        meanings=meanings_of,
-        images=image("boot"),
-        programs=programs_of,
-        code=code("runs"),
-        columns=code("columns"),
-        lost=lost_runs,
+        scenario=JOBS.scenario,
+        meanings=JOBS.meanings,
+        images=SOURCES.image("boot"),
+        programs=JOBS.programs,
+        code=SOURCES.code("runs"),
+        columns=SOURCES.code("columns"),
+        lost=JOBS.lost_runs,
     output:
         touch("{results}/runs/{study}/{experiment}/job-{number}.done"),
     log:
         "{results}/logs/runs/{study}/{experiment}/job-{number}.log",
-    priority: weight_of_job
+    priority: JOBS.priority
     resources:
-        runtime=minutes,
+        runtime=JOBS.minutes,
     params:
-        size=size_of,
-        runs=run_options,
+        size=JOBS.size,
+        runs=JOBS.run_options,
         backend=config["backend"],
     shell:
         "python -IS testbed/fork_client.py run {input.scenario:q} --size {params.size:q} {params.runs:q} --backend {params.backend:q} "

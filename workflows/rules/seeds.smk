@@ -4,11 +4,11 @@ rule:
     name:
         "more-seeds"
     input:
-        report_of("all", config["size"]),
+        PLANS[config["size"]].report("all"),
     log:
-        f"{ROOTS[config['size']]}/logs/more-seeds.log",
+        f"{RESULTS}/logs/more-seeds.log",
     params:
-        seeds=Path(seeds_file(config["size"])).name,
+        seeds=PLANS[config["size"]].seeds.name,
     shell:
         "python -m analysis seeds --results $(dirname $(dirname {input:q})) "
         "--out $(dirname $(dirname {input:q}))/{params.seeds:q} 2>&1 | tee {log:q}"

@@ -2,8 +2,8 @@
 # compared by then.
 rule site:
     input:
-        report_of("all", config["size"]),
-        code("site"),
+        PLANS[config["size"]].report("all"),
+        SOURCES.code("site"),
         "mkdocs.yml",
         sorted(map(str, Path("docs").rglob("*.*"))),
     output:

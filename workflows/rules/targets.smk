@@ -1,8 +1,8 @@
 # Every study and every experiment is a target, by its id, at the configured size.
-for name in targets(config["size"]).keys() - {"all"}:
+for name in of_pipeline.targets(STUDIES).keys() - {"all"}:
 
     rule:
         name:
             name
         input:
-            report_of(name, config["size"]),
+            PLANS[config["size"]].report(name),

@@ -1,0 +1,83 @@
+"""What failed, is damaged, or was removed, so that it is made again.
+
+Snakemake by itself looks neither into files nor at what lies between those that rules name, and does not miss a file as
+long as what was made of it is there.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from common import sums
+from scenarios.run_files import FAILED
+from testbed.pipeline.plan import Plan
+from testbed.pipeline.sources import Sources
+
+
+def tell(plans: Iterable[Plan], asked_for: Plan, sources: Sources) -> None:
+    """Print what is lost of the results of each plan, and take a note of it.
+
+    A wrong scenario of the plan that is asked for is refused here, in its own words, and not while jobs are looked for.
+    """
+    there = [plan for plan in plans if Path(plan.results, "runs").exists() or plan.seeds.exists()]
+    damages = {plan: _damaged(plan) for plan in there}  # before a plan reads which seeds were asked for
+    for plan in dict.fromkeys([asked_for, *there]):
+        lost = damages.get(plan, {}) | dict.fromkeys(_removed(plan), "missing")
+        for file, what in lost.items():
+            if not _has_failed(Path(plan.results, file)):
+                print(f"{plan.results}/{file}: {what}; due again", file=sys.stderr)
+        for what in set(map(_made_by, lost)):
+            sources.tell_lost(plan.size, what)
+
+
+def _damaged(plan: Plan) -> dict[str, str]:
+    """Return what became of each file that is not as it was left, by its path below the results."""
+    command = [sys.executable, "-P", "-m", "analysis", "damaged", plan.results]
+    lines = subprocess.check_output(command).splitlines()
+    files: dict[str, str] = dict(json.loads(line) for line in lines)
+    if plan.seeds.name in files:
+        raise WorkflowError(
+            f"{plan.seeds}: it, or its sum in {plan.results}/{sums.FILE}, is damaged or missing; put both back, or "
+            "remove both, and `snakemake more-seeds` asks for seeds again; if you wrote the file, write its sum: "
+            f"cd {plan.results} && sha256sum *.json > {sums.FILE}"
+        )
+    return files
+
+
+def _removed(plan: Plan) -> Iterator[str]:
+    """Yield the sums of folders that somebody removed or that were never made, by the same paths."""
+    root = Path(plan.results)
+    for shown in (root / "report" / "figures").glob("*/"):
+        if not (root / "experiments" / shown.name / sums.FILE).exists():
+            yield f"experiments/{shown.name}/{sums.FILE}"
+    for experiment in plan.experiments:
+        for marker, batch in plan.jobs(experiment).items():
+            # seeds that have just been asked for are new, not lost; Snakemake itself sees that their job is due
+            planned = all(seed in cell["seeds"] for cell in batch.cells for seed in batch.seeds)
+            was_used = planned and any((root / "experiments" / experiment).glob("*.json"))
+            if was_used or Path(marker).exists():
+                expected = [Path(marker).parent / run / sums.FILE for run in batch.weights()]
+                yield from (str(file.relative_to(root)) for file in expected if not file.exists())
+    if (root / "kunit.json").exists() and not (root / sums.FILE).exists():
+        yield "kunit.json"
+    if any((root / "report").glob(".made-for-*")) and not (root / "report" / sums.FILE).exists():
+        yield f"report/{sums.FILE}"
+
+
+def _has_failed(file: Path) -> bool:
+    """Tell whether a file would belong to a run that failed."""
+    return file.parent.with_name(f"{FAILED}{file.parent.name}").exists()
+
+
+def _made_by(file: str) -> str:
+    """Return which note stands for what makes a file, given by its path below the results."""
+    folder, *names = Path(file).parts
+    if folder == "runs":
+        return f"runs/{names[1]}"
+    if folder == "experiments" and names[1:] and names[1] in ("metrics.csv", "verdicts.json", sums.FILE):
+        return f"experiments/{names[0]}"
+    return "kunit" if folder in ("kunit.json", sums.FILE) else "report"
