@@ -16,6 +16,8 @@ CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
 NO_CHROMIUM = "chromium is not installed (Debian: apt-get install chromium-headless-shell)"
 DESK = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
+READERS: tuple[dict[str, Any], ...] = ({}, {"viewport": PHONE, "color_scheme": "dark"})
+"""Options of a desk with light pages, and of a phone with dark ones."""
 QUESTIONS = ["What was tested?", "What came out?", "May I trust it?", "Where is the evidence?"]
 
 
@@ -82,7 +84,7 @@ def unsound(browser: Any, file: Path) -> list[str]:
     fit and to be readable to all.
     """
     wrong = []
-    for options in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+    for options in READERS:
         page = opened(browser, file, **options)
         across = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         wrong += [f"wider than the window: {across}"] if across[0] > across[1] else []

@@ -15,7 +15,7 @@ from analysis.report.beside import reference_set
 from analysis.report.builds import ANOTHER, NOT_HERE, NOT_THERE, PARTLY, SAME, origin
 from analysis.report.results import collect
 from tests.analysis import kept_results
-from tests.analysis.browser import PHONE, chromium, opened, serious
+from tests.analysis.browser import READERS, chromium, opened, serious
 from tests.analysis.synthetic import vouch
 
 OTHER = [{"digest": "0" * 64}]
@@ -126,7 +126,7 @@ def test_the_pages_of_builds_keep_no_readers_out(made: tuple[Path, Path]) -> Non
     change(reference / f"{OURS}.json", kernel=OTHER)
     out = report(here, reference)
     for browser in chromium():
-        for options in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+        for options in READERS:
             for name in ("builds", OURS):
                 page = opened(browser, out / f"{name}.html", **options)
                 assert serious(page) == []

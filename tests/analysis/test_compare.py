@@ -79,7 +79,7 @@ def test_a_comparison_names_what_any_of_its_runs_was_made_from(tmp_path: Path) -
         made.changes = {"cell_values": {"client": client}, "provenance": provenance}
         write_columns(write(tmp_path / "runs", made))
     compare(tmp_path, scenario)
-    write_pages(tmp_path)
+    write_pages(tmp_path, "testbed compare one second")
     pages = "".join((tmp_path / name).read_text() for name in ("index.html", "made-by-hand.html"))
     assert pages.count("those of one seed") == 2
     assert not re.search("deviations|medians over the seeds", pages)  # one seed has none

@@ -455,8 +455,8 @@ def look_at_curves(reference: Path, by_seed: dict[str, float], full_s: float, **
     (reference / "x.json").write_text(json.dumps({"claims": {"x/e01": there}} | more))
     claim = {"id": "x/e01", "measured": {"by_seed": by_seed} if by_seed else None, "held": None}
     settings = [{"duration_s": 60.0, "full_s": full_s}]
-    measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "settings": settings}
-    measured["figure"] = {"kind": "time-series"}
+    measured: dict[str, Any] = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim]}
+    measured |= {"settings": settings, "figure": {"kind": "time-series"}}
     full_run.add_ranges(measured, reference)
     return full_run.lengths(measured) + full_run.missing_numbers(measured["figure"])
 
