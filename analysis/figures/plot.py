@@ -143,7 +143,7 @@ def draw(
     clip = {"clip": True} if interactive else {}
     area = {"type": "area", "interpolate": "step-after", "opacity": style.BAND, "line": False, **clip}
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, **clip}
-    pale_area, pale_line = {**area, "opacity": style.BAND / 3}, {**line, "opacity": style.GHOST}
+    pale_area, pale_line = {**area, "opacity": style.GHOST_BAND}, {**line, "opacity": style.GHOST}
     dash = {"condition": [_dashed(plot, stroke) for stroke in range(1, len(STROKES))], "value": STROKES[0]}
     low, middle = ({**value, "field": name} for name in "lm")
     until = {"x2": {"field": "u"}, "y": {**value, "field": "y"}}

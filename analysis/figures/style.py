@@ -43,7 +43,12 @@ MINUS: Final = "\N{MINUS SIGN}"  # as Vega writes the numbers of axes
 LETTER: Final = 6.3  # mean width of one at that size
 
 BAND: Final = 0.22  # opacity of a range, under its median
-GHOST: Final = 0.35  # opacity of what the full run has, behind a quick look
+# opacities of what the full run has, behind a quick look: lines and marks, bars, bands
+GHOST: Final = 0.35
+GHOST_BAR: Final = 0.175
+GHOST_BAND: Final = 0.07
+# the same on a dark ground, on which they would be nearly gone
+DARK_OPACITY: Final = {GHOST: 0.5, GHOST_BAR: 0.35, GHOST_BAND: 0.15}
 SMALLEST_SPAN: Final = 0.05  # of an axis that does not begin at 0, as a part of its largest number
 PERCENT: Final = "%"  # of an axis that may end at 100
 

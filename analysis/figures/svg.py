@@ -15,8 +15,11 @@ from analysis.files import write_text
 
 def rules(within: str = "") -> str:
     """Give the style rules that make a figure dark, for what is inside of an element."""
-    pairs = [(place, *colours) for colours in style.DARK.items() for place in ("fill", "stroke")]
-    return "".join(f'{within}[{place}="{light}"]{{{place}:{dark}}}' for place, light, dark in pairs)
+    changed: list[tuple[str, object, object]] = [
+        *((place, *colours) for colours in style.DARK.items() for place in ("fill", "stroke")),
+        *(("opacity", *opacities) for opacities in style.DARK_OPACITY.items()),
+    ]
+    return "".join(f'{within}[{place}="{light}"]{{{place}:{dark}}}' for place, light, dark in changed)
 
 
 # What cannot read this, such as a printer or a text processor, shows the light figure.

@@ -16,6 +16,7 @@ from analysis.__main__ import main
 from analysis.claims import registry, shortened
 from analysis.documents import Fields
 from analysis.figures import alternative_text, full_run, kinds, panels, roles, seeds_behind, style
+from analysis.figures import svg as svg_module
 from analysis.figures.draw import draw as draw_figures
 from analysis.figures.kinds import time_series
 from analysis.figures.kinds.curves import Curves
@@ -358,6 +359,10 @@ def test_the_full_run_goes_on_pale_where_these_runs_end(runs: Path, tmp_path: Pa
     assert "over 0 to 10 s, in the full run to 30 s; " in text and "TCP (full run)" in text
     hints = look.specify(1200, interactive=True)["datasets"]["d0-0-hover"]
     assert any(row["n0"].endswith(" in the full run") for row in hints)
+    # on a dark ground the pale parts are less so
+    for light, dark in style.DARK_OPACITY.items():
+        assert f'[opacity="{light}"]{{opacity:{dark}}}' in svg_module.DARK
+    assert all(f'opacity="{opacity}"' in svg for opacity in (style.GHOST, style.GHOST_BAND))
     # a look in which all happens three times sooner
     measured["figure"]["full_run_curves_of"]["sooner"] = 3.0
     sooner = time_series.make(Fields(tmp_path, measured), runs)

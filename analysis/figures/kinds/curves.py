@@ -242,7 +242,7 @@ def _of_full_run(rows: Rows, encoding: Specification, ranges: Specification) -> 
         return []
     data = {"data": {"values": rows}}
     return [
-        {**data, "mark": {"type": "area", "opacity": style.BAND / 3}, "encoding": ranges},
+        {**data, "mark": {"type": "area", "opacity": style.GHOST_BAND}, "encoding": ranges},
         {**data, "mark": {"type": "line", "strokeWidth": 1.4, "opacity": style.GHOST}, "encoding": encoding},
         {**data, "mark": {"type": "circle", "size": 30, "opacity": style.GHOST}, "encoding": encoding},
     ]

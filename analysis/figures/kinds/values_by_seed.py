@@ -152,7 +152,9 @@ class ValuesBySeed:
             ]
         }
         several = [row for row in seeds if len(row["seeds"]) > 1]
-        dot = {"type": "circle", "size": 55, "opacity": 0.55} if several else {"type": "circle", "size": 75}
+        dot = (
+            {"type": "circle", "size": 55, "opacity": 0.55} if several else {"type": "circle", "size": 75, "opacity": 1}
+        )
         tick = {"type": "tick", "orient": "vertical", "thickness": 2.5, "size": 22}
         middle = {**encoding, "x": {**x, "field": "middle"}}
         text = {"type": "text", "align": "left", "baseline": "middle"}
@@ -226,7 +228,7 @@ def _of_full_run(rows: Rows, encoding: Specification, bar: Specification, tick: 
     span = {**encoding, "x": {**x, "field": "low"}, "x2": {"field": "high"}}
     data = {"data": {"values": there}}
     return [
-        {**data, "mark": {**bar, "opacity": style.GHOST / 2}, "encoding": span},
+        {**data, "mark": {**bar, "opacity": style.GHOST_BAR}, "encoding": span},
         {**data, "mark": {**tick, "opacity": style.GHOST}, "encoding": {**encoding, "x": {**x, "field": "middle"}}},
     ]
 
