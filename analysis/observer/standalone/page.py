@@ -11,8 +11,7 @@ from analysis.figures.roles import Role
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
 from analysis.observer.picture import stacked
-from analysis.observer.standalone import report
-from analysis.observer.standalone.report import Observed
+from analysis.observer.standalone.observed import Observed, bins, throughput
 from analysis.report.evidence import link
 from analysis.report.formats import number
 from analysis.report.rendering import write_page
@@ -29,11 +28,11 @@ def pictures(observed: Observed) -> dict[str, str]:
     """
     best = observed.seen[0]
     conversation = best.best.conversation
-    edges = report.bins(conversation)
+    edges = bins(conversation)
     begin, end = float(edges[0]), float(edges[-1])
     if conversation.end > begin:
         end = min(end, conversation.end)
-    rate = report.throughput(best.passed.conversation, edges) / 1e6
+    rate = throughput(best.passed.conversation, edges) / 1e6
     panels = {"throughput [Mbit/s]": {FLOW: Series(edges[:-1], rate, end)}}
     waiting = delay.queuing(conversation.forward)
     panels |= _panel("queuing delay seen [ms]", {FLOW: waiting}, end)

@@ -4,8 +4,6 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -14,47 +12,18 @@ import numpy as np
 
 from analysis.files import write_text
 from analysis.observer import delay
-from analysis.observer.conversation import Conversation, Samples
-from analysis.observer.flight import Flight
+from analysis.observer.conversation import Samples
 from analysis.observer.observe import described
-from analysis.observer.standalone import captures, flows, pair, tap, view
-from analysis.observer.standalone.flows import CapturedFlow
-from analysis.observer.standalone.pair import Pair
-from analysis.observer.standalone.tap import Place, Tap
-from analysis.series import Floats, NotMeasuredError, Series
+from analysis.observer.standalone import captures, flows
+from analysis.observer.standalone.observed import FlowView, Observed, bins, throughput, together
+from analysis.observer.standalone.tap import Place
+from analysis.series import Floats, Series
 
 FORMAT: Final = 1
-BINS: Final = 200  # of a flow's time, in series.csv and for throughput; none is shorter than ...
-SHORTEST_BIN_S: Final = 0.1
 NEEDS_THE_SENDER: Final = ("rtt_ms", "in_flight_pkts", "limited_by", "control", "controller")
 ELSEWHERE: Final = (
     "losses before this tap show as packets that come later than their number says, and count as sent again"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class FlowView:
-    """A flow in one capture."""
-
-    flow: CapturedFlow
-    tap: Tap
-    passed: Flight  # as it passed the tap
-    sent: Flight | None  # as its sender saw it, if the capture tells
-    why_not: str | None
-
-    @property
-    def best(self) -> Flight:
-        """The sender's view, or what there is."""
-        return self.sent or self.passed
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """A flow in all captures that hold it, the best view first."""
-
-    name: str
-    seen: list[FlowView]
-    pairs: list[Pair]
 
 
 def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path:
@@ -71,7 +40,7 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
         summaries.append(flows.find(*captures.read(path, room)))
     described_flows, rows = [], []
     pictures: dict[str, str] = {}
-    for observed in _together(summaries):
+    for observed in together(summaries):
         described_flows.append(_flow(observed))
         rows += _series_rows(observed.name, _series(observed.seen[0]))
         pictures |= {observed.name + suffix: svg for suffix, svg in page.pictures(observed).items()}
@@ -87,52 +56,6 @@ def observe(paths: list[Path], into: Path, refresh_s: int | None = None) -> Path
     write_text(into / "series.csv", _csv(rows))
     page.write(document, into, refresh_s)
     return into / "index.html"
-
-
-def _together(summaries: list[flows.Summary]) -> Iterator[Observed]:
-    """Flows of all captures, those that several hold as one; the largest first.
-
-    Each is made when it is asked for, as what is worked out of a flow's packets takes more memory than they.
-    """
-    pairs = [
-        shared
-        for first, other in itertools.combinations(summaries, 2)
-        for shared in pair.pairs(first.flows, other.flows)
-    ]
-    group = {id(flow): {id(flow)} for summary in summaries for flow in summary.flows}
-    for each in pairs:
-        merged = group[id(each.near)] | group[id(each.far)]
-        for member in merged:
-            group[member] = merged
-    everything = sorted(
-        (flow for summary in summaries for flow in summary.flows),
-        key=lambda conversation: -conversation.payload_bytes,
-    )
-    names = itertools.count(1)
-    done: set[int] = set()
-    for flow in everything:
-        if id(flow) in done:
-            continue
-        members = group[id(flow)]
-        done |= members
-        seen = [_flow_view(conversation) for conversation in everything if id(conversation) in members]
-        # nearest to the sender first; a view that had to be worked out comes after one that was captured
-        seen.sort(key=lambda sighting: (sighting.sent is None, sighting.tap.place is not Place.SENDER))
-        own = [each for each in pairs if id(each.near) in members]
-        yield Observed(f"flow-{next(names)}", seen, own)
-        del seen
-
-
-def _flow_view(flow: CapturedFlow) -> FlowView:
-    passed = view.at_tap(flow)
-    flight = Flight(passed)
-    place = tap.locate(flow, flight)
-    try:
-        if not len(flow.back):
-            raise NotMeasuredError("no answer was captured")
-        return FlowView(flow, place, flight, Flight(view.as_sent(flow, passed, place)), None)
-    except NotMeasuredError as error:
-        return FlowView(flow, place, flight, None, str(error))
 
 
 def _capture(summary: flows.Summary) -> dict[str, Any]:
@@ -219,22 +142,6 @@ def _series(seen: FlowView) -> dict[str, Floats]:
         columns["rtt_ms"] = 1e3 * _binned(seen.sent.round_trips, edges)
     columns["queuing_delay_ms"] = 1e3 * _binned(delay.queuing(flight.conversation.forward), edges)
     return columns
-
-
-def bins(conversation: Conversation) -> Floats:
-    """Edges that divide the time from a flow's first packet to its last."""
-    times = conversation.sent.times
-    step = max(SHORTEST_BIN_S, (times[-1] - times[0]) / BINS)
-    edges = np.arange(times[0], times[-1] + step, step)
-    return edges if len(edges) > 1 else np.append(edges, times[0] + step)  # all at one instant
-
-
-def throughput(conversation: Conversation, edges: Floats) -> Floats:
-    """Bits of IP packets with data a second that passed the tap."""
-    sent = conversation.sent
-    sums, _ = np.histogram(sent.times, edges, weights=sent.ip_bytes)
-    result: Floats = 8 * sums / np.diff(edges)
-    return result
 
 
 def _mean(series: Series, begin: float, end: float) -> float:
