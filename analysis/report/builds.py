@@ -1,5 +1,6 @@
 """What the full run is: when it was recorded, and from which builds, part by part, beside those of these runs."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -71,9 +72,10 @@ class Origin:
     experiments: list[Builds]  # other numbers first, then other builds
     since: str
     until: str
-    everywhere: list[str]  # parts of which each experiment has another build
-    same: int  # experiments that have the builds of these runs, but for those
-    claims: Machine  # of the other experiments
+    same: int  # experiments that have all builds of these runs
+    but_for: str  # the part that most of the others lack alone; empty where none does
+    but_for_it: int
+    claims: Machine  # of all other experiments
     beside: Numbers
 
 
@@ -86,16 +88,18 @@ def origin(experiments: Iterable[Result], reference: Beside) -> Origin | None:
     ]
     if not compared:
         return None
-    everywhere = [part for part in compared[0].differing if all(part in one.differing for one in compared)]
-    others = [one for one in compared if not set(one.differing) <= set(everywhere)]
+    alone = Counter(part for one in compared if len(one.differing) == 1 for part in one.differing).most_common(1)
+    but_for, but_for_it = alone[0] if alone else ("", 0)
+    others = [one for one in compared if one.differing not in ([], [but_for])]
     days = sorted(one.recorded for one in compared)
     with_others = [one.experiment for one in others]
     return Origin(
-        sorted(compared, key=lambda one: (_agrees(one), one not in others)),
+        sorted(compared, key=lambda one: (_agrees(one), one not in others, not one.differing)),
         days[0],
         days[-1],
-        everywhere,
-        len(compared) - len(others),
+        len(compared) - len(others) - but_for_it,
+        but_for,
+        but_for_it,
         machine(with_others, reference),
         numbers_beside(with_others, reference),
     )

@@ -71,13 +71,13 @@ def test_other_builds_and_other_numbers_stand_first(made: tuple[Path, Path]) -> 
     (reference / f"{THEIRS}.json").write_text(json.dumps(kept))
     out = report(here, reference)
     told = text(out / "index.html", "May I trust it.*?</dd>")
-    assert "1 of 2 experiments has the kernel, guest tools, modules and programs of these runs" in told
-    assert "but another root file system ( which )" in told
+    assert "none of 2 experiments has the kernel, root file system, guest tools, modules and programs" in told
+    assert ", and 1 more all but the root file system ( which )" in told
     assert re.search(r"In the others, (\d+) of (\d+) claims compared have the same numbers\.", told)
     rows = re.findall("<tr><td>.*?</tr>", (out / "builds.html").read_text())
     assert [re.findall(r'href="(.*?)\.html', row)[0] for row in rows] == [THEIRS, OURS]
-    assert ">kernel<" in rows[0] and re.search(r"<b>\d+ of \d+</b>", rows[0])
-    assert ">none<" in rows[1] and "<b>" not in rows[1]
+    assert ">kernel, root file system<" in rows[0] and re.search(r"<b>\d+ of \d+</b>", rows[0])
+    assert ">root file system<" in rows[1] and "<b>" not in rows[1]
     part = 'id="made-from">.*?</p>'
     assert "Not from the builds of these runs: kernel, root file system." in text(out / f"{THEIRS}.html", part)
     kernel = text(out / f"{THEIRS}.html", '<th scope="row">kernel.*?</tr>')
