@@ -109,7 +109,7 @@ def _observe(options: argparse.Namespace) -> None:
 
 
 def _observe_run(run: Path) -> None:
-    from analysis.observer.observe import observe
+    from analysis.observe import observe
 
     for warning in observe(run):
         print(f"analysis: {warning}", file=sys.stderr)
@@ -118,7 +118,7 @@ def _observe_run(run: Path) -> None:
 
 def _tell(page: Path) -> None:
     """Print a line for each flow, and where the rest is."""
-    from analysis.observer.observe import lines
+    from analysis.observer.description import lines
 
     print("\n".join([*lines(page.parent), str(page)]))
 

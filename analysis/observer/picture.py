@@ -1,32 +1,16 @@
-"""The one picture of an observed run: throughput, delay, window and queue over time, one above the other."""
+"""Pictures of what was observed: panels over one time, one above the other."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from analysis.figures import alternative_text, plot, roles, style, svg
+from analysis.figures import alternative_text, plot, style, svg
 from analysis.figures.bands import band
 from analysis.figures.plot import Line, Plot
 from analysis.figures.roles import Role
-from analysis.run import Run
-from analysis.series import NotMeasuredError, Series
+from analysis.series import Series
 
-RATE_BIN_S: Final = 1.0
 HEIGHT: Final = 130
 INTERVALS: Final = 400  # whose medians and ranges are drawn
-QUEUE: Final = "queue"
-
-
-def picture(run: Run) -> str:
-    """Give the SVG. What a run does not tell stays empty."""
-    names = [flow.name for flow in run.settings.flows]
-    panels: dict[str, dict[str, Series]] = {
-        "throughput [Mbit/s]": _each(names, lambda name: run.rate(name, RATE_BIN_S).scaled(1e-6)),
-        "queuing delay seen [ms]": _each(names, run.seen_delay_ms),
-        "in flight [packets]": _each(names, run.in_flight),
-        "queue [packets]": {QUEUE: run.queue_pkts},
-    }
-    look = {**roles.of_flows(run.settings.flows), QUEUE: Role(QUEUE, roles.colour(QUEUE))}
-    return stacked(panels, look, (0, run.duration))
 
 
 def stacked(
@@ -52,14 +36,3 @@ def stacked(
     datasets = {panel.axis: plot.rows(panel.lines) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
     return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval, interval[1]))
-
-
-def _each(names: list[str], series: Callable[[str], Series]) -> dict[str, Series]:
-    """Series of those flows that have it."""
-    lines = {}
-    for name in names:
-        try:
-            lines[name] = series(name)
-        except NotMeasuredError:
-            continue
-    return lines

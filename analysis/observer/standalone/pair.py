@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from analysis.observer.conversation import Samples
-from analysis.observer.observe import spread
+from analysis.observer.description import spread
 from analysis.observer.standalone import clocks
 from analysis.observer.standalone.captures import Captured
 from analysis.observer.standalone.flows import FEWEST_PKTS, CapturedFlow

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.files import write_text
 from analysis.observer import delay
 from analysis.observer.conversation import Samples
-from analysis.observer.observe import described
+from analysis.observer.description import described
 from analysis.observer.standalone import captures, flows
 from analysis.observer.standalone.observed import FlowView, Observed, bins, throughput, together
 from analysis.observer.standalone.tap import Place

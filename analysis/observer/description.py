@@ -1,4 +1,4 @@
-"""`python -m analysis observe RUN`: observation.json and observation.svg of a run, from its captures alone."""
+"""What packets tell of a sender, as observation.json has it, and in a sentence."""
 
 import json
 from dataclasses import asdict
@@ -7,32 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.capture.columns import write_columns
-from analysis.files import write_text
 from analysis.observer import control, delay, kind, limits, sizes
 from analysis.observer.conversation import Conversation, Samples
 from analysis.observer.flight import Cause, Flight
 from analysis.observer.limits import Limit
-from analysis.run import Run
 from analysis.series import Floats, NotMeasuredError
 
-FORMAT: Final = 1
 PERCENTILES: Final = {"min": 0, "p5": 5, "median": 50, "p95": 95, "max": 100}
-
-
-def observe(folder: Path) -> list[str]:
-    """Write what a run's captures tell of each flow, and one picture of it; returns warnings, one sentence each."""
-    # the picture needs the drawing library, which takes long to load
-    from analysis.observer.picture import picture
-
-    warnings = write_columns(folder)
-    run = Run(folder)
-    flows = {flow.name: _flow(run, flow.name) for flow in run.settings.flows}
-    result = {"format": FORMAT, "study": run.settings.study, "experiment": run.settings.experiment}
-    result |= {"cell": run.settings.cell, "seed": run.settings.seed, "flows": flows}
-    write_text(folder / "observation.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
-    write_text(folder / "observation.svg", picture(run))
-    return warnings
 
 
 def lines(folder: Path) -> list[str]:
@@ -50,13 +31,6 @@ def _line(name: str, seen: dict[str, Any]) -> str:
         return f"{name}: cannot tell: {one['not_observed']}"
     like = f", like {one['like']}" if one["like"] else ""
     return f"{name}: {one['kind']}{like} (confidence {one['confidence']:.2f}): {'; '.join(one['because'])}"
-
-
-def _flow(run: Run, name: str) -> dict[str, Any]:
-    try:
-        return described(run.seen_flight(name))
-    except NotMeasuredError as error:
-        return {"not_observed": str(error)}
 
 
 def described(flight: Flight) -> dict[str, Any]:
