@@ -50,17 +50,21 @@ class Recorded:
     means: frozenset[str] = frozenset()
 
     @property
+    def most(self) -> str:
+        """Say how many seeds the numbers have that are not of the few: "20 seeds"; nothing where none is known."""
+        counts = (count for name in self.ranges.keys() - self.few for count in self.seeds.get(name, []))
+        return seeds_behind.said({*counts})
+
+    @property
     def description(self) -> str:
         """Say what the pale parts of a figure are: the full run and its seeds, or the few whose figure was kept."""
-        of_all = self.ranges.keys() - self.few
-        all_seeds = seeds_behind.said({count for name in of_all for count in self.seeds.get(name, [])})
         if not self.few:
-            return f"the full run, {all_seeds}" if all_seeds else "the full run"
+            return f"the full run, {self.most}" if self.most else "the full run"
         few = seeds_behind.said([self.few_seeds or 0])
         builds = ", of later builds" if self.other_builds else ""
         if len(self.few) == len(self.ranges):
             return f"{few} at full size{builds}" if builds else f"{few} of the full run"
-        return f"the full run ({few}{builds}; {all_seeds or 'all'} where a claim has the same number)"
+        return f"the full run ({few}{builds}; {self.most or 'all'} where a claim has the same number)"
 
 
 NOTHING: Final = Recorded({})
