@@ -56,7 +56,7 @@ def text(page: Path, between: str) -> str:
 
 def test_the_same_builds_are_said_to_be_the_same(made: tuple[Path, Path]) -> None:
     out = report(*made)
-    told = "2 of 2 experiments have the kernel, root file system, guest tools, modules and programs of these runs"
+    told = "2 of 2 experiments have the kernel, root file system, tools, modules and programs of these runs"
     assert told in text(out / "index.html", "May I trust it.*?</dd>")
     assert told in text(out / "builds.html", "<h1>.*?</h1>")
     assert "All builds are those of these runs." in text(out / f"{OURS}.html", 'id="made-from">.*?</p>')
@@ -71,7 +71,7 @@ def test_other_builds_and_other_numbers_stand_first(made: tuple[Path, Path]) -> 
     (reference / f"{THEIRS}.json").write_text(json.dumps(kept))
     out = report(here, reference)
     told = text(out / "index.html", "May I trust it.*?</dd>")
-    assert "none of 2 experiments has the kernel, root file system, guest tools, modules and programs" in told
+    assert "none of 2 experiments has the kernel, root file system, tools, modules and programs" in told
     assert ", and 1 more all but the root file system ( which )" in told
     assert re.search(r"In the others, (\d+) of (\d+) claims compared have the same numbers\.", told)
     rows = re.findall("<tr><td>.*?</tr>", (out / "builds.html").read_text())
