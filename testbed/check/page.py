@@ -1,11 +1,13 @@
 """Whether an implementation keeps its contract: what `testbed check` found, as a page."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_if_made, read_json
 from analysis.report.evidence import of_run
+from scenarios.run_files import FAILED
 from testbed.shared.made import made_of
 from testbed.shared.page import write_page
 
@@ -36,7 +38,10 @@ def write(results: Path, again: str) -> Path:
         "wrong": sum(demand["wrong"] is not None for demand in demands),
         "complete": document.get("complete", bool),
     }
-    made = made_of([folder for folder in folders if folder])
+    left = [(folder, demand["wrong"]) for folder, demand in zip(folders, demands, strict=True) if folder]
+    # where a demand wants a refusal, its run ends with one, and its folder is that of a failed run
+    failed = sum(folder.name.startswith(FAILED) and wrong is not None for folder, wrong in left)
+    made = replace(made_of([folder for folder, _ in left]), failed=failed)
     return write_page(results / "index.html", TEMPLATE, values, made, again, [FILE])
 
 

@@ -29,7 +29,7 @@ STANDINGS: Final = {
     "more": ("↑", "more, which is neither better nor worse"),
     "less": ("↓", "less, which is neither better nor worse"),
     "alike": ("=", "no difference shown"),
-    "open": ("○", "these numbers cannot show a difference"),
+    "open": ("○", "cannot show a difference"),
 }
 
 

@@ -61,9 +61,14 @@ def a_check(folder: Path) -> list[Path]:
     findings = [
         {"demand": "sends", "wrong": wrong, "runs": "runs/transfer"} for wrong in (None, f"it died (logs in {run})")
     ]
+    refused = write(folder / "runs" / "unknown", plain())
+    refused.rename(refused.with_name("failed-seed-1"))
+    findings.append({"demand": "refuses", "wrong": None, "runs": "runs/unknown"})
     document = {"format": check.FORMAT, "implementation": "mine", "complete": True, "findings": findings}
     (folder / check.FILE).write_text(json.dumps(document))
-    return [check.write(folder, AGAIN)]
+    page = check.write(folder, AGAIN)
+    assert "of the 3 runs here, none failed" in page.read_text()  # a refusal was asked for
+    return [page]
 
 
 def a_comparison(folder: Path) -> list[Path]:
