@@ -148,7 +148,7 @@ def _report(options: argparse.Namespace) -> None:
 
         experiments = options.results / "experiments"
         draw(
-            outdated(options.draw, experiments, options.newer_than),
+            outdated(options.draw, experiments, options.newer_than, options.reference),
             options.results / "runs",
             experiments,
             options.processes,

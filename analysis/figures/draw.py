@@ -25,14 +25,17 @@ def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, 
     page.write_viewer(out)
 
 
-def outdated(experiments: Iterable[str], out: Path, code: Path | None) -> list[str]:
-    """List those whose figure is missing, damaged, or older than its measurements or than `code`."""
-    return [experiment for experiment in experiments if not _is_current(out / experiment, code)]
+def outdated(
+    experiments: Iterable[str], out: Path, code: Path | None = None, reference: Path | None = None
+) -> list[str]:
+    """List those whose figure is missing, damaged, or older than its measurements, `code` or file of the reference."""
+    return [experiment for experiment in experiments if not _is_current(out / experiment, code, reference)]
 
 
-def _is_current(folder: Path, code: Path | None) -> bool:
+def _is_current(folder: Path, code: Path | None, reference: Path | None) -> bool:
     last = folder / CAPTION  # it is written last
-    sources = [folder / VERDICTS, *([code] if code else [])]
+    kept = reference / f"{folder.name}.json" if reference else None
+    sources = [folder / VERDICTS, *([code] if code else []), *([kept] if kept and kept.exists() else [])]
     is_newer = last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
     return is_newer and not sums.damaged(folder)
 

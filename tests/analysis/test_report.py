@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.figures import draw
 from analysis.report.results import collect
 from common import sums
 from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened, speechless
@@ -334,6 +335,12 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
     (other / "verdicts.json").touch()
     kept, renewed = drawn_after_a_report()
     assert kept == drawn_ns[0] and renewed > drawn_ns[1]
+    # what stands pale behind a figure comes from the reference set
+    reference = tmp_path / "reference"
+    assert not draw.outdated([first.name], first.parent, reference=reference)
+    reference.mkdir()
+    (reference / f"{first.name}.json").write_text("{}")
+    assert draw.outdated([first.name], first.parent, reference=reference) == [first.name]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
