@@ -268,6 +268,7 @@ def _result(
             "cell": run.settings.cell,
             "seed": run.settings.seed,
             "size": run.settings.size,
+            "captures": list(run.settings.captures),
             "virtual_s": run.summary.get("virtual_s", float),
             "wall_s": run.summary.get("wall_s", float),
             "ended": _date(run.summary.path),

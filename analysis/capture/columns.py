@@ -20,11 +20,12 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from analysis import run_json
-from analysis.capture import pcap
+from analysis.capture import packed, pcap
 from analysis.capture.owners import Owners
 from analysis.errors import BadInputError
 from analysis.run_json import Flow, Settings
 from common import sums
+from scenarios.resolve import QUICK
 
 FOLDER: Final = "columns"
 QUEUE_TRACE: Final = "traces/queue.csv"
@@ -59,13 +60,14 @@ def write_columns(folder: Path) -> list[str]:
     """Write the tables of a run; returns warnings, one sentence each.
 
     Captures and traces of runs that do not keep them are removed once their tables exist, so a second call finds the
-    tables instead and leaves them. Only the log of events stays.
+    tables instead and leaves them. The log of events stays, and at size quick the captures stay packed: they are few.
 
     Raises DamagedError where a capture or a trace is not as the run left it.
     """
     run = run_json.load(folder)
     names = sums.read(folder)
-    captures = [name for name in names if name.startswith("pcap/")]
+    packs = [name for name in names if name.endswith(packed.PACKED)]
+    captures = [name for name in names if name.startswith(f"{packed.FOLDER}/") and name not in packs]
     traces = [QUEUE_TRACE, BACKWARD_TRACE, *map(_window_of, run.flows)]
     ended = [sums.inside(folder, name) for name in traces]
     tables = [name for name in names if name.startswith(f"{FOLDER}/")]
@@ -74,13 +76,15 @@ def write_columns(folder: Path) -> list[str]:
         with sums.replacing(folder, instead_of=() if run.keep_captures else captures + traces) as draft:
             target = draft / FOLDER
             target.mkdir()
-            warnings = _write_packets(run, [sums.checked(folder, name) for name in captures], target)
+            warnings = _write_packets(run, [sums.checked(folder, name) for name in captures or packs], target)
             _write_traces(run, [flow for flow in run.flows if _window_of(flow) in names], target)
+            if run.size == QUICK and not run.keep_captures:
+                packed.pack([folder / name for name in captures], draft / packed.FOLDER)
     else:
-        for name in tables:
+        for name in tables + packs:
             sums.checked(folder, name)
     if not run.keep_captures:
-        for done in (*sums.inside(folder, "pcap").glob("*"), *ended):
+        for done in (*sums.inside(folder, packed.FOLDER).glob(f"*{packed.SUFFIX}"), *ended):
             done.unlink(missing_ok=True)
     return warnings
 
@@ -178,7 +182,7 @@ def _write(path: Path, table: pl.DataFrame) -> None:
 
 
 def _tap_and_interface(path: Path) -> tuple[str, str]:
-    tap, _, interface = path.stem.partition(".")
+    tap, _, interface = packed.place(path).partition(".")
     return tap, interface
 
 

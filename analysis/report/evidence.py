@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from analysis.capture import packed
 from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from analysis.experiment_files import METRICS
@@ -33,6 +34,7 @@ FOLDER: Final = "evidence"  # of the report: small files, which a published site
 _FULL_RUN: Final = "full-run.json"
 _OF_FULL_RUN: Final = ("ended", "runs", "commit", "made_from", "versions", "claims")
 _MOST: Final = 4  # cells that a row names one by one
+_TAP: Final = "bottleneck-out"  # which each topology has
 _AROUND: Final = 8  # packets before an instant, and as many behind it
 
 
@@ -74,27 +76,43 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Captures:
+    """The captures that a run keeps; `of` names it where a row has several."""
+
+    of: str
+    files: list[Link]
+
+
+@dataclass(frozen=True)
 class CellRuns:
-    """All runs of a cell: the command that makes the first one again, and where its captures are then."""
+    """All runs of a cell: the command that makes the first one again, and where its captures are then.
+
+    Where the scenario captures nothing, `capturing` is a command that does.
+    """
 
     cell: str
     runs: list[Kept]
     command: str
     captures: str
+    capturing: str
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands in the row below a claim; its commands make the run again, and keep its captures."""
+    """What stands in the row below a claim; its commands make the run again, and keep what it captures.
+
+    Those of `capturing` repeat runs whose scenarios capture nothing, with a capture.
+    """
 
     runs: list[Link] = field(default_factory=list)
     all_runs: list[Link] = field(default_factory=list)  # lists of the runs of each seed, with their files
-    captures: list[Link] = field(default_factory=list)
+    captures: list[Captures] = field(default_factory=list)
     files: list[Link] = field(default_factory=list)
     logs: list[Link] = field(default_factory=list)
     place: Place | None = None
     commands: list[str] = field(default_factory=list)
     full_commands: list[str] = field(default_factory=list)  # where runs are of another size
+    capturing: list[str] = field(default_factory=list)
     instant_s: float | None = None
     packets: list[Packet] = field(default_factory=list)
 
@@ -114,7 +132,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     run = {"cell": cell, "seed": seed, "size": FULL}
     return Evidence(
         runs=[link(folder.name.replace("-", " "), folder, home)],
-        captures=[link(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+        captures=[Captures("", kept) for kept in [_captures(folder, home)] if kept],
         files=[link(file.name, file, home) for file in files],
         logs=[link(file.name.removesuffix(".log"), file, home) for file in logs_with_text],
         commands=[command_of(run, scenario, "again")] if scenario else [],
@@ -124,6 +142,10 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
 def link(name: str, path: Path, home: Path) -> Link:
     """Link a file or folder from a page in the folder `home`."""
     return Link(name, quote(relpath(path.resolve(), home.resolve())) + "/" * path.is_dir())
+
+
+def _captures(run: Path, home: Path) -> list[Link]:
+    return [link(packed.place(file), file, home) for file in packed.kept(run)]
 
 
 class Source:
@@ -165,30 +187,30 @@ class Source:
         if any(run not in self._ran for run in read):
             return replace(evidence, commands=[self._making(read, claim)])
         sizes = {self._ran[run]["size"] for run in read}
+        evidence = replace(evidence, all_runs=self._lists(read))
         if len(read) > _MOST:
-            runs, commands, full_commands = self._folders(read), self._all(sizes), self._all({FULL})
-        else:
-            runs = [one for run in read if (one := self._link(run))]
-            commands, full_commands = ([self._command(run, size) for run in read] for size in ("", FULL))
+            full_commands = [] if sizes == {FULL} else self._all({FULL})
+            return replace(evidence, runs=self._folders(read), commands=self._all(sizes), full_commands=full_commands)
         evidence = replace(
             evidence,
-            runs=runs,
-            all_runs=self._lists(read),
-            commands=commands,
-            full_commands=[] if sizes == {FULL} else full_commands,
+            runs=[one for run in read if (one := self._link(run))],
+            captures=[
+                Captures(self._name(run) if len(read) > 1 else "", files)
+                for run in read
+                if (files := _captures(self._of_run(run), self._home))
+            ],
+            commands=[self._command(run) for run in read],
+            full_commands=[] if sizes == {FULL} else [self._command(run, FULL) for run in read],
+            capturing=[line for run in read if (line := _capturing(self._ran[run], self._of_run(run)))],
         )
         return evidence if len(read) > 1 else self._looked_into(evidence, claim, read[0])
 
     def _looked_into(self, evidence: Evidence, claim: Mapping[str, Any], read: tuple[str, str]) -> Evidence:
-        """Add captures, and the packets around an instant, to the evidence of one run."""
+        """Add the packets around an instant to the evidence of one run."""
         seed = self._ran[read]["seed"]
         instant_s = _instant(claim, seed)
-        return replace(
-            evidence,
-            captures=[link(file.stem, file, self._home) for file in sorted(self._of_run(read).glob("pcap/*.pcap"))],
-            instant_s=instant_s,
-            packets=[] if instant_s is None else self._packets(*read, seed, instant_s),
-        )
+        packets = [] if instant_s is None else self._packets(*read, seed, instant_s)
+        return replace(evidence, instant_s=instant_s, packets=packets)
 
     def _making(self, read: Sequence[tuple[str, str]], claim: Mapping[str, Any]) -> str:
         """Give the command that makes what is missing at full size: the one run that a claim asks for, or all."""
@@ -200,7 +222,7 @@ class Source:
     def _all(self, sizes: set[str]) -> list[str]:
         return [command_of_all([self._experiment.id], sizes)]
 
-    def _command(self, read: tuple[str, str], size: str) -> str:
+    def _command(self, read: tuple[str, str], size: str = "") -> str:
         run = self._ran[read]
         return command_of({**run, "size": size or run["size"]}, self._scenario(read[0]), "runs")
 
@@ -208,7 +230,11 @@ class Source:
         return str(self._simulated[experiment].data["experiment"].get("scenario"))
 
     def _link(self, read: tuple[str, str]) -> Link | None:
-        """Link a run; its name says no more than a reader of this page needs."""
+        folder = self._of_run(read)
+        return link(self._name(read), folder, self._home) if folder.is_dir() else None
+
+    def _name(self, read: tuple[str, str]) -> str:
+        """Name a run, with no more than a reader of this page needs."""
         experiment, cell = read
         own = self._experiment.data["experiment"]["runs_of"]
         parts = [
@@ -216,8 +242,7 @@ class Source:
             cell if cell != SINGLE else "",
             f"seed {self._ran[read]['seed']}",
         ]
-        folder = self._of_run(read)
-        return link(", ".join(filter(None, parts)), folder, self._home) if folder.is_dir() else None
+        return ", ".join(filter(None, parts))
 
     def _folders(self, read: Iterable[tuple[str, str]]) -> list[Link]:
         """Link the folders of experiments of which a claim reads many cells."""
@@ -316,10 +341,23 @@ def listed(
             cell,
             [_kept(run, runs / place / cell / f"seed-{run['seed']}", home) for run in of_cell],
             command_of(of_cell[0], scenario, "runs"),
-            str(Path("runs") / place / cell / f"seed-{of_cell[0]['seed']}" / "pcap"),
+            "" if _captures_nothing(of_cell[0]) else str(Path("runs", *folder.parts[-4:], packed.FOLDER)),
+            _capturing(of_cell[0], folder),
         )
         for cell, of_cell in by_cell.items()
+        for folder in [runs / place / cell / f"seed-{of_cell[0]['seed']}"]
     ]
+
+
+def _captures_nothing(run: Mapping[str, Any]) -> bool:
+    return run.get("captures") == []  # older results do not say what a run captures
+
+
+def _capturing(run: Mapping[str, Any], folder: Path) -> str:
+    """Give the command that repeats a run with a capture, and compares; nothing where the run captures, or is gone."""
+    if not (_captures_nothing(run) and folder.is_dir()):
+        return ""
+    return f"testbed rewind {folder} --at 0s --futures 0 --capture {_TAP}"
 
 
 def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:
@@ -329,7 +367,7 @@ def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:
         run["seed"],
         link(f"seed {run['seed']}", folder, home) if folder.is_dir() else None,
         link(tables, columns, home) if columns.is_dir() else None,
-        [link(file.stem, file, home) for file in sorted(folder.glob("pcap/*.pcap"))],
+        _captures(folder, home),
     )
 
 

@@ -29,7 +29,7 @@ OWN: Final = Path(__file__).with_name("templates")
 REPORT: Final = "report/index.html"
 SHIM: Final = "iframe-worker.js"
 # captures and columns stay at home; what pages show and link goes along
-LEFT_OUT: Final = ("*.parquet", "*.pcap", "runs", "studies", "logs", "seed-*", f"{FAILED}seed-*", ".*")
+LEFT_OUT: Final = ("*.parquet", "*.pcap", "*.pcap.gz", "runs", "studies", "logs", "seed-*", f"{FAILED}seed-*", ".*")
 _ANCHOR: Final = re.compile(r'<a (?P<before>[^>]*?)href="(?P<to>[^"#:]+)"(?P<after>[^>]*)>(?P<text>.*?)</a>')
 _CLASS: Final = re.compile(r'class="[^"]*"')
 _LABEL: Final = re.compile(r'aria-label="([^"]*)"')

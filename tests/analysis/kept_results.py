@@ -106,7 +106,8 @@ def _result(
     seeds = sorted({int(seed) for claim in kept["claims"].values() for seed in (claim["by_seed"] or {"1": 0})}) or [1]
     lengths = shortened.Lengths(Runs(REFERENCE), [])
     result = measure._result(study, experiment, others, [], judged, lengths)
-    run = {"cell": "single", "size": size, "virtual_s": 60.0, "wall_s": 2.0, "ended": "2026-11-20T10:00:00+00:00"}
+    run = {"cell": "single", "size": size, "captures": [], "virtual_s": 60.0, "wall_s": 2.0}
+    run |= {"ended": "2026-11-20T10:00:00+00:00"}
     return result | {
         "runs": [{**run, "seed": seed, "probe": None, "audit": None} for seed in seeds],
         "settings": [

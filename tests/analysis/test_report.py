@@ -237,10 +237,15 @@ def test_the_packets_around_an_instant_can_be_read(results: Path, tmp_path: Path
 
 
 def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path, tmp_path: Path) -> None:
-    for cell in ("case=a", "case=b"):
+    for cell in ("case=a", "case=b", "case=n"):
         made = plain()
-        made.cell = cell
-        write(tmp_path / "runs", made)
+        made.cell, made.keep_captures, made.changes = cell, False, {"size": "quick"}
+        if cell == "case=n":
+            made.changes["captures"] = []
+        folder = write(tmp_path / "runs", made)
+        if cell == "case=n":
+            shutil.rmtree(folder / "pcap")
+            vouch(folder)
     claim = {"source": "sec. 1", "unit": "1", "metric": "m", "paper": "0.20"}
     of_a = 'cell("case=a").share("ledbat", 1, 5)'
     claims = [
@@ -250,6 +255,7 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
         {"id": "e04", **claim, "title": "Of means.", "measure": f"mean_over_seeds('{of_a}') / of_a"},
         {"id": "e05", **claim, "title": "Of both.", "measure": 'of_a - cell("case=b").share("ledbat", 1, 5)'},
         {"id": "e06", **claim, "title": "Not run.", "cell": "case=c", "measure": "share('ledbat', 1, 5)"},
+        {"id": "e08", **claim, "title": "Nothing captured.", "cell": "case=n", "measure": "cwnd('tcp').max()"},
         {"id": "e07", **claim, "title": "Partly run.", "measure": 'of_a + cell("case=d").share("ledbat", 1, 5)'},
     ]
     experiment: dict[str, Any] = {"experiment": "made-by-hand", "artefact": "Fig. 1", "title": "made", "finding": "f"}
@@ -276,13 +282,26 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
     listed = (tmp_path / "report/runs-made-by-hand.html").read_text()
     for cell in ("case=a", "case=b"):
         of_cell = listed.partition(f'id="{cell}"')[2].partition("</section>")[0]
-        assert f"--cell {cell} --into runs" in of_cell and f"runs/made/made-by-hand/{cell}/seed-1/pcap" in of_cell
+        assert f"--cell {cell} --size quick --into runs" in of_cell
+        assert f"<code>runs/made/made-by-hand/{cell}/seed-1/pcap</code>" in of_cell
         for link in (links := re.findall(r'<a href="([^"]*)"', of_cell)):
             assert (tmp_path / "report" / unquote(link)).exists()
         assert [Path(unquote(link)).name for link in links][:2] == ["seed-1", "columns"]
     for name, cells in (("e01", "b"), ("e02", "a"), ("e03", "a"), ("e04", "a"), ("e05", "ab")):
         linked = set(re.findall(r'href="[^"]*/runs/made/made-by-hand/case%3D(.)/seed-1/"', rows[name]))
         assert linked == set(re.findall("--cell case=(.)", rows[name])) == set(cells), name
+    taps = {"bottleneck-in.r1-s1", "bottleneck-in.r1-s2", "bottleneck-out"}
+    for name, cells in (("e01", "b"), ("e05", "ab"), ("e08", "")):
+        linked = {Path(unquote(link)) for link in re.findall(r'href="([^"]*pcap[^"]*)"', rows[name])}
+        assert all((tmp_path / "report" / file).is_file() for file in linked), name
+        kept = {f"../runs/made/made-by-hand/case={cell}/seed-1/pcap/{tap}.pcap.gz" for cell in cells for tap in taps}
+        assert linked == set(map(Path, kept)), name
+        assert ("Wireshark: " in rows[name]) == (cells != ""), name
+        assert ("case=a, seed 1: <a" in rows[name]) == (cells == "ab"), name
+    capturing = f"testbed rewind {folder} --at 0s --futures 0 --capture bottleneck-out"
+    for text in (rows["e08"], listed.partition('id="case=n"')[2]):
+        assert "captures no packets" in text and f"<code>{capturing}</code>" in text
+    assert "No captures kept" not in "".join(rows.values())
     assert "no run here" in rows["e06"] and "--seed 1 --cell case=c" in rows["e06"] and "/seed-1/" not in rows["e06"]
     assert "no run here" in rows["e07"] and "snakemake --cores all made-by-hand" in rows["e07"]
 

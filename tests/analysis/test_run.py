@@ -1,4 +1,6 @@
+import gzip
 import json
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -7,11 +9,14 @@ import polars as pl
 import pytest
 
 from analysis import bottleneck
+from analysis.capture import packed
 from analysis.capture.columns import write_columns
+from analysis.capture.pcap import read as read_capture
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.run import folder as run_folder
 from analysis.series import NeverHappenedError, NotMeasuredError
+from common import sums
 from common.sums import DamagedError
 from tests.analysis.synthetic import NS, ORIGIN_NS, Made, Packet, pcap, plain, utp_frame, vouch, write
 
@@ -275,6 +280,34 @@ def test_bad_settings_are_named(tmp_path: Path, changes: dict[str, object], mess
         write_columns(folder)
     assert message in str(caught.value)
     assert "run.json" in str(caught.value)
+
+
+def test_a_run_of_size_quick_keeps_its_captures_packed(tmp_path: Path) -> None:
+    raw = write(tmp_path / "raw", plain())
+    folders = [tmp_path / name for name in ("once", "again")]
+    for n, root in enumerate(folders):
+        made = plain()
+        made.keep_captures, made.changes = False, {"size": "quick"}
+        folders[n] = write(root, made)
+        for _ in range(2):  # the second call finds what the first one made
+            assert write_columns(folders[n]) == []
+    files = {file.name: file for file in (folders[0] / "pcap").iterdir()}
+    assert files.keys() == {f"{file.name}.gz" for file in (raw / "pcap").iterdir()}
+    packets = pl.read_parquet(folders[0] / "columns" / "packets.parquet")
+    for name, file in files.items():
+        assert gzip.decompress(file.read_bytes()) == (raw / "pcap" / name.removesuffix(".gz")).read_bytes()
+        assert file.read_bytes() == (folders[1] / "pcap" / name).read_bytes()
+        tap, _, interface = packed.place(file).partition(".")
+        seen = packets.filter(pl.col("tap") == tap, pl.col("interface") == interface)
+        assert read_capture(file).packets.height == seen.height > 0
+    assert [file.name for file in (folders[0] / "traces").iterdir()] == ["events.csv"]
+    (folders[0] / "pcap/bottleneck-out.pcap.gz").write_bytes(b"")
+    with pytest.raises(DamagedError, match=r"bottleneck-out\.pcap\.gz: damaged"):
+        write_columns(folders[0])
+    shutil.rmtree(folders[1] / "columns")
+    sums.write(folders[1], {name: of for name, of in sums.read(folders[1]).items() if "columns/" not in name})
+    with pytest.raises(DamagedError, match=r"traces/queue\.csv: found no sum"):  # what the tables cannot do without
+        write_columns(folders[1])
 
 
 def test_missing_pieces_are_named(tmp_path: Path) -> None:

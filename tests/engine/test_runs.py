@@ -2,6 +2,8 @@
 
 import csv
 import dataclasses
+import gzip
+import hashlib
 import itertools
 import json
 import re
@@ -11,8 +13,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from analysis.capture import pcap
 from analysis.capture.columns import write_columns
 from analysis.run import Run
 from engine import progress
@@ -196,6 +200,26 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
     # forward path: data of one flow, ACKs of the other
     assert run.throughput("up", 2, 4) < 1e6 * run.utilization(2, 4) - 20_000
     assert run.share("up", 2, 6) == run.jain(2, 6) == 1
+
+
+@pytest.mark.parametrize(("size", "kept"), [("quick", ".pcap.gz"), ("full", "")])
+def test_a_quick_run_keeps_its_captures_packed(scenario: Path, tmp_path: Path, size: str, kept: str) -> None:
+    scenario.write_text(scenario.read_text().replace("keep_captures: true\n", ""))
+    into = ["--into", str(tmp_path / "runs"), "--columns"]
+    assert main(["run", str(scenario), "--size", size, "--seed", "1", *into]) == 0
+    folder = run_folder(tmp_path / "runs", expand(scenario, size)[0], 1)
+    digests = json.loads((folder / "summary.json").read_text())["digests"]
+    packets = pl.read_parquet(folder / "columns/packets.parquet")
+    captured = {name for name in digests if name.startswith("pcap/")}
+    assert len(captured) > 1
+    files = sorted((folder / "pcap").iterdir())
+    assert {file.relative_to(folder).as_posix() for file in files} == {f"{name}.gz" for name in captured if kept}
+    for file in files:
+        name = file.relative_to(folder).as_posix().removesuffix(".gz")
+        assert hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest() == digests[name]
+        tap, _, interface = Path(name).stem.partition(".")
+        seen = packets.filter(pl.col("tap") == tap, pl.col("interface") == interface)
+        assert pcap.read(file).packets.height == seen.height > 100
 
 
 def test_what_a_killed_run_left_is_removed(cell: Cell, tmp_path: Path) -> None:
