@@ -18,8 +18,7 @@ from images import index
 from images.cache import default_root
 from scenarios.cells import PlannedCell, plan
 from scenarios.resolve import Cell, expand
-from scenarios.run_files import FAILED
-from testbed import jobs, notes
+from testbed import jobs, notes, unplanned
 
 # in a folder's name: braces are wildcards to Snakemake, surrogates stand for bytes that are not UTF-8
 _REFUSED: Final = re.compile("[{}\ud800-\udfff]")
@@ -75,7 +74,9 @@ def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
     cells = plan(sorted(folder.glob("studies/*/*.yaml")), "full")
     if status := _build({name for cell in cells for name in cell["programs"]}):
         return status
-    _remove_unplanned(folder / "runs", cells)
+    runs = folder / "runs"
+    of_cells = ((runs / cell["study"] / cell["experiment"] / cell["cell"], cell["seeds"]) for cell in cells)
+    unplanned.remove(runs.glob("*/*"), {place / f"seed-{seed}" for place, seeds in of_cells for seed in seeds})
     for other in beside:
         _take_over(other.absolute(), folder, cells)
     due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
@@ -103,16 +104,6 @@ def _build(programs: set[str]) -> int:
         return 0
     command = [sys.executable, "-P", "-m", "images", *(missing or ["--boot"])]
     return subprocess.run(command, check=False).returncode
-
-
-def _remove_unplanned(runs: Path, cells: Sequence[PlannedCell]) -> None:
-    """Remove runs that no scenario plans any more: they would be judged with the others."""
-    planned = {(cell["study"], cell["experiment"], cell["cell"], seed) for cell in cells for seed in cell["seeds"]}
-    for run in (*runs.glob("*/*/*/seed-*"), *runs.glob(f"*/*/*/{FAILED}seed-*")):
-        study, experiment, cell, seed = run.relative_to(runs).parts
-        if (study, experiment, cell, int(seed.rpartition("-")[2])) not in planned:
-            print(f"removing {run}, which the scenarios no longer have", file=sys.stderr)
-            shutil.rmtree(run)
 
 
 def _take_over(other: Path, folder: Path, cells: Sequence[PlannedCell]) -> None:

@@ -19,9 +19,9 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from common.end_with_parent import PIPELINE
 from scenarios.run_files import FAILED
-from testbed import fork_client
+from testbed import fork_client, unplanned
 from testbed.pipeline.jobs import Jobs
-from testbed.pipeline.progress import Progress, remove_unplanned
+from testbed.pipeline.progress import Progress
 
 
 class Call:
@@ -43,7 +43,9 @@ class Call:
             self._workflow.scheduler.job_rate_limiter = None
             os.environ[PIPELINE] = str(os.getpid())  # runs end with it, even if it is killed
         for results in self._folders_of_results():
-            remove_unplanned(Path(results), self._jobs.plans[results].experiments.values())
+            plan = self._jobs.plans[results]
+            for experiment in plan.experiments:
+                unplanned.remove([Path(plan.folder(experiment))], plan.runs(experiment))
         due = [job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "runs"]
         if due:
             weights = [(job, self._jobs.weights(job.wildcards).items()) for job in due]

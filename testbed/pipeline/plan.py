@@ -127,6 +127,11 @@ class Plan:
         """Return the folder of an experiment's runs."""
         return f"{self.results}/runs/{next(iter(self.experiments[experiment].values()))['study']}/{experiment}"
 
+    def runs(self, experiment: str) -> set[Path]:
+        """Return the run folders of an experiment."""
+        folder = Path(self.folder(experiment))
+        return {folder / run for batch in self.batches[experiment] for run in batch.weights()}
+
     def jobs(self, experiment: str) -> dict[str, Batch]:
         """Return the jobs that run an experiment by their markers, which say that they have ended."""
         folder = self.folder(experiment)

@@ -1,15 +1,12 @@
-"""What the pipeline does besides its rules: it shows progress, and removes what no scenario plans any more."""
+"""Shows the progress of the runs."""
 
 import json
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
-
-from scenarios.run_files import FAILED
+from typing import Final
 
 _LOOK_S: Final = 2
 
@@ -88,17 +85,3 @@ def _wall_s(folder: str) -> float | None:
 def _experiment(folder: str) -> str:
     """Return the folder of a run's experiment."""
     return folder.rsplit("/", 2)[0]
-
-
-def remove_unplanned(results: Path, experiments: Iterable[Mapping[str, Mapping[str, Any]]]) -> None:
-    """Remove run folders that no scenario plans any more: they would be measured with the others.
-
-    `experiments` are the planned cells of each by their names.
-    """
-    for cells in experiments:
-        for experiment in {results / "runs" / cell["study"] / cell["experiment"] for cell in cells.values()}:
-            for folder in (*experiment.glob("*/seed-*"), *experiment.glob(f"*/{FAILED}seed-*")):
-                cell = cells.get(folder.parent.name)
-                if cell is None or int(folder.name.rpartition("-")[2]) not in cell["seeds"] + cell["more_seeds"]:
-                    print(f"removing {folder}, which {experiment.name} no longer has", file=sys.stderr)
-                    shutil.rmtree(folder)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from testbed.pipeline.progress import Progress, remove_unplanned
+from testbed import unplanned
+from testbed.pipeline.progress import Progress
 
 
 def ended(folder: str, at_s: int, wall_s: int) -> None:
@@ -37,7 +38,6 @@ def test_runs_that_no_scenario_plans_are_removed(tmp_path: Path) -> None:
     for name in ("single/seed-1", "single/seed-2", "single/seed-3", "single/failed-seed-4", "other/seed-1"):
         (own / name).mkdir(parents=True)
     (tmp_path / "runs/study/two/single/seed-1").mkdir(parents=True)  # of a study that is not configured
-    cell = {"study": "study", "experiment": "one", "seeds": [1], "more_seeds": [2]}
-    remove_unplanned(tmp_path, [{"single": cell}])
+    unplanned.remove([own], {own / "single/seed-1", own / "single/seed-2"})
     kept = sorted(str(run.relative_to(tmp_path / "runs/study")) for run in tmp_path.glob("runs/*/*/*/*"))
     assert kept == ["one/single/seed-1", "one/single/seed-2", "two/single/seed-1"]
