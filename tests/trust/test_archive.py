@@ -57,6 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run = run_folder(folder / "runs", cell, seed)
         kept = shutil.copytree(run, folder / "kept", dirs_exist_ok=True)
         write_columns(run)
+    shutil.rmtree(run / "pcap")  # packed
     shutil.copytree(kept, run, dirs_exist_ok=True)
     shutil.rmtree(kept)
     sums.write(run, sums.below(run))
