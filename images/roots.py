@@ -18,7 +18,7 @@ from images import container, locked, walls
 from images.cache import Store, digest_of, file_digest, manifest_of, remove, without_privileges
 from images.errors import ImageError
 from images.locked import Lock
-from images.rootfs.build import EPOCH, install_debian
+from images.rootfs.build import ENVIRONMENT, EPOCH, install_debian
 from images.run import Say, logged
 from scenarios import homes, implementations
 
@@ -106,7 +106,8 @@ def from_debian(
 
     Without a lock, it gets the packages that the mirror has when it is built.
     """
-    inputs = {"root": wanted, "packages": lock.digest if lock else None, "clean": file_digest(CLEAN), "install": None}
+    inputs = {"root": wanted, "packages": lock.digest if lock else None, "clean": file_digest(CLEAN)}
+    inputs |= {"environment": ENVIRONMENT, "install": None}
 
     def make(folder: Path) -> None:
         suite, packages = wanted["suite"], wanted["packages"]

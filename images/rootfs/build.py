@@ -32,6 +32,8 @@ LAB = HERE / "lab"
 LAB_LOCK = LAB / "packages.lock"
 SUITE = "trixie"
 EPOCH = "1767225600"  # 2026-01-01, of every file that is newer
+# packages' scripts run Python, and what that leaves must not depend on who builds
+ENVIRONMENT = {"SOURCE_DATE_EPOCH": EPOCH, "PYTHONDONTWRITEBYTECODE": "1"}
 READABLE = "a+rX"  # users who share a store look at all files, and their guests open them
 
 # Nobody reads these in a guest
@@ -125,7 +127,7 @@ def _build(
 ) -> RootFileSystem:
     inputs = {
         "packages": lock.digest,
-        "epoch": EPOCH,
+        "environment": ENVIRONMENT,
         "customize": file_digest(CUSTOMIZE),
         "modes": READABLE,
         "left out": LEFT_OUT,
@@ -171,7 +173,7 @@ def install_debian(
             str(tar),
             "-",
         ]
-        logged(command, log, what, environment={"SOURCE_DATE_EPOCH": EPOCH}, text=source)
+        logged(command, log, what, environment=ENVIRONMENT, text=source)
     (folder / "tar.sha256").write_text(file_digest(tar) + "\n")
     root = folder / "root"
     root.mkdir()
