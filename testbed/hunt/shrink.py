@@ -9,7 +9,7 @@ from typing import Any, Final
 from scenarios import schema
 from scenarios.errors import FieldPath
 from scenarios.units import QUANTITIES
-from testbed.hunt.arena import written
+from testbed.hunt.arena import is_valid, written
 from testbed.hunt.scenario import Data
 from testbed.shared.panel import CLIENT, STANDARD
 
@@ -45,7 +45,7 @@ def _together(scenario: Data, works: Sequence[Data], breaking: Breaking) -> Data
         merged = scenario
         for change in works[:count]:
             merged = _merged(scenario, change, merged)
-        if breaking([merged])[0]:
+        if is_valid(merged) and breaking([merged])[0]:
             return merged
         count //= 2
     return works[0]
@@ -70,7 +70,11 @@ def _merged(before: Any, after: Any, into: Any) -> Any:
 
 
 def changes(scenario: Data) -> Iterator[Data]:
-    """Yield each scenario that one change makes smaller, those with the greatest effect first."""
+    """Yield each valid scenario that one change makes smaller, those with the greatest effect first."""
+    yield from filter(is_valid, _changes(scenario))
+
+
+def _changes(scenario: Data) -> Iterator[Data]:
     for change in _dropped(scenario):
         yield _tidied(change)
     for path, number, unit in quantities(scenario):

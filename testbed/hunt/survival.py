@@ -6,7 +6,7 @@ from typing import Final
 
 from common.counts import plural
 from scenarios.units import QUANTITIES
-from testbed.hunt.arena import written
+from testbed.hunt.arena import is_valid, written
 from testbed.hunt.question import Question
 from testbed.hunt.scenario import Data
 from testbed.hunt.shrink import quantities, replaced
@@ -42,18 +42,18 @@ class Survival:
 
 
 def survival(scenario: Data, question: Question, seeds: Sequence[int] = SEEDS) -> Survival:
-    """Count what is left of a finding; scenarios that are not valid do not count."""
-    beside = list(_beside(scenario))
+    """Count what is left of a finding; runs beside it that failed do not count."""
+    beside = list(filter(is_valid, _beside(scenario)))
     runs = question.needed(scenario, seeds)
     question.runs.request([*runs, *(run for other in beside for run in question.needed(other, (_SEED,)))])
-    valid = [
-        other for other in beside if not any(question.runs.of(*run).failed for run in question.needed(other, (1,)))
+    carried_out = [
+        other for other in beside if not any(question.runs.of(*run).failed for run in question.needed(other, (_SEED,)))
     ]
     return Survival(
         sum(question.badness(scenario, seed, seeds) > 1 for seed in seeds),
         len(seeds),
-        sum(question.badness(other, _SEED) > 1 for other in valid),
-        len(valid),
+        sum(question.badness(other, _SEED) > 1 for other in carried_out),
+        len(carried_out),
     )
 
 

@@ -476,6 +476,27 @@ def test_a_shrunk_path_has_the_packet_size_that_was_met() -> None:
     assert sizes == {"1280B"}
 
 
+def test_nothing_beside_a_finding_breaks_a_rule(tmp_path: Path) -> None:
+    """Five percent more than all packets cannot be lost, and an event cannot come after the end."""
+    event = {"at": "1900ms", "on": "path", "loss": {"forward": "100%"}, "burst": {"forward": "4p"}}
+    scenario = {**yaml.safe_load(FIXED), "duration": "2s", "events": [event], "matrix": {"client": ["tcp-reno"]}}
+    scenario["flows"][1]["start"] = "1900ms"
+    asked = read_properties.of_expression("duration > 3")
+    known: dict[str, Data] = {}
+
+    def breaks_always(scenario: Data, _expression: str) -> float:
+        known[name(scenario)] = scenario
+        return 0.0
+
+    question = Question(asked, "tcp-reno", "tcp-cubic", Formula(tmp_path, [asked], breaks_always))
+    survival.survival(scenario, question)
+    list(shrink.shrink(scenario, question.breaking))
+    assert len(known) > 20
+    for digest, tried in known.items():
+        (file := tmp_path / f"{digest}.yaml").write_text(text(tried))
+        assert len(expand(file, "full")) == 1
+
+
 def test_changes_are_merged_whatever_their_order() -> None:
     before: Data = {"a": 1, "b": {"c": 2, "d": 3}, "events": [{"at": "1s"}, {"at": "2s"}, {"at": "3s"}]}
     fewer_fields = before | {"b": {"c": 2}}
