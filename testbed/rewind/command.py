@@ -85,7 +85,7 @@ class Order:
             [(_, outcome)] = as_they_end(futures.carry_out, {0: end}, self.processes)
         except BadInputError as error:
             raise BadInputError(f"{self.option}: {error}") from None
-        futures.check_past(outcome, self.past)
+        futures.check_past(outcome, self.past, self.captures)
         return outcome
 
     def fails(self, outcome: FutureResult) -> bool:

@@ -88,8 +88,8 @@ def carry_out(future: Future) -> FutureResult:
     return FutureResult(future.folder, {text: _number(text, run) for text in future.expressions}, same_pkts)
 
 
-def check_past(outcome: FutureResult, past: Past) -> None:
-    """Compare the run that was carried out again with what the first one recorded.
+def check_past(outcome: FutureResult, past: Past, captures: Sequence[str]) -> None:
+    """Compare the run that was carried out again, with `captures` beside its own, with what the first one recorded.
 
     Raises:
         EngineError: a file of captures or traces has other bytes.
@@ -98,6 +98,8 @@ def check_past(outcome: FutureResult, past: Past) -> None:
     different = [name for name, digest in past.digests.items() if digests.get(name) != digest]
     if different:
         made = "images or code have changed since"
+        if more := [tap for tap in captures if tap not in past.cell.settings["captures"]]:
+            made += f", or the capture at {', '.join(more)} changed the run; without --capture, only the former counts"
         raise EngineError(f"{past.folder}: repeated, it differs in {', '.join(different)}: {made}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -189,6 +190,18 @@ def test_what_is_wrong_with_an_order(
     assert main(["rewind", str(run), *given, "--into", str(tmp_path / "results")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
+
+
+def test_what_a_capture_changes_is_not_taken_for_other_code(run: Path) -> None:
+    past = history.read(run)
+    again = futures.FutureResult(run, {}, 0)
+    futures.check_past(again, past, ["sender"])
+    other = dataclasses.replace(past, digests=past.digests | {"traces/queue.csv": "0"})
+    said = "repeated, it differs in traces/queue.csv: images or code have changed since"
+    with pytest.raises(EngineError, match=rf"{said}, or the capture at sender changed the run; without --capture, "):
+        futures.check_past(again, other, ["bottleneck-in", "sender"])
+    with pytest.raises(EngineError, match=rf"{said}$"):
+        futures.check_past(again, other, ["bottleneck-in"])
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
