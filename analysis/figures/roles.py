@@ -51,13 +51,16 @@ def protocol(flow: Flow) -> str:
 def name(flow: Flow) -> str:
     """Give what the line of a flow is called: its family or its transport; where the family is unknown, itself.
 
-    What stands for a client that is gone is called its surrogate.
+    What stands for a client that is gone is called its surrogate. LEDBAT over uTP, as of libutp, says so.
     """
     if flow.surrogate_of:
         return f"{flow.surrogate_of} (surrogate)"
     if flow.family == OTHER:
         return flow.implementation
-    return flow.family if flow.family in COLOURS else _TRANSPORTS[flow.transport][1]
+    over = _TRANSPORTS[flow.transport][1]
+    if flow.family not in COLOURS:
+        return over
+    return f"{flow.family} ({over})" if flow.transport == "utp" else flow.family
 
 
 def colour(protocol: str, place: int = 0) -> str:

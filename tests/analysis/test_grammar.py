@@ -207,7 +207,7 @@ def test_who_brings_another_control_is_not_called_ledbat() -> None:
     without = {name for name, title in titles.items() if title.startswith("uTP without LEDBAT")}
     assert without == {name for name in titles if roles.name(flow("client", name)) == "uTP"}
     colours = roles.of_flows([flow("client", "libutp"), flow("rival", "librqbit-utp", 1)])
-    assert colours == {"client": roles.Role("LEDBAT", L[0]), "rival": roles.Role("uTP", L[1])}
+    assert colours == {"client": roles.Role("LEDBAT (uTP)", L[0]), "rival": roles.Role("uTP", L[1])}
 
 
 @pytest.mark.parametrize(
