@@ -207,7 +207,7 @@ def _judge(
 
 def _cut_short(claim: Claim, ask: Question, cut: shortened.Lengths) -> dict[str, Any]:
     """Return the verdict of a claim whose runs a quick look ends before what it measures; nothing for others."""
-    why = cut.why_not(claim.holds or claim.measure or "", ask) if not claim.not_testable else None
+    why = cut.why_not(claim.holds or claim.measure or "", claim.cell, ask) if not claim.not_testable else None
     return _not_testable(NOT_RUN, why) if why else {}
 
 

@@ -1,12 +1,12 @@
 """Names the claims that a quick look does not judge, since its runs end before what they measure."""
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.claims import syntax
-from analysis.claims.extent import reaches_the_end
+from analysis.claims.extent import is_first_instant, reaches_the_end
 from analysis.claims.question import Question
 from analysis.claims.registry import Experiment
 from analysis.run import Run
@@ -29,16 +29,32 @@ class Lengths:
             return run.duration
         return _full_lengths_s(scenario).get(run.settings.cell, planned_s)
 
-    def why_not(self, expression: str, ask: Question) -> str | None:
-        """Say why an expression is not judged here; None where it is."""
-        if not expression or not reaches_the_end(expression, ask.words):
+    def why_not(self, expression: str, cell: str | None, ask: Question) -> str | None:
+        """Say why an expression about a cell is not judged here; None where it is."""
+        if not expression:
             return None
-        for experiment in {ask.experiment, *syntax.experiments(expression)}:
-            for run in self._runs.by_cell_and_seed(experiment).values():
-                here_s, full_s = run.duration, self.full_s(run)
-                if here_s < full_s:
-                    return f"the runs last {here_s:g} s (full: {full_s:g} s), and the claim is about their whole length"
+        for experiment, read in ask.reads(expression, cell):
+            for seed in ask.seeds:
+                run = self._runs.by_cell_and_seed(experiment).get((read, seed))
+                if run and run.duration < self.full_s(run) and not self._is_settled(expression, cell, run, ask):
+                    return self._of(run)
         return None
+
+    def _is_settled(self, expression: str, cell: str | None, run: Run, ask: Question) -> bool:
+        """Say whether an expression has the value in a run that it has in one of full size."""
+        if not reaches_the_end(expression, ask.words, run.duration):
+            return True
+        is_first = is_first_instant(expression, ask.words, run.duration)
+        return is_first and all(map(math.isfinite, ask.numbers(expression, cell)[0].values()))
+
+    def _of(self, run: Run) -> str:
+        here_s, full_s = run.duration, self.full_s(run)
+        lasts = f"the runs last {here_s:g} s (full: {full_s:g} s), and"
+        scenario = self._scenarios.get(run.settings.experiment)
+        sooner = how_much_sooner(scenario) if scenario else 1.0
+        if sooner != 1:
+            return f"{lasts} the path changes {sooner:g} times sooner in them"
+        return f"{lasts} the claim measures to their end"
 
 
 def lengths(settings: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
@@ -72,6 +88,7 @@ def ends_with_transfers(scenario: Path) -> bool:
     )
 
 
+@cache
 def how_much_sooner(scenario: Path) -> float:
     """Give how many times sooner the path changes at size quick; 1 where it changes at the same instants, or never."""
     there = {cell.name: cell.settings["events"] for cell in expand(scenario, FULL)} if scenario.is_file() else {}

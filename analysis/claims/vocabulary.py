@@ -69,7 +69,7 @@ def table(kind: type) -> str:
     """List the words of a class in Markdown."""
     rows = ["| word | gives | meaning |", "|---|---|---|"]
     for name, function in words(kind).items():
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, eval_str=True)
         arguments = ", ".join(parameter for parameter in signature.parameters if parameter != "self")
         shown = name if name in properties(kind) else f"{name}({arguments})"
         meaning = " ".join((inspect.getdoc(function) or "").partition("\n\nRaises")[0].split())

@@ -10,8 +10,8 @@ from analysis.documents import Fields, read_if_made, read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.files import check_folder
-from analysis.verdicts.findings import verdicts_of_findings
-from analysis.verdicts.rules import Verdict
+from analysis.verdicts.findings import decides, verdicts_of_findings
+from analysis.verdicts.rules import HOLDS, Verdict
 from common import sums
 from scenarios.implementations import used_by
 from scenarios.resolve import QUICK
@@ -190,16 +190,16 @@ def is_for_now(claim: Mapping[str, Any]) -> bool:
 def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Give the state of each finding: its verdict, or the look that a look among its claims makes of it.
 
-    NOT_HERE stands where nothing of it could be tested only for now.
+    NOT_HERE stands where a claim that counts waits for other runs, and no other claim counts against the finding.
     """
     claims = list(claims)
     looks = {finding_of(claim) for claim in claims if claim.get("is_look") and state_of(claim) != Verdict.NOT_TESTABLE}
-    for_now = {finding_of(claim) for claim in claims if state_of(claim) == NOT_HERE}
+    for_now = {finding_of(claim) for claim in claims if decides(claim) and state_of(claim) == NOT_HERE}
 
     def state(finding: str, verdict: Verdict) -> str:
-        if verdict == Verdict.NOT_TESTABLE:
-            return NOT_HERE if finding in for_now else str(verdict)
-        return LOOKS[verdict] if finding in looks else str(verdict)
+        if finding in for_now and verdict in (*HOLDS, Verdict.NOT_TESTABLE):
+            return NOT_HERE
+        return LOOKS[verdict] if finding in looks and verdict in LOOKS else str(verdict)
 
     return {finding: state(finding, verdict) for finding, verdict in verdicts_of_findings(claims).items()}
 

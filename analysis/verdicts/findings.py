@@ -29,9 +29,14 @@ def verdicts_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, Verdi
     """
     by_finding: dict[str, list[Mapping[str, Any]]] = {}
     for claim in claims:
-        if claim.get("role", DECIDING) == DECIDING and not claim.get("same_as"):
+        if decides(claim):
             by_finding.setdefault(claim.get("finding") or claim["id"], []).append(claim)
     return {finding: _verdict(of_finding) for finding, of_finding in by_finding.items()}
+
+
+def decides(claim: Mapping[str, Any]) -> bool:
+    """Say whether a claim counts for its finding, where it is tested."""
+    return claim.get("role", DECIDING) == DECIDING and not claim.get("same_as")
 
 
 def _verdict(claims: Sequence[Mapping[str, Any]]) -> Verdict:

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
-from analysis.report.results import collect
+from analysis.experiment_files import NOT_RUN
+from analysis.report.results import LOOKS, NOT_HERE, collect, states_of_findings
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
@@ -47,6 +48,26 @@ def test_the_worst_claim_is_a_findings_verdict() -> None:
         "x/e10": Verdict.REPRODUCED,
     }
     assert verdicts_of_findings(reversed(claims)) == verdicts_of_findings(claims)
+
+
+def test_a_finding_with_a_claim_left_out_does_not_hold_here() -> None:
+    left_out = {"not_testable": {"reason": NOT_RUN, "why": "so"}}
+    claims = [
+        claim(1, "reproduced", finding="a", is_look=True),
+        claim(2, "not testable", finding="a", **left_out),
+        claim(3, "not reproduced", finding="b", is_look=True),
+        claim(4, "not testable", finding="b", **left_out),
+        claim(5, "reproduced", finding="c", is_look=True),
+        claim(6, "not testable", finding="c", role="echo", **left_out),
+        claim(7, "near", finding="d"),
+        claim(8, "not testable", finding="d", not_testable={"reason": "no-such-client", "why": "so"}),
+    ]
+    assert states_of_findings(claims) == {
+        "a": NOT_HERE,
+        "b": LOOKS[Verdict.NOT_REPRODUCED],
+        "c": LOOKS[Verdict.REPRODUCED],
+        "d": Verdict.NEAR,
+    }
 
 
 def test_echoes_settings_and_repetitions_do_not_count() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.extent import reaches_the_end
+from analysis.capture.columns import write_columns
+from analysis.claims.extent import is_first_instant, reaches_the_end
 from analysis.claims.question import Question
 from analysis.claims.registry import Claim, claims_files, load
 from analysis.claims.shortened import Lengths
@@ -40,13 +41,13 @@ def test_a_delay_without_end_says_that_packets_never_arrived() -> None:
     ("measure", "holds", "said"),
     [
         (
-            "share('low', 40)",
-            "share('low', 40) < 0.2",
+            "share('ledbat', 40)",
+            "share('ledbat', 40) < 0.2",
             "share: 30.1 % (mean of 20 seeds; 18.7 to 38.5); it must be below 20 %",
         ),
         (
-            "max([cell(c).share('low', 40) for c in names])",
-            "all([cell(c).share('low', 40) < 0.2 for c in names])",
+            "max([cell(c).share('ledbat', 40) for c in names])",
+            "all([cell(c).share('ledbat', 40) < 0.2 for c in names])",
             "largest share: 30.1 % (mean of 20 seeds; 18.7 to 38.5); it must be below 20 %",
         ),
         (
@@ -154,23 +155,67 @@ def test_a_bound_that_is_none_of_the_number_is_not_shown(holds: str) -> None:
         ("cell('x').drops().count(1, 2) > target_ms('a')", False),
         ("mean_over_seeds('jain(4)')", True),
         ("word", True),
+        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60 and t <= 300])", False),
+        ("len([t for t in cwnd('a').cuts(0.2).times if t < 301])", True),  # the run ends before
+        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60])", True),
+        ("len([t for t in cwnd('a').cuts(0.2).times if t >= 60 or t <= 300])", True),
+        ("len([t for t in cwnd('a').cuts(0.2).times if t <= duration])", True),
+        ("cwnd('a').cuts(0.2).count(1, 2)", False),
     ],
 )
 def test_what_is_measured_to_the_end_of_a_run(expression: str, reaches: bool) -> None:
-    assert reaches_the_end(expression, {"word": "jain()"}) is reaches
+    assert reaches_the_end(expression, {"word": "jain()"}, 300) is reaches
 
 
-def test_claims_about_the_whole_of_a_shortened_run_are_not_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("expression", "is_first"),
+    [
+        ("came / 60", True),
+        ("queue_ms.first_time_below(2, queue_ms.first_time_above(3)) * 2", True),
+        ("drops().first()", True),
+        ("1 / queue_ms.first_time_above(3)", False),  # 0 where it never comes
+        ("queue_ms.first_time_above(3) < 5", False),
+        ("queue_ms.first_time_above(queue_ms.mean())", False),
+        ("queue_ms.first_time_above(3, steady)", False),
+        ("queue_ms.mean()", False),
+    ],
+)
+def test_a_first_instant_needs_no_longer_run_once_it_came(expression: str, is_first: bool) -> None:
+    assert is_first_instant(expression, {"came": "queue_ms.first_time_above(3)"}, 300) is is_first
+
+
+def test_a_shortened_run_judges_what_ends_within_it(tmp_path: Path) -> None:
     experiment = load(STUDY / "aqm.claims.yaml")
     made = plain()
     made.experiment, made.cell, made.changes = experiment.id, "case=fifo", {"size": "quick"}
-    write(tmp_path, made)
+    write_columns(write(tmp_path, made))
+    runs = Runs(tmp_path)
+    ask = Question(runs, experiment.id, {"drops_until_6": "[t for t in drops().times if t < 6]"})
+    lengths = Lengths(runs, [experiment])
+
+    def why_not(expression: str) -> str | None:
+        ask.ask_ahead([(expression, "case=fifo")])
+        return lengths.why_not(expression, "case=fifo", ask)
+
+    too_short = "the runs last 10 s (full: 100 s), and the claim measures to their end"
+    assert why_not("share('ledbat', 4)") == too_short
+    assert why_not("share('ledbat', 4, 6)") is None
+    assert why_not("len(drops_until_6)") is None
+    assert why_not("queue_ms.first_time_above(0) / 60") is None
+    assert why_not("queue_ms.first_time_above(1e9) / 60") == too_short  # it may come later
+
+
+def test_a_path_that_changes_sooner_is_the_reason_for_no_verdict(tmp_path: Path) -> None:
+    experiment = load(STUDY.parent / "pam" / "fig3a-forward.claims.yaml")
+    made = plain()
+    made.experiment, made.cell, made.changes = experiment.id, "case=beta1", {"size": "quick"}
+    write_columns(write(tmp_path, made))
     runs = Runs(tmp_path)
     ask = Question(runs, experiment.id, {})
-    lengths = Lengths(runs, [experiment])
-    why = lengths.why_not("share('low', 4)", ask)
-    assert why == "the runs last 10 s (full: 100 s), and the claim is about their whole length"
-    assert lengths.why_not("share('low', 4, 6)", ask) is None
+    last = "throughput('ledbat', 0.9 * duration, 1 * duration)"
+    ask.ask_ahead([(last, made.cell)])
+    why = "the runs last 10 s (full: 600 s), and the path changes 10 times sooner in them"
+    assert Lengths(runs, [experiment]).why_not(last, made.cell, ask) == why
 
 
 def test_a_look_whose_transfers_ended_it_is_not_shortened(tmp_path: Path) -> None:
@@ -181,8 +226,11 @@ def test_a_look_whose_transfers_ended_it_is_not_shortened(tmp_path: Path) -> Non
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps(summary | {"ended_ns": 8_000_000_000}))
     vouch(folder)
+    write_columns(folder)
     runs = Runs(tmp_path)
     lengths = Lengths(runs, [experiment])
-    assert lengths.why_not("share('low', 4)", Question(runs, experiment.id, {})) is None
+    ask = Question(runs, experiment.id, {})
+    ask.ask_ahead([("share('ledbat', 4)", "case=fifo")])
+    assert lengths.why_not("share('ledbat', 4)", "case=fifo", ask) is None
     [run] = runs.by_cell_and_seed(experiment.id).values()
     assert lengths.full_s(run) == run.duration == 8
