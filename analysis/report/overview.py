@@ -99,6 +99,13 @@ class StudyView:
     experiments: list[Result]
     values: set[float]  # that stand behind its conclusions
 
+    @property
+    def in_part(self) -> str:
+        """Say how much of the study ran, where not all did: what decides a finding may be in the rest."""
+        ran, every = sum(each.folder is not None for each in self.experiments), len(self.experiments)
+        has = "has" if ran == 1 else "have"
+        return "" if ran == every else f"as far as {ran} of {plural(every, 'experiment')} {has} them"
+
 
 def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:
     """Give the studies: those with a paper by its year, then the others."""
@@ -153,25 +160,31 @@ def _counts(claim: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Standing:
-    """How many findings have each outcome. What one seed shows is open, too, and so is what no run here judges."""
+    """How many findings have each outcome. What one seed shows is open, too, and so is what no run here judges.
+
+    `absent` are those of which the full run knows nothing.
+    """
 
     holds: int
     near: int
     fails: int
     open: int
     untestable: int
+    absent: int
 
     @classmethod
     def of(cls, states: Mapping[str, int]) -> Self:
-        """Count findings by their state; all of them, so that the numbers add up to the findings that there are."""
+        """Count findings by state, "" if absent; all, so that the numbers add up to the findings that there are."""
         named = (Verdict.REPRODUCED, Verdict.NEAR, Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE)
         holds, near, fails, untestable = (states.get(state, 0) for state in named)
-        return cls(holds, near, fails, sum(states.values()) - holds - near - fails - untestable, untestable)
+        absent = states.get("", 0)
+        others = sum(states.values()) - holds - near - fails - untestable - absent
+        return cls(holds, near, fails, others, untestable, absent)
 
     @property
     def total(self) -> int:
         """Number of findings."""
-        return self.holds + self.near + self.fails + self.open + self.untestable
+        return self.holds + self.near + self.fails + self.open + self.untestable + self.absent
 
     def __str__(self) -> str:
         """Say it in the same words everywhere: 8 hold, 3 nearly, 4 do not, 3 are open."""
@@ -181,6 +194,7 @@ class Standing:
             (self.fails, "does not" if self.fails == 1 else "do not"),
             (self.open, "is open" if self.open == 1 else "are open"),
             (self.untestable, "cannot be tested"),
+            (self.absent, "not in the full run"),
         )
         return ", ".join([holds, *(f"{amount} {words}" for amount, words in others if amount)])
 

@@ -167,6 +167,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "ranking": ranking,
             "ranking_caption": _caption(ranking) if ranking else "",
             "papers": first_page.papers(views),
+            "asks_more": any("year" not in view.paper for view in views),
             "chosen_after": [
                 (claim["id"], f"{experiment.study_name}, {experiment.artefact}")
                 for experiment in shown

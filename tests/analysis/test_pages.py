@@ -329,6 +329,37 @@ def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -
         page = (tmp_path / "out" / f"{name}.html").read_text()
         assert "Quick look, one seed" in page
         assert "The full run stands beside" not in page
+    first = (tmp_path / "out/index.html").read_text()
+    assert "In the full run" not in first and "in the full run" not in first and 'data-name="full run"' not in first
+    assert "1 holds, 34 are open" in first  # by a unit test of the module
+    assert "LEDBAT yields to TCP, and a late-comer" not in first  # what the full run gave
+    assert "What one paper says of LEDBAT: " in first
+
+
+def test_a_report_of_some_experiments_says_that_others_may_decide(tmp_path: Path, report: Path) -> None:
+    """Figure 2(a) has a gain by LEDBAT, however small; that it is not the paper's, another experiment shows."""
+    kept_results.write(tmp_path / "here", "icccn")
+    for folder in (tmp_path / "here/experiments").glob("icccn-*"):
+        if folder.name != "icccn-fig2a-ledbat-vs-tcp":
+            shutil.rmtree(folder)
+    assert main(["report", "--results", str(tmp_path / "here"), "--out", str(tmp_path / "out")]) == 0
+    first = (tmp_path / "out/index.html").read_text()
+    assert "5 findings, as far as 1 of 21 experiments has them" in first
+    assert "as far as the experiments here decide them" in first
+    assert "1 program or congestion control</b>" not in first and "2 programs and congestion controls</b>" in first
+    assert "as far as" not in (report / "index.html").read_text()
+
+
+def test_what_the_full_run_lacks_is_not_called_open(tmp_path: Path) -> None:
+    """An experiment of one's own, or one that is newer than the full run."""
+    kept_results.write(tmp_path / "here", "icccn", size="quick")
+    (tmp_path / "there").mkdir()
+    shutil.copy(kept_results.REFERENCE / "pam-fig4b-adsl-interference.json", tmp_path / "there")
+    options = ["--results", str(tmp_path / "here"), "--reference", str(tmp_path / "there")]
+    assert main(["report", *options, "--out", str(tmp_path / "out")]) == 0
+    first = (tmp_path / "out/index.html").read_text()
+    assert "1 holds, 34 not in the full run" in first and "are open" not in first
+    assert "0 claims" not in first and "contradicts the full run's verdict" not in first
 
 
 def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
@@ -403,7 +434,7 @@ def test_a_black_corner_is_of_what_the_box_alone_shows(quick: Path, report: Path
     for folder, means in ((quick, "contradicts the mark"), (report, "has another verdict")):
         page = " ".join(re.sub(r"<[^>]*>", "", (folder / "index.html").read_text()).split())
         assert "a mark a finding, as the box alone shows it; a finding's verdict over all boxes stands below" in page
-        assert re.search(rf"A black corner: full run of [-0-9]+ {means}, for the box alone\.", page)
+        assert re.search(rf"A black corner: the full run of [-0-9]+ {means}, for the box alone\.", page)
 
 
 def test_a_title_of_the_full_run_has_what_this_seed_says_below_it(quick: Path, report: Path) -> None:
