@@ -39,6 +39,7 @@ QUIET: Final = {
 """What ends an effect of an event. Rates, buffers and delays are then as they were at first; others end at once."""
 _SETTLED_S: Final = 2  # after an event of a tour, and after its end
 _FROM_ZERO: Final = 100  # a range from zero on begins at this part of its end
+INSTEAD: Final = "ranges (5ms..50ms), choices (a | b) and maybe"
 _NO_PLACE: Final = ("matrix", "cases", "quick", "seeds", "paired", "drawn_events", "rate_traces", "start_jitter")
 _WORDS: Final = ("experiment", "title")
 
@@ -128,15 +129,15 @@ def read(file: Path, client: str) -> Arena:
     return checked(tables.read(file), client)
 
 
-def checked(document: Document, client: str) -> Arena:
-    """Check an arena that has been read.
+def checked(document: Document, client: str, kind: str = "an arena", instead: str = INSTEAD) -> Arena:
+    """Check an arena that has been read; messages call it its kind, and say what to write instead of a wrong field.
 
     Raises:
         ScenarioError: it names line and field of all that is wrong, at either end of each range and in each choice.
     """
     document = _without_useless_clocks(document, client)
     wrong: list[Problem] = [
-        document.problem((name,), "has no place in an arena", "ranges (5ms..50ms), choices (a | b) and maybe")
+        document.problem((name,), f"has no place in {kind}", instead)
         for name in _NO_PLACE
         if name in document.data
     ]

@@ -33,9 +33,8 @@ def read(file: Path, client: str) -> list[Arena]:
     places = []
     for values, node in variation.points(bare):
         case = load.document(file, node)
-        place = arena.checked(
-            replace(case, data={**case.data, "title": values.get("case", case.data["title"])}), client
-        )
+        titled = replace(case, data={**case.data, "title": values.get("case", case.data["title"])})
+        place = arena.checked(titled, client, "a corpus", "one value of each field, and cases")
         wrong += [case.problem(knob.path, "has several values", "one value") for knob in place.knobs]
         places.append(place)
     if wrong:

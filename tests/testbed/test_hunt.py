@@ -395,7 +395,7 @@ def test_the_corpus_of_findings_has_what_clients_broke_in() -> None:
         ("50p", "50p..60p", ":4: bottleneck.buffer: has several values; allowed: one value"),
         ("duration: 2s", "duration: 2s\nmatrix: {rate: [1mbit]}", "matrix.rate: "),
         ("duration: 2s", "duration: 2s\ncases: {a: {bottleneck: {rate: 1}}}", "bottleneck.rate: found 1, a number"),
-        ("duration: 2s", "duration: 2s\ncases: {a: {seeds: {full: 2}}}", "seeds: has no place in an arena"),
+        ("duration: 2s", "duration: 2s\ncases: {a: {seeds: {full: 2}}}", "seeds: has no place in a corpus; allowed: one value"),
     ],
 )
 def test_what_is_wrong_with_a_corpus(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -538,6 +538,7 @@ def test_a_search_starts_no_more_runs_than_its_budget(
     main(["hunt", "tcp-bbr", *words, "--budget", "6runs", "--into", str(tmp_path)])
     assert 5 <= len(started) <= 6
     assert json.loads((tmp_path / "tcp-bbr" / "hunt.json").read_text())["all_runs"] == len(started)
+    assert "provenance" not in (tmp_path / "tcp-bbr" / "index.html").read_text()  # no run is kept that could have any
 
 
 def test_a_search_ends_where_an_arena_has_nothing_new(small: Path) -> None:
