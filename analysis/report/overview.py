@@ -365,13 +365,21 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def banner(experiments: Sequence[Result]) -> dict[str, Any]:
-    """Say what the results are: size, seeds, when, by what, on what, and the one command that repeats them."""
+    """Say what the results are: size, seeds, when, by what, on what, and the one command that repeats them.
+
+    `runs` are those that ended well, beside the `failed` ones.
+    """
     measured = [experiment for experiment in experiments if experiment.folder]
     # several experiments may look at the same run
     runs = {
         (experiment.data["experiment"]["runs_of"], run["cell"], run["seed"]): run
         for experiment in measured
         for run in experiment.data["runs"]
+    }
+    failed = {
+        (experiment.data["experiment"]["runs_of"], run["cell"], run["seed"])
+        for experiment in measured
+        for run in experiment.data["failed"]
     }
     seeds = Counter((experiment, cell) for experiment, cell, _ in runs)
     sizes = {run["size"] for run in runs.values()}
@@ -381,6 +389,7 @@ def banner(experiments: Sequence[Result]) -> dict[str, Any]:
         "size": " and ".join(sorted(sizes)),
         "seeds": _span(list(seeds.values())),
         "runs": len(runs),
+        "failed": len(failed),
         "virtual_s": sum(run["virtual_s"] for run in runs.values()),
         "days": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         "hosts": sorted({experiment.data["host"] for experiment in measured}),

@@ -155,7 +155,6 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "is_quick": report.is_quick,
             "programs": first_page.programs(shown),
             "settings": len({name for experiment in shown for name in experiment.implementations}),
-            "failed": sum(len(experiment.data["failed"]) for experiment in shown),
             "full_run": first_page.full_run(shown, reference) if reference else None,
             "picked": first_page.picked(views),
             "standings": first_page.standings(views),

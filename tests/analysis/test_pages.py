@@ -1,5 +1,6 @@
 """The report on all experiments, as a reader sees it: sizes, valid HTML, and in a real browser."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -348,6 +349,23 @@ def test_a_report_of_some_experiments_says_that_others_may_decide(tmp_path: Path
     assert "as far as the experiments here decide them" in first
     assert "1 program or congestion control</b>" not in first and "2 programs and congestion controls</b>" in first
     assert "as far as" not in (report / "index.html").read_text()
+
+
+def test_a_failed_run_counts_once_and_among_all(report: Path) -> None:
+    experiment = next(result for result in collect(report.parent / "here") if result.folder)
+    failed = {"failed": [{"cell": "single", "seed": 99, "why": "it hung"}]}
+    another = dataclasses.replace(experiment, id="another", data=experiment.data | failed)  # of the same runs
+    made = overview.banner([dataclasses.replace(another, id="one"), another])
+    assert (made["runs"], made["failed"]) == (len(experiment.data["runs"]), 1)
+    kept_results.write(report.parent / "failed", "icccn")
+    file = report.parent / "failed/experiments/icccn-fig2b-ledbat-vs-ledbat/verdicts.json"
+    data = json.loads(file.read_text())
+    file.write_text(json.dumps(data | failed))
+    vouch(file.parent)
+    assert main(["report", "--results", str(report.parent / "failed"), "--out", str(report.parent / "of-failed")]) == 0
+    told = (report.parent / "of-failed/index.html").read_text()
+    runs = overview.banner(collect(report.parent / "failed"))["runs"]
+    assert f"of {runs + 1} runs here, 1 failed" in told
 
 
 def test_what_the_full_run_lacks_is_not_called_open(tmp_path: Path) -> None:
