@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -357,7 +358,7 @@ def _capturing(run: Mapping[str, Any], folder: Path) -> str:
     """Give the command that repeats a run with a capture, and compares; nothing where the run captures, or is gone."""
     if not (_captures_nothing(run) and folder.is_dir()):
         return ""
-    return f"testbed rewind {folder} --at 0s --futures 0 --capture {_TAP}"
+    return f"testbed rewind {shlex.quote(str(folder))} --at 0s --futures 0 --capture {_TAP}"
 
 
 def _kept(run: Mapping[str, Any], folder: Path, home: Path) -> Kept:

@@ -137,9 +137,7 @@ def checked(document: Document, client: str, kind: str = "an arena", instead: st
     """
     document = _without_useless_clocks(document, client)
     wrong: list[Problem] = [
-        document.problem((name,), f"has no place in {kind}", instead)
-        for name in _NO_PLACE
-        if name in document.data
+        document.problem((name,), f"has no place in {kind}", instead) for name in _NO_PLACE if name in document.data
     ]
     knobs: list[Knob] = []
     leaves = list(_leaves(document.data, ()))

@@ -1,6 +1,7 @@
 """What is kept of a finding: its scenario, a run with captures, a picture, packets, and texts to pass on."""
 
 import math
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,8 @@ def keep(finding: Finding, number: int, question: Question, folder: Path) -> Evi
         is_minimal=finding.survival is not None,
         is_fragile=finding.survival is not None and finding.survival.is_fragile,
         runs=finding.runs,
-        command=f"testbed run {own / SCENARIO} --seed {SEED}",
-        rewind=f"testbed rewind {run.folder} --at {max(0.0, instant_s - 1):.1f}s",
+        command=f"testbed run {shlex.quote(str(own / SCENARIO))} --seed {SEED}",
+        rewind=f"testbed rewind {shlex.quote(str(run.folder))} --at {max(0.0, instant_s - 1):.1f}s",
         run=str(run.folder.relative_to(folder)),
         picture=str(place / "figure"),
         instant_s=instant_s,

@@ -4,6 +4,7 @@ import csv
 import html.parser
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.figures import draw
+from analysis.report.evidence import _capturing
 from analysis.report.results import collect
 from common import sums
 from tests.analysis.browser import CHROMIUM, NO_CHROMIUM, chromium, opened, speechless
@@ -304,6 +306,11 @@ def test_an_evidence_row_is_that_of_the_runs_that_its_claim_reads(results: Path,
     assert "No captures kept" not in "".join(rows.values())
     assert "no run here" in rows["e06"] and "--seed 1 --cell case=c" in rows["e06"] and "/seed-1/" not in rows["e06"]
     assert "no run here" in rows["e07"] and "snakemake --cores all made-by-hand" in rows["e07"]
+
+
+def test_a_command_names_a_folder_as_a_shell_reads_it(tmp_path: Path) -> None:
+    (folder := tmp_path / "it's here").mkdir()
+    assert shlex.split(_capturing({"captures": []}, folder))[2] == str(folder)
 
 
 def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -395,7 +396,11 @@ def test_the_corpus_of_findings_has_what_clients_broke_in() -> None:
         ("50p", "50p..60p", ":4: bottleneck.buffer: has several values; allowed: one value"),
         ("duration: 2s", "duration: 2s\nmatrix: {rate: [1mbit]}", "matrix.rate: "),
         ("duration: 2s", "duration: 2s\ncases: {a: {bottleneck: {rate: 1}}}", "bottleneck.rate: found 1, a number"),
-        ("duration: 2s", "duration: 2s\ncases: {a: {seeds: {full: 2}}}", "seeds: has no place in a corpus; allowed: one value"),
+        (
+            "duration: 2s",
+            "duration: 2s\ncases: {a: {seeds: {full: 2}}}",
+            "seeds: has no place in a corpus; allowed: one value",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_corpus(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -653,6 +658,8 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "seeds break it" in finding["survival"]
     assert document["all_runs"] <= 84
     assert finding["packets"]
+    assert Path(shlex.split(finding["rewind"])[2]).is_dir()
+    assert Path(shlex.split(finding["command"])[2]).is_file()
     assert (own / "figure.svg").exists()
     [cell] = expand(own / evidence.SCENARIO, "full")
     assert cell.settings["flows"][0]["implementation"] == "tcp-cubic"
