@@ -13,3 +13,6 @@ CAPTION: Final = "figure.txt"
 # reasons for not testable beside those that a claim's entry may give; a run at another size, or of the tests, ends them
 NOT_RUN: Final = "not run at this size"
 NOT_TESTED: Final = "tests not run"
+
+KUNIT_CASE: Final = "KUnit case"
+"""How the reference set says that a unit test of the module decides a claim."""

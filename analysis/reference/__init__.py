@@ -14,7 +14,7 @@ from typing import Any, Final
 from analysis.claims import shortened
 from analysis.digits import nine_digits
 from analysis.documents import read_made
-from analysis.experiment_files import NOT_RUN, NOT_TESTED, VERDICTS
+from analysis.experiment_files import KUNIT_CASE, NOT_RUN, NOT_TESTED, VERDICTS
 from analysis.figures.full_run import ranges, same_numbers
 from analysis.figures.kinds import time_series
 from analysis.files import write_text
@@ -89,7 +89,7 @@ def check(claim: Mapping[str, Any], words: Mapping[str, str]) -> str:
     if reason not in (NOT_RUN, NOT_TESTED):
         return f"not testable: {reason}"
     if claim.get("kunit"):
-        return "KUnit case"
+        return KUNIT_CASE
     text = claim.get("holds") or claim.get("measure") or "None"
     formula = "; ".join([ast.unparse(ast.parse(text.strip())), *_defined(text, words)])
     cell = f", in {claim['cell']}" if claim.get("cell") else ""

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from analysis.digits import nine_digits
 from analysis.errors import BadInputError
-from analysis.experiment_files import VERDICTS
+from analysis.experiment_files import KUNIT_CASE, VERDICTS
 from analysis.files import reference_files
 from analysis.report.formats import result_text
-from analysis.report.results import is_look, state_of
+from analysis.report.results import is_look, is_look_there, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.rules import HOLDS, Verdict
 from analysis.verdicts.spread import spread
@@ -42,7 +42,7 @@ class Beside:
         there = self.claims.get(claim["id"])
         if there is None:
             return None
-        text = result_text({**claim, "measured": there["measured"], "held": there["held"]})
+        text = result_text({**claim, "measured": there["measured"], "held": there["held"]}) or there.get("tested", "")
         seeds = len(_by_seed(there))
         return {"name": self.name, "verdict": state_of(there), "text": text, "seeds": seeds, **_agreement(claim, there)}
 
@@ -77,14 +77,24 @@ def reference_set(folder: Path) -> Beside:
             "verdict": claim["verdict"],
             "held": claim["held"],
             "measured": claim["by_seed"] and _spread(claim["by_seed"]),
-            "is_look": is_look({"held": claim["held"], "measured": {"by_seed": claim["by_seed"]}}, False),
+            "is_look": is_look_there(claim),
             **{name: claim.get(name) for name in (*JUDGED, WANTED)},
+            **_tested(claim, each),
         }
         for each in kept.values()
         for name, claim in each["claims"].items()
     }
     dates = sorted(each["ended"] for each in kept.values() if "ended" in each)
     return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, kept)
+
+
+def _tested(claim: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, str]:
+    """Say what the module's unit test of a claim came to, and when its experiment was recorded; nothing of others."""
+    if claim["check"] != KUNIT_CASE:
+        return {}
+    outcome = {Verdict.REPRODUCED: "passed", Verdict.NOT_REPRODUCED: "failed"}.get(claim["verdict"], "was not run")
+    recorded = f" (recorded {kept['ended'][:10]})" if "ended" in kept else ""
+    return {"tested": f"the module's unit test {outcome}{recorded}"}
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from analysis.experiment_files import METRICS
 from analysis.files import whole, write_text
 from analysis.report.formats import printed_digits
 from analysis.report.named_numbers import INSTANTS
-from analysis.report.results import Result
+from analysis.report.results import Result, is_look_there, state_of
 from analysis.run import Run
 from analysis.run_json import NS
 from analysis.runs import Runs
@@ -296,6 +296,7 @@ class Source:
         if kept:
             shown = Path(FOLDER, self._experiment.id, _FULL_RUN)
             told = {name: kept[name] for name in _OF_FULL_RUN if name in kept}
+            told["claims"] = {name: _as_shown(claim) for name, claim in kept["claims"].items()}
             write_text(self._out / shown, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
             yield Link("full run (JSON)", str(shown))
 
@@ -306,6 +307,11 @@ class Source:
             return list(_around(run, instant_s))
         except (BadInputError, NotMeasuredError):
             return []
+
+
+def _as_shown(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a claim of the reference set with the verdict that its card has; one seed only agrees or differs."""
+    return {**kept, "verdict": state_of({**kept, "is_look": is_look_there(kept)})}
 
 
 _known = cache(Runs)

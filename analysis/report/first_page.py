@@ -18,7 +18,6 @@ from analysis.verdicts.findings import WANTED
 from analysis.verdicts.rules import Verdict
 from common.counts import plural
 from scenarios.implementations import program_of
-from scenarios.resolve import QUICK
 
 SHOWN: Final = 5  # findings of a kind
 
@@ -120,9 +119,12 @@ def _of_this_run(claim: Mapping[str, Any]) -> str:
     return measured_of(claim) + ("; not judged at this size" if state_of(claim) == NOT_HERE else "")
 
 
-def is_quick(experiments: Iterable[Result]) -> bool:
-    """Say whether any runs are of size quick."""
-    return any(run["size"] == QUICK for experiment in experiments for run in experiment.data.get("runs", []))
+def unit_tests(experiments: Iterable[Result]) -> str:
+    """Say whether the module's unit tests decide any claim: "run", or "not run"; nothing where no claim has one."""
+    verdicts = {claim["verdict"] for one in experiments for claim in one.counted if claim.get("kunit")}
+    if not verdicts:
+        return ""
+    return "not run" if verdicts == {Verdict.NOT_TESTABLE} else "run"
 
 
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:

@@ -23,6 +23,7 @@ from analysis.report.results import (
     Result,
     finding_of,
     is_for_now,
+    is_quick,
     state_of,
     states_of_findings,
 )
@@ -76,6 +77,8 @@ class Finding:
     full: str  # its state in the full run: these results, or the reference set where these are a look
     full_numbers: str
     full_link: str  # to the claim that decided there
+    full_title: str  # of that claim, where another one decides here
+    full_of_same: str  # what the full run has of the claim that decides here, where another one decided there
     strip: Markup  # of the claim that decides
 
 
@@ -260,10 +263,12 @@ def _contradicts(state: str, there: str) -> bool:
     return state != there
 
 
-def _deciding(claims: list[dict[str, Any]], state: str) -> dict[str, Any]:
-    """Find the claim that gave a finding its state: one with a number, if there is one."""
+def _deciding(claims: list[dict[str, Any]], state: str, elsewhere: str = "") -> dict[str, Any]:
+    """Find the claim that gave a finding its state: the one of the id that decided elsewhere, or one with a number."""
     candidates = [claim for claim in claims if state_of(claim) == state] or claims
-    return next((claim for claim in candidates if claim.get("measured") and claim.get("paper")), candidates[0])
+    with_number = [claim for claim in candidates if claim.get("measured") and claim.get("paper")]
+    same = [claim for claim in candidates if claim["id"] == elsewhere]
+    return [*same, *with_number, *candidates][0]
 
 
 def numbers_of(claim: Mapping[str, Any]) -> str:
@@ -306,10 +311,13 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         claims += [claim for claim in own if "same_as" not in claim]
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
-    deciding = _deciding(claims, states[name])
-    full_claims = _as_there(claims, reference) if reference and any(map(is_for_now, claims)) else claims
+    asks_there = is_quick(experiments) or any(map(is_for_now, claims))
+    full_claims = _as_there(claims, reference) if reference and asks_there else claims
     full = states_of_findings(full_claims).get(name, "")
-    full_deciding = _deciding(full_claims, full) if full_claims else deciding
+    decided_there = _deciding(full_claims, full) if full_claims else None
+    deciding = _deciding(claims, states[name], decided_there["id"] if decided_there else "")
+    full_deciding = decided_there or deciding
+    is_same = full_deciding["id"] == deciding["id"]
     there = _states_there(claims, reference).get(name, "")
     return Finding(
         name=name,
@@ -322,8 +330,15 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         full=full,
         full_numbers=numbers_of(full_deciding),
         full_link=page_of(full_deciding["id"]),
+        full_title="" if is_same else full_deciding["title"],
+        full_of_same="" if is_same else _told(deciding["id"], full_claims),
         strip=strip(full_deciding),
     )
+
+
+def _told(name: str, claims: Iterable[Mapping[str, Any]]) -> str:
+    """Say the state and the numbers of the claim of an id; nothing where it is not among the claims."""
+    return next((f"{state_of(claim)}, {numbers_of(claim)}" for claim in claims if claim["id"] == name), "")
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
@@ -332,7 +347,9 @@ def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[di
     for claim in claims:
         if there := reference.claims.get(claim["id"]):
             theirs = {name: there.get(name) for name in ("verdict", "measured", "held", "is_look", *JUDGED)}
-            moved.append({**claim, **theirs, "not_testable": None})
+            # why it is not judged here is no reason there
+            why = there.get("tested") or claim.get("why", "")
+            moved.append({**claim, **theirs, "not_testable": None, "why": why})
     return moved
 
 

@@ -24,7 +24,7 @@ from analysis.report.outside import Numbers, numbers_beside
 from analysis.report.overview import StudyView
 from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
-from analysis.report.results import Result, state_of
+from analysis.report.results import Result, is_quick, state_of
 from analysis.report.tables import table
 from common import sums
 from common.counts import plural
@@ -57,7 +57,7 @@ class Report:
     @cached_property
     def is_quick(self) -> bool:
         """Whether this is a look at size quick."""
-        return first_page.is_quick(self.experiments)
+        return is_quick(self.experiments)
 
     @cached_property
     def numbers(self) -> Numbers | None:
@@ -153,6 +153,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "crosscheck": _crosscheck(report.results),
             "explained": is_explained,
             "is_quick": report.is_quick,
+            "unit_tests": first_page.unit_tests(shown),
             "programs": first_page.programs(shown),
             "settings": len({name for experiment in shown for name in experiment.implementations}),
             "full_run": first_page.full_run(shown, reference) if reference else None,
@@ -266,7 +267,7 @@ def _page(
         "experiment": experiment,
         "entry": experiment.data["experiment"],
         "expected": "year" not in experiment.paper,
-        "is_quick": first_page.is_quick([experiment]),
+        "is_quick": is_quick([experiment]),
         "shortened": _shortened(experiment),
         "cards": cards(experiment.claims, [*([reference] if reference else []), *others], source),
         "values": prose.values_of(prose.quoted_by(of_claims, experiment, experiments)),
@@ -287,7 +288,7 @@ def _caption(experiment: Result) -> str:
 
 def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
     """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
-    kept = reference.kept.get(experiment.id, {}) if reference and first_page.is_quick([experiment]) else {}
+    kept = reference.kept.get(experiment.id, {}) if reference and is_quick([experiment]) else {}
     there = kept.get("also_measured", {})
     seeds = seeds_behind.by_cell(experiment.data, kept) if there else {}
     declared = {extra["metric"]: extra for extra in experiment.data["experiment"].get("also_measured", [])}

@@ -176,10 +176,20 @@ def _tell_looks(measured: dict[str, Fields]) -> None:
             claim["is_look"] = is_look(claim, is_quick)
 
 
+def is_quick(experiments: Iterable[Result]) -> bool:
+    """Say whether any runs are of size quick."""
+    return any(run["size"] == QUICK for experiment in experiments for run in experiment.data.get("runs", []))
+
+
 def is_look(claim: Mapping[str, Any], is_quick: bool) -> bool:
     """Say whether a claim is only looked at: by runs of size quick, or by one seed. A KUnit case has no seeds."""
     by_seed = (claim.get("measured") or {}).get("by_seed") or claim.get("held") or {}
     return not claim.get("kunit") and (is_quick or len(by_seed) == 1)
+
+
+def is_look_there(kept: Mapping[str, Any]) -> bool:
+    """Say whether a claim of the reference set, as its file has it, is only looked at there: by one seed."""
+    return is_look({"held": kept["held"], "measured": {"by_seed": kept["by_seed"]}}, is_quick=False)
 
 
 def is_for_now(claim: Mapping[str, Any]) -> bool:

@@ -18,12 +18,12 @@ from playwright.sync_api import expect
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.errors import BadInputError
-from analysis.experiment_files import NOT_RUN
+from analysis.experiment_files import NOT_RUN, NOT_TESTED
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, name_of, page_of, rule
 from analysis.report.evidence import Source
-from analysis.report.first_page import SHOWN, machine, of_result, programs, yielding
+from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
 from analysis.report.overview import _headline, studies
 from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
@@ -83,6 +83,8 @@ def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> Non
     entry = FULL_RUN.entry(claims["eunice-sec51-owd-grid/e01"])
     assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
     card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01")
+    kept = json.loads((report / "evidence/eunice-sec51-owd-grid/full-run.json").read_text())["claims"]
+    assert kept["eunice-sec51-owd-grid/e01"]["verdict"] == "agrees in one seed"
     verdicts = set(card.locator(".verdict").all_inner_texts())
     assert verdicts == {"agrees in one seed"} and "In a full run, reproduced needs" in card.inner_text()
     findings = {
@@ -115,6 +117,63 @@ def test_a_finding_links_the_claim_that_decided_it_in_the_full_run(quick: Path) 
         for finding in view.findings
     }
     assert {(link, unescape(text).replace("\N{NO-BREAK SPACE}", " ")) for link, text in shown} <= full_texts
+
+
+def _not_judged(folder: Path, reason: str, names: set[str] | None = None) -> None:
+    """Take what is judged from claims of an experiment: from those with KUnit cases, unless they are named."""
+    data = json.loads((folder / "verdicts.json").read_text())
+    for claim in data["claims"]:
+        if claim.get("kunit") if names is None else name_of(claim) in names:
+            claim |= {
+                "verdict": "not testable",
+                "not_testable": {"reason": reason, "why": "not here"},
+                "why": "not here",
+                "measured": None,
+                "held": None,
+            }
+    (folder / "verdicts.json").write_text(json.dumps(data))
+    vouch(folder)
+
+
+def test_the_full_run_says_of_a_unit_test_that_it_passed_where_it_was_not_run_here(tmp_path: Path) -> None:
+    kept_results.write(tmp_path, only="icccn", size="quick")
+    assert unit_tests(collect(tmp_path)) == "run"
+    _not_judged(tmp_path / "experiments/icccn-fig1-controller-conformance", NOT_TESTED)
+    experiments = collect(tmp_path)
+    assert unit_tests(experiments) == "not run" and unit_tests([]) == ""
+    (view,) = studies(experiments, FULL_RUN)
+    finding = next(one for one in view.findings if one.name == "base-delay")
+    passed = r"the module's unit test passed \(recorded 20\d\d-\d\d-\d\d\)"
+    assert (finding.state, finding.full) == ("not judged here", "reproduced")
+    assert re.fullmatch(passed, finding.full_numbers)
+    cells = [cell for tile in view.tiles for cell in tile.cells if cell.finding == finding.name]
+    assert cells and all(re.fullmatch(passed, cell.full_numbers) for cell in cells)
+    claims = {claim["id"]: claim for experiment in experiments for claim in experiment.claims}
+    entry = FULL_RUN.entry(claims["icccn-fig1-controller-conformance/e05"])
+    assert entry and re.fullmatch(passed, entry["text"])
+
+
+def test_a_finding_compares_one_claim_with_itself_or_names_the_other(quick: Path, tmp_path: Path) -> None:
+    kept_results.write(tmp_path, only="eunice", size="quick")
+    _not_judged(tmp_path / "experiments/eunice-fig4-md-nf2", NOT_RUN, {"e01"})
+    (view,) = studies(collect(tmp_path), FULL_RUN)
+    for name, page in (("sharing-takes-long", "eunice-fig2-md-nf2"), ("nf2-unsynchronised", "eunice-fig4-md-nf2")):
+        (finding,) = (finding for finding in view.findings if finding.name == name)
+        assert finding.link == finding.full_link and finding.link.startswith(page)
+    views = studies(collect(quick.parent / "here"), FULL_RUN)
+    findings = [finding for view in views for finding in view.findings if finding.link != finding.full_link]
+    claims = {page_of(name): claim for name, claim in FULL_RUN.claims.items()}
+    titles = {page_of(claim["id"]): claim["title"] for each in collect(quick.parent / "here") for claim in each.claims}
+    assert findings and not any(
+        finding.full_title or finding.full_of_same
+        for view in views
+        for finding in view.findings
+        if finding not in findings
+    )
+    for finding in findings:
+        assert finding.full_title == titles[finding.full_link]
+        assert finding.full_of_same.startswith(f"{claims[finding.link]['verdict']}, ")
+    assert "Another decides there: " in (quick / "index.html").read_text()
 
 
 def test_what_is_not_judged_here_links_the_claim_of_the_full_run_whose_number_it_shows(tmp_path: Path) -> None:
