@@ -154,6 +154,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "explained": is_explained,
             "is_quick": report.is_quick,
             "unit_tests": first_page.unit_tests(shown),
+            "is_shortened": any(experiment.is_shortened for experiment in shown),
             "programs": first_page.programs(shown),
             "settings": len({name for experiment in shown for name in experiment.implementations}),
             "full_run": first_page.full_run(shown, reference) if reference else None,

@@ -424,7 +424,7 @@ def test_a_failed_run_counts_once_and_among_all(report: Path) -> None:
     assert main(["report", "--results", str(report.parent / "failed"), "--out", str(report.parent / "of-failed")]) == 0
     told = (report.parent / "of-failed/index.html").read_text()
     runs = overview.banner(collect(report.parent / "failed"))["runs"]
-    assert f"of {runs + 1} runs here, 1 failed" in told
+    assert f"of {runs + 1} here, 1 failed" in told
 
 
 def test_what_the_full_run_lacks_is_not_called_open(tmp_path: Path) -> None:
