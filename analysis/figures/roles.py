@@ -19,7 +19,7 @@ TCP: Final = "TCP"
 # by protocol: its first flow in the order of their starts, its second (a late-comer), and so on
 COLOURS: Final[dict[str, tuple[str, ...]]] = {
     TCP: ("#f95801", "#b2471c"),
-    LEDBAT: ("#2694f3", "#9744a9", "#337262", "#833af0", "#b86db1"),
+    LEDBAT: ("#2694f3", "#9744a9", "#337262", "#6c7800", "#e460b4"),
     "LEDBAT++": ("#854cba",),
     "TCP-LP": ("#307672",),
     "Vegas": ("#bc392a",),
