@@ -100,9 +100,9 @@ def _in_full(view: StudyView) -> Iterator[str]:
     order = list(SHOWN)
     for finding in sorted(view.findings, key=lambda finding: order.index(finding.state)):
         yield _row(finding)
-    for head, name in (("What does not hold", "wrong"), ("What is open", "open")):
+    for name in ("wrong", "open"):
         if view.conclusions.get(name):
-            yield f"\n**{head}**\n"
+            yield f"\n**{view.head(name)}**\n"
             yield from (f"- {text}" for text in view.conclusions[name])
     yield ""
 

@@ -38,6 +38,12 @@ FEW: Final = 4  # up to this part of all, experiments are named one by one
 NOT_JUDGED: Final = (str(Verdict.NOT_TESTABLE), NOT_HERE)
 # what failed stands first, a look behind the verdict that it resembles
 FIRST: Final = [*(state for verdict in ORDER for state in (str(verdict), LOOKS.get(verdict)) if state), NOT_HERE]
+# what the lists of a study's conclusions are about: their heads, and the verdicts of findings; `open` takes the others
+CONCLUSIONS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "right": ("Holds with a real implementation", HOLDS),
+    "wrong": ("Does not hold here", (Verdict.NOT_REPRODUCED,)),
+    "open": ("Open", ()),
+}
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,17 @@ class StudyView:
         ran, every = sum(each.folder is not None for each in self.experiments), len(self.experiments)
         has = "has" if ran == 1 else "have"
         return "" if ran == every else f"as far as {ran} of {plural(every, 'experiment')} {has} them"
+
+    def head(self, kind: str) -> str:
+        """Head a list of conclusions; one that does not name all findings with its outcome says how many there are."""
+        text, verdicts = CONCLUSIONS[kind]
+        decided = {verdict for _, some in CONCLUSIONS.values() for verdict in some}
+        states = {one.name: one.full for one in self.findings}
+        about = {name for name, state in states.items() if (state in verdicts if verdicts else state not in decided)}
+        if about <= {*self.concluded.get(kind, [])}:
+            return text
+        nearly = ", or nearly" if Verdict.NEAR in (states[name] for name in about) and kind == "right" else ""
+        return f"{text}{nearly}: {plural(len(about), 'finding')}, among them"
 
 
 def studies(experiments: Sequence[Result], reference: Beside | None) -> list[StudyView]:

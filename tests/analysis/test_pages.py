@@ -214,6 +214,17 @@ def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_c
     assert [page_of(claim) for claim in late] == re.findall(r'href="([^"]*#e\d+)"', trust)
 
 
+def test_a_list_of_conclusions_that_is_not_whole_says_of_how_many_findings_it_names_some(quick: Path) -> None:
+    text = unescape((quick / "index.html").read_text())
+    for view in studies(collect(quick.parent / "here"), FULL_RUN):
+        section = text.partition(f'aria-labelledby="{view.name}-head"')[2].partition("</section>")[0]
+        failing = {finding.name for finding in view.findings if finding.full == Verdict.NOT_REPRODUCED}
+        if view.conclusions.get("wrong"):
+            is_whole = failing <= {*view.concluded["wrong"]}
+            head = "Does not hold here" + f": {len(failing)} findings, among them" * (not is_whole)
+            assert f"<h3>{head}</h3>" in section, view.name
+
+
 def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
     views = studies(collect(report.parent / "here"), FULL_RUN)
     assert [view.name for view in views if "full run" in view.tail] == ["icccn"]  # whose first claim was changed
