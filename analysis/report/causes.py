@@ -92,11 +92,23 @@ def table(
     return {
         "title": f"Why {plural(len(failing), 'claim')} {'is' if len(failing) == 1 else 'are'} not reproduced",
         "kinds": _kinds(failing, experiments, values),
-        "said": f"Their cause is {_listed(amounts)}.",
+        "said": f"Their cause is {_listed(amounts)}. {_judged_by(failing)}",
         "near": _kinds(near, experiments, values),
         "with_cause": len(near),
         "near_claims": len(of_state[Verdict.NEAR]),
     }
+
+
+def _judged_by(entries: Sequence[Entry]) -> str:
+    """Say how many miss a printed number, and how many a check, whose bounds may be ours."""
+    statements = sum("holds" in claim or "kunit" in claim for _, claim in entries)
+    numbers = len(entries) - statements
+    misses = "misses" if numbers == 1 else "miss"
+    fails = "is a statement and fails its check" if statements == 1 else "are statements and fail their checks"
+    return (
+        f"{numbers} {misses} a number that a paper prints. {statements} {fails}, which we wrote: "
+        "where a source gives no bound, the bound is ours."
+    )
 
 
 def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:

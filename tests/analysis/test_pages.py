@@ -930,6 +930,8 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
     places = [text.index(said) for said in in_order]
     assert places == sorted(places)
     assert f"Their cause is shown by a run for {known['tested']}, " in text
+    printed = sum(FULL_RUN.claims[claim]["held"] is None for claim in failing)
+    assert f" {printed} miss a number that a paper prints. {len(failing) - printed} are statements" in text
 
 
 def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None:
