@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations, product
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,8 @@ from analysis.units import with_unit
 LINE: Final = 15  # pixels from one line of text to the next
 APART: Final = 3  # pixels between a mark and its words
 WORD_GAP: Final = 14  # pixels between the words of two marks
+BRACKET: Final = 3  # pixels that the bracket of a range stands above what is below it
+FEW: Final = 4  # marks of which all places of their words are tried
 SWATCH: Final = 12  # pixels of a colour before the name that it belongs to
 HOVER: Final = 4  # intervals that one tooltip speaks of
 TOO_HIGH: Final = 2.5  # a level so many times above all lines is named at the top instead of flattening them
@@ -49,6 +52,12 @@ class Mark:
     low: float | None = None
     high: float | None = None
     cell: str | None = None  # the only one it speaks of
+
+    @property
+    def words(self) -> str:
+        """What stands above the plot: the text, and the ends of a range."""
+        ends = dict.fromkeys(map(style.number, (self.begin, self.end)))
+        return f"{self.text} ({' to '.join(ends)})" if len(ends) > 1 else self.text
 
     @property
     def span(self) -> tuple[float, float]:
@@ -305,29 +314,73 @@ def _marks(plot: Plot, across: Specification, width: int) -> list[Specification]
 
 
 def _words_of(plot: Plot, across: Specification, width: int) -> list[Specification]:
-    """Write what happens at each mark above the plot, beside its line, to the side where there is room."""
-    t0, t1 = plot.interval
+    """Write what happens at each mark above the plot, at the top of its line; a range has a bracket below its words."""
+    rule = {"type": "rule", "color": roles.PAPER, "strokeWidth": 1.2, "clip": False}
+    has_brackets = any(mark.begin < mark.end for mark in plot.marks)
     layers: list[Specification] = []
-    taken: list[list[tuple[float, float]]] = []  # pixels, by row
-    for mark in plot.marks:
-        begins = (mark.begin - t0) / (t1 - t0) * width
-        leftwards = begins + style.text_width(mark.text) > width
-        place = min(max(mark.end if leftwards else mark.begin, t0), t1)
-        begin = (place - t0) / (t1 - t0) * width - (style.text_width(mark.text) if leftwards else 0)
-        span = begin, begin + style.text_width(mark.text) + WORD_GAP
-        row = next((row for row, others in enumerate(taken) if _free(span, others)), len(taken))
-        if row == len(taken):
-            taken.append([])
-        taken[row].append(span)
-        side = {"align": "right", "dx": -APART} if leftwards else {"align": "left", "dx": APART}
+    for mark, words in zip(plot.marks, place_words(plot, width), strict=True):
+        ends = list(dict.fromkeys((mark.begin, mark.end)))
+        below = -LINE * words.row - (BRACKET + 1 if words.row and has_brackets else 0)
+        top = below - (BRACKET if len(ends) > 1 else LINE - APART)
+        up = {**across, "y": {"value": 0}, "y2": {"value": top}}
+        layers.append({"data": {"values": [{"t": t} for t in ends]}, "mark": rule, "encoding": up})
+        if len(ends) > 1:
+            over = {**across, "x2": {"field": "u"}, "y": {"value": top}}
+            layers.append({"data": {"values": [{"t": mark.begin, "u": mark.end}]}, "mark": rule, "encoding": over})
+        side = {"align": "right", "dx": -APART} if words.is_left else {"align": "left", "dx": APART}
         text = {"type": "text", "color": style.SOFT, "clip": False, **side}
-        at = {**across, "y": {"value": 9 - LINE * (row + 1)}, "text": {"value": mark.text}}
-        layers.append({"data": {"values": [{"t": place}]}, "mark": text, "encoding": at})
+        at = {**across, "y": {"value": below - (6 if len(ends) == 1 else 7 + BRACKET)}, "text": {"value": mark.words}}
+        layers.append({"data": {"values": [{"t": words.t}]}, "mark": text, "encoding": at})
     return layers
 
 
-def _free(span: tuple[float, float], others: list[tuple[float, float]]) -> bool:
-    return all(span[1] <= begin or end <= span[0] for begin, end in others)
+@dataclass(frozen=True)
+class Words:
+    """Where the words of a mark stand: at which instant (s), on which side of it, in which row above the plot."""
+
+    t: float
+    is_left: bool
+    row: int
+
+
+def place_words(plot: Plot, width: int) -> list[Words]:
+    """Place the words of all marks so that each stands at its own line: no other line goes up beside or through it.
+
+    All lines reach the lowest row; above it there are only those that go up to their words. A row for each, the higher
+    the further left, always does; of few marks, the best of all places are taken.
+    """
+    t0, t1 = plot.interval
+    lines = [[(t - t0) / (t1 - t0) * width for t in dict.fromkeys((mark.begin, mark.end))] for mark in plot.marks]
+    lengths = [APART + style.text_width(mark.words) for mark in plot.marks]
+    count = len(lines)
+
+    def spans(places: Sequence[tuple[int, bool]]) -> list[tuple[float, float]]:
+        return [  # from the mark to beyond the words
+            (of[-1] - length - WORD_GAP, of[-1]) if is_left else (of[0], of[0] + length + WORD_GAP)
+            for of, length, (_, is_left) in zip(lines, lengths, places, strict=True)
+        ]
+
+    def cost(places: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
+        """Count what meets; then pixels beyond the plot, rows, and words to the left."""
+        taken, rows = spans(places), [row for row, _ in places]
+        meets = 0
+        for this, other in permutations(range(count), 2):
+            begin, end = taken[this]
+            reaches = rows[this] == 0 or rows[other] >= rows[this]
+            meets += reaches and any(begin < line < end for line in lines[other])
+            meets += rows[other] == rows[this] and begin < taken[other][1] and taken[other][0] < end
+        beyond = sum(max(0.0, -begin - WORD_GAP) + max(0.0, end - WORD_GAP - width) for begin, end in taken)
+        return meets, beyond, max(rows), sum(rows), sum(is_left for _, is_left in places)
+
+    if count <= FEW:
+        places = min(product(product(range(count), (False, True)), repeat=count), key=cost)
+    else:
+        order = sorted(range(count), key=lambda index: -lines[index][0])
+        places = tuple((order.index(index), False) for index in range(count))
+    return [
+        Words(mark.end if is_left else mark.begin, is_left, row)
+        for mark, (row, is_left) in zip(plot.marks, places, strict=True)
+    ]
 
 
 def _names(plot: Plot, width: int, height: int, ceiling: float) -> list[Specification]:

@@ -293,6 +293,21 @@ def test_a_plot_says_what_its_lines_are() -> None:
     assert text.rindex(f'stroke="{L[0]}"') > text.index(f'stroke="{style.INK}"') > text.index(f'fill="{L[0]}"')
 
 
+def test_the_words_of_an_instant_stand_at_no_other_line() -> None:
+    marks = [plot.Mark("first flow done", 134, 158), plot.Mark("last flow done", 171, 171)]
+    figure = replace(shown(), interval=(0, 171), marks=marks)
+    # those of the last one would begin at the line of 158 s, so they stand above it
+    assert plot.place_words(figure, 1076) == [plot.Words(134, False, 0), plot.Words(171, True, 1)]
+    assert ">first flow done (134 to 158)<" in drawn(figure)
+    close = [plot.Mark(text, at, at) for text, at in (("one instant", 2), ("another one", 2.2), ("the last", 2.4))]
+    rows = [words.row for words in plot.place_words(replace(shown(), marks=close), 400)]
+    assert len({*rows}) > 1
+    many = [*close, plot.Mark("more", 2.6, 2.6), plot.Mark("most", 2.8, 2.8)]
+    assert [words.row for words in plot.place_words(replace(shown(), marks=many), 400)] == [4, 3, 2, 1, 0]
+    apart = [plot.Mark("one", 2, 2), plot.Mark("two", 6, 6)]
+    assert plot.place_words(replace(shown(), marks=apart), 400) == [plot.Words(2, False, 0), plot.Words(6, False, 0)]
+
+
 def test_lines_of_one_colour_are_drawn_through_dashed_and_dotted() -> None:
     line = shown().lines[0]
     lines = [replace(line, label=f"LEDBAT {stroke}", stroke=stroke) for stroke in range(3)]

@@ -58,7 +58,8 @@ class Scatter:
         text = text if self._has_range else "One seed, so no range."
         there = [row for row in self._rows if not row["here"]]
         ranges = ": medians and ranges" if any(row["xl"] < row["xh"] or row["yl"] < row["yh"] for row in there) else ""
-        return text + (f" Pale points and lines are {self._full_run}{ranges}." if there else "")
+        hidden = ", hidden where they are shorter than a ring is wide" if ranges else ""
+        return text + (f" Pale rings and lines are {self._full_run}{ranges}{hidden}." if there else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
@@ -89,7 +90,8 @@ class Scatter:
         layers: list[Specification] = [
             {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": flat},
             {"mark": {"type": "rule", "strokeWidth": 1.4}, "encoding": upright},
-            {"mark": {"type": "circle", "size": 80}, "encoding": {**middle, **tooltip}},
+            _of(here=False) | {"mark": {"type": "point", "size": 260, "strokeWidth": 2}, "encoding": middle},
+            _of(here=True) | {"mark": {"type": "circle", "size": 80}, "encoding": {**middle, **tooltip}},
             *self._names(size),
         ]
         body = {"data": {"values": self._rows}, "width": size, "height": HEIGHT, "layer": layers}
@@ -119,6 +121,11 @@ class Scatter:
             {"data": {"values": values}, "mark": line, "encoding": {**down, **coloured}},
             {"data": {"values": values}, "mark": text, "encoding": {**above, **coloured, "text": {"field": "text"}}},
         ]
+
+
+def _of(*, here: bool) -> Specification:
+    """Draw only these runs, or only the full run: a ring around the point, which would cover another point."""
+    return {"transform": [{"filter": f"datum.here === {str(here).lower()}"}]}
 
 
 def _row(case: str, x: Range, y: Range, *, is_here: bool) -> dict[str, Any]:

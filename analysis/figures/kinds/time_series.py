@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,9 +115,10 @@ class TimeSeries:
             )
         if self._marks:
             text += " Dotted lines are the instants that the paper names"
-            text += (
-                ", shaded as far as counts as reproduced." if any(mark.low is not None for mark in self._marks) else "."
-            )
+            allowed = [mark for mark in self._marks if mark.low is not None]
+            text += ", shaded as far as counts as reproduced" * bool(allowed)
+            text += ", more strongly where two do" * any(_meet(*pair) for pair in combinations(allowed, 2))
+            text += "."
         if self._curves:
             t0, t1 = self._curves_of["interval"]
             text += f" Pale lines and bands are seed {self._curves_of['seed']} of the full run, over intervals of"
@@ -317,6 +318,12 @@ def _mark(declared: Fields, claims: list[Fields]) -> Mark:
             low, high = (claim.maybe("zones", dict) or {}).get("reproduced", (None, None))
             return Mark(text, begin, end, low, high, claim.maybe("cell", str))
     raise declared.error(declared.name("claim"), named, "the last part of the id of a claim of this experiment")
+
+
+def _meet(one: Mark, other: Mark) -> bool:
+    """Say whether what two instants of a plot allow has a part in common."""
+    same_plot = None in (one.cell, other.cell) or one.cell == other.cell
+    return same_plot and max(one.span[0], other.span[0]) < min(one.span[1], other.span[1])
 
 
 def _told_apart(heights: list[Mark]) -> list[Mark]:
