@@ -38,14 +38,16 @@ def range_of(values: Iterable[float | str]) -> Range | None:
 class Recorded:
     """What the reference set has of a figure's numbers, by name; the `few` are of only so many seeds: `few_seeds`.
 
-    These may have been run with other builds than the rest. `seeds` has the number of seeds of each number, or two
-    bounds of it; `means` are the numbers in whose range the mean stands in place of the median.
+    Where these are of other builds than the rest, `few_recorded` is the day of their runs; `day` is that of the rest.
+    `seeds` has the number of seeds of each number, or two bounds of it; `means` are the numbers in whose range the mean
+    stands in place of the median.
     """
 
     ranges: dict[str, Range]
     few: frozenset[str] = frozenset()
     few_seeds: int | None = None
-    other_builds: bool = False
+    few_recorded: str = ""
+    day: str = ""
     seeds: dict[str, list[int]] = field(default_factory=dict)
     means: frozenset[str] = frozenset()
 
@@ -60,11 +62,21 @@ class Recorded:
         """Say what the pale parts of a figure are: the full run and its seeds, or the few whose figure was kept."""
         if not self.few:
             return f"the full run, {self.most}" if self.most else "the full run"
-        few = seeds_behind.said([self.few_seeds or 0])
-        builds = ", of later builds" if self.other_builds else ""
+        few, full_run = seeds_behind.said([self.few_seeds or 0]), f"the full run of {self.day}"
         if len(self.few) == len(self.ranges):
-            return f"{few} at full size{builds}" if builds else f"{few} of the full run"
-        return f"the full run ({few}{builds}; {self.most or 'all'} where a claim has the same number)"
+            if self.few_recorded:
+                return f"{few} at full size of {self.few_recorded}, of other builds than {full_run}"
+            return f"{few} of the full run"
+        if self.few_recorded:
+            of = f"of {' and '.join(self._axes_of_few)}, " if self._axes_of_few else ""
+            few = f"{of}where no claim has the number, {few} of {self.few_recorded}, of other builds"
+            return f"{full_run} ({self.most or 'all seeds'}; {few})"
+        return f"the full run ({self.most or 'all seeds'}, or {few} where no claim has the number)"
+
+    @property
+    def _axes_of_few(self) -> list[str]:
+        """The axes, without units, of the points of curves that are of few seeds."""
+        return sorted({name.partition(" | ")[0].partition(" [")[0] for name in self.few if " | " in name})
 
 
 NOTHING: Final = Recorded({})
@@ -82,9 +94,9 @@ def recorded(figure: Fields, measured: Mapping[str, Any], kept: Mapping[str, Any
     seeds = _seeds(figure, measured, kept) | of_claims
     if few_seeds := kept.get("figure_seeds"):
         few = frozenset(recorded.keys() - judged.keys())
-        is_other = kept.get("figure_builds") == "other"
+        days = kept.get("figure_recorded", ""), kept.get("ended", "")[:10]
         seeds |= {name: [few_seeds] for name in few}
-        return Recorded({**recorded, **judged_ranges}, few, few_seeds, is_other, seeds, means)
+        return Recorded({**recorded, **judged_ranges}, few, few_seeds, *days, seeds, means)
     return Recorded({**judged_ranges, **recorded}, seeds=seeds, means=means - recorded.keys())
 
 

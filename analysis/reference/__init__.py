@@ -30,7 +30,7 @@ def record(results: Path, out: Path) -> None:
     """Write the reference set of everything measured under `results` into a folder, one file per experiment.
 
     What was not measured keeps its file. Fewer runs than the set has replace none of its numbers: they add their
-    figure, where it has none of all seeds, and say so if they were made from other builds with other numbers. Their
+    figure, where it has none of all seeds, and the day of their runs if other builds gave them other numbers. Their
     curves they add only with the same numbers.
     """
     for experiment in collect(results):
@@ -60,8 +60,8 @@ def _curves(experiment: Result, runs: Path) -> dict[str, Any]:
 def _with_figure(there: dict[str, Any], kept: Mapping[str, Any], seeds: int, *, is_same: bool) -> dict[str, Any]:
     if not kept["figure"] or (there.get("figure") and "figure_seeds" not in there):
         return there
-    others = {} if is_same else {"figure_builds": "other"}
-    rest = {name: part for name, part in there.items() if name != "figure_builds"}
+    others = {} if is_same else {"figure_recorded": kept["ended"][:10]}
+    rest = {name: part for name, part in there.items() if name != "figure_recorded"}
     return {**rest, "figure": kept["figure"], "figure_seeds": seeds, **others}
 
 

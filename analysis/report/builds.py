@@ -1,7 +1,7 @@
 """What the full run is: when it was recorded, and from which builds, part by part, beside those of these runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from analysis.provenance import MADE_FROM
 from analysis.report.beside import Beside
 from analysis.report.first_page import Machine, machine
 from analysis.report.outside import Numbers, numbers_beside
+from analysis.report.overview import StudyView
 from analysis.report.results import Result
 from scenarios.implementations import known
 
@@ -58,6 +59,7 @@ class Builds:
     parts: list[Part]
     claims: Machine
     beside: Numbers
+    has_figure_of_others: bool  # what stands pale behind a figure is in part of newer builds than the rest
 
     @property
     def differing(self) -> list[str]:
@@ -77,6 +79,16 @@ class Origin:
     but_for_it: int
     claims: Machine  # of all other experiments
     beside: Numbers
+
+    @property
+    def outside(self) -> dict[str, Builds]:
+        """The experiments with numbers outside the full run's range, by id: their results may not fit these builds."""
+        return {one.experiment.id: one for one in self.experiments if one.beside.outside}
+
+    def behind(self, findings: Container[str], view: StudyView) -> list[Builds]:
+        """Give those of `outside` that findings of a study stand on."""
+        where = {page.partition(".html")[0] for one in view.findings if one.name in findings for _, page in one.where}
+        return [one for name, one in self.outside.items() if name in where]
 
 
 def origin(experiments: Iterable[Result], reference: Beside) -> Origin | None:
@@ -118,6 +130,7 @@ def _compared(experiment: Result, kept: Mapping[str, Any], reference: Beside) ->
         list(_parts(experiment, kept)),
         machine([experiment], reference),
         numbers_beside([experiment], reference),
+        "figure_recorded" in kept,
     )
 
 

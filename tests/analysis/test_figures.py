@@ -447,11 +447,19 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
     full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
-    assert figure["full_run_called"] == "the full run (one seed; 3 seeds where a claim has the same number)"
-    later = kept | {"figure": {"b": [1, 1, 1]}, "claims": {}, "figure_builds": "other"}
+    assert figure["full_run_called"] == "the full run (3 seeds, or one seed where no claim has the number)"
+    days = {"ended": "2026-11-23T18:14:20+00:00", "figure_recorded": "2026-11-27"}
+    later = kept | {"figure": {"b": [1, 1, 1]}, "claims": {}} | days
     (tmp_path / "x.json").write_text(json.dumps(later))
     full_run.add_ranges(measured, tmp_path)
-    assert figure["full_run_called"] == "one seed at full size, of later builds"
+    called = "one seed at full size of 2026-11-27, of other builds than the full run of 2026-11-23"
+    assert figure["full_run_called"] == called
+    name = full_run.point_name("link used [%]", "LEDBAT", 30)
+    mixed = full_run.Recorded({"a": [1, 1, 1], name: [2, 2, 2]}, frozenset({name}), 1, "2026-11-27", "2026-11-23")
+    assert replace(mixed, seeds={"a": [20], name: [1]}).description == (
+        "the full run of 2026-11-23 (20 seeds; of link used, where no claim has the number, one seed of 2026-11-27, "
+        "of other builds)"
+    )
 
 
 def look_at_curves(reference: Path, by_seed: dict[str, float], full_s: float, **more: object) -> str:
@@ -565,6 +573,11 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
     assert (tmp_path / "made-by-hand/figure.txt").read_text().startswith("Points are medians over the seeds;")
     one = [{**value, "by_seed": {"1": 5}} for value in values]
     assert Scatter(Fields(tmp_path, {**figure, "values": one})).caption() == "One seed, so no range."
+    # the full run's are rings, which the points of these runs do not hide
+    ghosts = {"full_run": {value["label"]: [4.9, 5, 5] for value in values}, "full_run_called": "the full run"}
+    look = Scatter(Fields(tmp_path, {**figure, **ghosts, "values": one}))
+    assert " Pale rings and lines are the full run: medians and ranges, hidden where they are shorter" in look.caption()
+    assert plain_svg(look.specify(1200, interactive=False)).count('aria-roledescription="point"') == 2
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
 
 

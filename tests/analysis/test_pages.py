@@ -391,6 +391,14 @@ def test_a_number_that_no_seed_of_the_full_run_has_is_listed(tmp_path: Path) -> 
     assert "outside the full run's range" in (tmp_path / "other/index.html").read_text()
     table = (tmp_path / "other/changes.html").read_text().partition('id="numbers"')[2]
     assert table.startswith(">1 of ") and table.count('href="today-crowd.html"') == 1
+    # the title of the experiment and the line of its study say so, too
+    says = r'<a class="tag" href="changes.html#numbers">(.*?)</a>'
+    marks = [
+        re.findall(says, (tmp_path / f"{of}.html").read_text(), re.S)
+        for of in ("same/index", "same/today-crowd", "other/today-half-hour", "other/today-crowd", "other/index")
+    ]
+    assert [len(some) for some in marks[:4]] == [0, 0, 0, 1] and marks[4]
+    assert re.fullmatch(rf"full run of {kept['ended'][:10]}: 1 of \d+ numbers differs here", marks[3][0])
 
 
 def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -> None:
