@@ -199,6 +199,23 @@ def test_what_is_not_judged_here_links_the_claim_of_the_full_run_whose_number_it
         assert overview.numbers_of(there) == cell.full_numbers
 
 
+def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_full_run() -> None:
+    verdict = f"({'|'.join(Verdict)})"
+    told = 0
+    for file in (file for study in kept_results.STUDIES.iterdir() for file in registry.claims_files(study)):
+        for claim in registry.load(file).claims:
+            text = claim.data.get("chosen_after", "")
+            if not text or claim.id not in FULL_RUN.claims:
+                continue
+            kept = FULL_RUN.kept[claim.id.partition("/")[0]]["claims"][claim.id]
+            for other, too in re.findall(rf"the claim would be {verdict}(, too)?", text):
+                assert (other == kept["verdict"]) == bool(too), claim.id
+                told += 1
+            assert set(re.findall(rf"instead of {verdict}", text)) <= {kept["verdict"]}, claim.id
+            assert set(re.findall(rf"the claim is {verdict}", text)) <= set(kept.get("by_reading", {}).values()), claim.id
+    assert told >= 5
+
+
 def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_chosen_late(quick: Path) -> None:
     page = (quick / "index.html").read_text()
     counts = {
