@@ -30,7 +30,8 @@ def by_cell(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[Cell, 
 
     A cell has those of its scenario, and more where a claim about it has more. A claim that computes the names of its
     cells is at least about those that it read here, and at most about all. So a cell has at least and at most so many
-    seeds; one of both is right if the sum over the cells is the number of runs in the set.
+    seeds. One of both is right if the sum over the cells is the number of runs in the set; so is the least where all
+    cells have as many seeds as some claim, or more.
     """
     scenario = Path(measured["experiment"].get("scenario") or "")
     if not scenario.is_file():
@@ -47,7 +48,9 @@ def by_cell(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[Cell, 
             most[cell] = max(most[cell], seeds)
         for cell in read if len(cells) == len(most) else cells:
             least[cell] = max(least[cell], seeds)
-    for told in (most, least):
+    claimed = sorted({of_claim(claim) for claim in kept["claims"].values()})
+    alike = [{cell: max(seeds, fewest) for cell, seeds in least.items()} for fewest in claimed]
+    for told in (most, least, *alike):
         if sum(told.values()) == kept.get("runs"):
             return {cell: (seeds, seeds) for cell, seeds in told.items()}
     return {cell: (least[cell], most[cell]) for cell in most}

@@ -7,6 +7,7 @@ shortens. The same kernel, root file system and modules give the same numbers on
 
 import ast
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -58,7 +59,7 @@ def _curves(experiment: Result, runs: Path) -> dict[str, Any]:
 
 
 def _with_figure(there: dict[str, Any], kept: Mapping[str, Any], seeds: int, *, is_same: bool) -> dict[str, Any]:
-    if not kept["figure"] or (there.get("figure") and "figure_seeds" not in there):
+    if not kept["figure"] or (there.get("figure") and seeds < there.get("figure_seeds", math.inf)):
         return there
     others = {} if is_same else {"figure_recorded": kept["ended"][:10]}
     rest = {name: part for name, part in there.items() if name != "figure_recorded"}

@@ -27,6 +27,7 @@ from analysis.figures.svg import plain as plain_svg
 from analysis.runs import Runs
 from analysis.series import Series
 from scenarios.resolve import expand
+from tests.analysis import kept_results
 from tests.analysis.synthetic import plain, vouch, write
 
 MOST_BYTES = 1500  # of an alternative text
@@ -330,6 +331,8 @@ def test_means_among_medians_and_other_numbers_of_seeds_say_so(tmp_path: Path) -
     svg = plain_svg(both.specify(1200, interactive=False))
     assert all(f">{text}<" in svg for text in ("2 s (5)", "mean 3 s (20)", "full run (seeds)"))
     assert "the full run, 5 to 20 seeds: range, and median (or mean, where it says so)" in both.caption()
+    bounds = plain_svg(made(full_run_seeds={"a": [5, 20], "b": [20]}).specify(1200, interactive=False))
+    assert ">2 s (5\N{EN DASH}20)<" in bounds and ">3 s (20)<" in bounds
     means = made(full_run_means=["a", "b"], full_run_seeds={"a": [20], "b": [20]})
     assert ">3 s<" in plain_svg(means.specify(1200, interactive=False)) and "range, and mean," in means.caption()
 
@@ -432,6 +435,20 @@ def test_the_seeds_behind_a_number_are_those_of_its_cells(tmp_path: Path) -> Non
     assert seeds(40 + planned * (len(cells) - 2)) == [[20], [20]] + [[planned]] * (len(cells) - 2)
     # the number of runs agrees with neither
     assert seeds(0) == [[20], [20]] + [[planned, 20]] * (len(cells) - 2)
+    # a cell has more than all others, which have as many as another claim
+    kept["claims"]["x/e01"] = {"by_seed": dict.fromkeys(map(str, range(50)), 1.0), "held": None}
+    assert seeds(50 + 20 * (len(cells) - 1)) == [[50]] + [[20]] * (len(cells) - 1)
+
+
+def test_a_smallest_number_is_in_the_range_of_each_that_has_as_many_seeds(tmp_path: Path) -> None:
+    kept_results.write(tmp_path, only="today", size="quick")
+    name, claim, label = "today-wireless-links", "today-wireless-links/e02", "cellular, LEDBAT++"
+    measured = json.loads((tmp_path / "experiments" / name / "verdicts.json").read_text())
+    kept = json.loads((kept_results.REFERENCE / f"{name}.json").read_text())
+    there = full_run.recorded(Fields(tmp_path, measured["figure"], "figure"), measured, kept)
+    smallest = kept["claims"][claim]["by_seed"]
+    assert there.seeds[label] != [len(smallest)] or 100 * max(smallest.values()) <= there.ranges[label][2]
+    assert {*map(tuple, there.seeds.values())} == {(20,)} and there.description == "20 seeds of the full run"
 
 
 def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path) -> None:

@@ -212,7 +212,9 @@ def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_full_run() -> N
                 assert (other == kept["verdict"]) == bool(too), claim.id
                 told += 1
             assert set(re.findall(rf"instead of {verdict}", text)) <= {kept["verdict"]}, claim.id
-            assert set(re.findall(rf"the claim is {verdict}", text)) <= set(kept.get("by_reading", {}).values()), claim.id
+            assert set(re.findall(rf"the claim is {verdict}", text)) <= set(kept.get("by_reading", {}).values()), (
+                claim.id
+            )
     assert told >= 5
 
 

@@ -547,6 +547,7 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     for before, after in (
         ({"figure": {}}, drawn | {"figure_recorded": kept["ended"][:10]}),
         ({"figure": {"a": [1, 2, 3]}}, {"figure": {"a": [1, 2, 3]}}),
+        ({"figure": {"a": [1, 2, 3]}, "figure_seeds": 4}, {"figure": {"a": [1, 2, 3]}, "figure_seeds": 4}),
     ):
         (reference / "made-by-hand.json").write_text(json.dumps(other | before))
         assert main([*record, str(tmp_path / "drawn")]) == 0

@@ -24,6 +24,7 @@ SWATCH: Final = 12  # of a mark before its head
 HERE: Final = "this run"
 THERE: Final = "full run"
 NEVER: Final = "never"
+DASH: Final = "\N{EN DASH}"  # between bounds of a number of seeds
 
 Rows = list[dict[str, Any]]
 
@@ -82,8 +83,7 @@ class ValuesBySeed:
         means, seeds = set(figure.maybe("full_run_means", list) or []), figure.maybe("full_run_seeds", dict) or {}
         known = [row for row in self._rows if "there" in row]
         kinds = {row["label"] in means for row in known}
-        exact = {label: str(count[0]) for label, count in seeds.items() if len(count) == 1}  # bounds: in the caption
-        counts = {row["label"]: exact.get(row["label"], "") for row in known}
+        counts = {row["label"]: DASH.join(map(str, seeds.get(row["label"], []))) for row in known}
         middle = "mean" if kinds == {True} else "median (or mean, where it says so)" if True in kinds else "median"
         has_ranges = any(row["there"][0] < row["there"][2] for row in known)
         self._kinds = f"range, and {middle}, which is the number" if has_ranges else ""
