@@ -214,7 +214,7 @@ def _of_full_run(here: Mapping[str, Range], there: Recorded) -> list[str]:
     range_too = ", median and range" if any(low < high for low, _, high in there.ranges.values()) else ""
     seeds = "the full run" if _is_mixed(there) else there.description
     few = plural(there.few_seeds or 0, "seed")
-    fewer = f" over {there.most or 'all its seeds'} (*: {few})" if _is_mixed(there) else ""
+    fewer = f" over {there.most or 'all its seeds'} (*: {few}, whose range may be narrower)" if _is_mixed(there) else ""
     sentence = f"{' and '.join(marks).capitalize()}: {seeds}{range_too}{fewer}"
     unknown = "" if here.keys() <= there.ranges.keys() else " or none is known"
     without = f"Without brackets, its known seeds give the same number, rounded{unknown}"

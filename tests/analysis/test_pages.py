@@ -532,7 +532,8 @@ def test_the_full_run_beside_one_seed_is_of_all_its_seeds_or_says_of_how_many(qu
         value["by_seed"] = {"1": here[value["label"]]} if value["label"] in here else {}
     shown = yielding([foreground], FULL_RUN)
     assert shown and shown.what.startswith(
-        "One seed. Pale and in brackets: the full run, median and range over 20 seeds (*: 5 seeds). "
+        "One seed. Pale and in brackets: the full run, median and range over 20 seeds "
+        "(*: 5 seeds, whose range may be narrower). "
     )
     shares = {
         f"{column}: {row}": one for row, own in shown.rows for column, one in zip(shown.columns, own, strict=True)
