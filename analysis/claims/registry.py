@@ -19,6 +19,8 @@ DECIDE_ALONE: Final = ("holds", "kunit", "not_testable")
 VARIED: Final = ("tested", "partly", "likely")  # kinds of evidence for causes, of runs that varied something
 DASH: Final = "-"  # papers print a dash for zero
 
+NOT_KEPT: Final = "runs that were not kept: "  # begins the `by` of a cause that no run at hand varied
+
 
 @dataclass(frozen=True)
 class Claim:

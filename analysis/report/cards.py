@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from analysis.claims.registry import NOT_KEPT
 from analysis.experiment_files import NOT_RUN
 from analysis.report.beside import REFERENCE, Beside
 from analysis.report.evidence import Evidence, Source
@@ -27,6 +28,7 @@ from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Verdict
 from analysis.verdicts.tolerances import tolerances
 
+UNKEPT: Final = "unkept"  # a kind of evidence for a cause, beside those that a claims file gives
 SHORT: Final = 700  # characters of a cause that is not folded: its first sentence often tells what happens, not why
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
@@ -37,6 +39,11 @@ ORDER: Final = (
     Verdict.REPRODUCED,
     Verdict.NOT_TESTABLE,
 )
+
+
+def how_known(cause: Mapping[str, Any]) -> str:
+    """Give the kind of evidence for a cause; UNKEPT where what varied it cannot be looked at."""
+    return UNKEPT if str(cause.get("by", "")).startswith(NOT_KEPT) else str(cause["evidence"])
 
 
 @dataclass(frozen=True)
@@ -218,4 +225,4 @@ def _cause(claim: Mapping[str, Any], first_cards: Mapping[str, str]) -> Cause | 
     if not cause:
         return None
     first, rest = (cause["text"], "") if len(cause["text"]) <= SHORT else first_sentence(cause["text"])
-    return Cause(first, rest, cause["evidence"], cause.get("by"), first_cards.get(cause["text"]))
+    return Cause(first, rest, how_known(cause), cause.get("by"), first_cards.get(cause["text"]))

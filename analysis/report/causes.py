@@ -7,7 +7,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.report.beside import Beside
-from analysis.report.cards import name_of, page_of
+from analysis.report.cards import UNKEPT, how_known, name_of, page_of
 from analysis.report.overview import label_of
 from analysis.report.prose import marked
 from analysis.report.results import Result, state_of
@@ -18,6 +18,7 @@ WORDS: Final = {  # what is known of a cause, in the order of the page: as cards
     "tested": "Cause",
     "partly": "Part of the cause",
     "likely": "Likely cause",
+    UNKEPT: "Cause, by runs that were not kept",
     "untested": "Cause, untested",
     "unknown": "Cause not known",
 }
@@ -28,6 +29,7 @@ _HEADS: Final = {  # of the page, and of its summary
     ),
     "partly": ("shown in part", "a run that varied it takes the number towards the paper's; the rest is not known"),
     "likely": ("likely", "runs excluded other causes, and none varied this one"),
+    UNKEPT: ("varied in runs that were not kept", "nobody can look at what these runs showed"),
     "untested": ("suspected", "no run has varied anything"),
     "unknown": ("not known", "what was varied and excluded stands with each"),
 }
@@ -112,7 +114,7 @@ def _judged_by(entries: Sequence[Entry]) -> str:
 
 
 def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    kinds = {kind: [entry for entry in entries if entry[1]["cause"]["evidence"] == kind] for kind in WORDS}
+    kinds = {kind: [entry for entry in entries if how_known(entry[1]["cause"]) == kind] for kind in WORDS}
     return {kind: some for kind, some in kinds.items() if some}
 
 

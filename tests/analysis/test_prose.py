@@ -90,7 +90,7 @@ def test_a_tested_cause_names_a_run_that_exists() -> None:
 
 
 def _exists(name: str, runs_of: str) -> bool:
-    if name in EXPERIMENTS or name.startswith("runs that were not kept: "):
+    if name in EXPERIMENTS or name.startswith(registry.NOT_KEPT):
         return True
     values = [part.partition("=")[2] for part in name.split(",")]
     return all(value and value in SCENARIOS[runs_of] for value in values)
