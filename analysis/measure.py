@@ -15,6 +15,7 @@ from analysis import host, readings
 from analysis.claims import registry, shortened
 from analysis.claims.question import Question
 from analysis.claims.registry import Assertion, Claim, Experiment, Extra, Study
+from analysis.claims.syntax import is_about_means
 from analysis.documents import Fields, read_if_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import FORMAT, METRICS, NOT_RUN, NOT_TESTED, VERDICTS
@@ -227,6 +228,8 @@ def _not_testable(reason: str, why: str) -> dict[str, Any]:
 
 def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple[object, ...]]) -> dict[str, Any]:
     values, unknown = ask.numbers(extra.measure, extra.cell)
+    if len(values) == 1 and is_about_means(extra.measure, experiment.words):
+        values, unknown = {}, unknown | dict.fromkeys(values, "one seed says nothing over the seeds")
     cell = extra.cell or ask.own_cell or ALL_CELLS
     rows += [(experiment.id, cell, seed, "", extra.metric, _csv(value), extra.unit) for seed, value in values.items()]
     measured = asdict(spread(values)) if values else None

@@ -56,12 +56,16 @@ def _changes(experiment: Result, before: Beside) -> Iterator[Change]:
         )
 
 
-def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) -> str:
-    """Say in a sentence how much is different among so many claims; a quick look has no verdicts."""
+def summary(differences: Sequence[Change], claims: int, compared: int, is_quick: bool = False) -> str:
+    """Say in a sentence how much is different among so many claims, of which so many have numbers in both results.
+
+    A quick look has no verdicts.
+    """
     verdicts = sum(change.is_of_verdict for change in differences)
     numbers = len(differences) - verdicts
     if not differences:
-        return f"All {plural(claims, 'claim')} have the same verdict and the same numbers."
+        both = "" if compared == claims else f" that {'has' if compared == 1 else 'have'} numbers in both"
+        return f"All {plural(compared, 'claim')}{both} have the same verdict and the same numbers."
     if is_quick:
         result = f"{_some(verdicts, 'contradicts', 'contradict')} the full run's verdict{'s' if verdicts > 1 else ''}"
         result += ", as one seed may" if verdicts else ""
@@ -69,7 +73,8 @@ def summary(differences: Sequence[Change], claims: int, is_quick: bool = False) 
     else:
         result = f"{_some(verdicts, 'has', 'have')} another verdict"
         others = f"{_some(numbers, 'has', 'have')} other numbers under the same verdict"
-    return f"Of {plural(claims, 'claim')}, {result}, and {others}."
+    both = f"Of {plural(claims, 'claim')}, {compared:,} {'has' if compared == 1 else 'have'} numbers in both"
+    return f"{both}; {result}, and {others}."
 
 
 def _some(amount: int, one: str, many: str) -> str:

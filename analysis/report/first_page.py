@@ -61,7 +61,9 @@ class FullRun:
     """How large the full run is."""
 
     runs: int
-    seeds: int  # that half of its claims have, or more
+    seeds: int  # that half of its measured claims have, or more
+    claims_with_them: int
+    claims: int  # that it measured
 
 
 def full_run(experiments: Iterable[Result], reference: Beside) -> FullRun | None:
@@ -74,7 +76,10 @@ def full_run(experiments: Iterable[Result], reference: Beside) -> FullRun | None
         len(claim["held"] or (claim["measured"] or {}).get("by_seed") or ()) for claim in reference.claims.values()
     ]
     measured = list(filter(None, seeds))
-    return FullRun(sum(runs.values()), int(median_high(measured))) if any(runs.values()) and measured else None
+    if not measured or not any(runs.values()):
+        return None
+    middle = int(median_high(measured))
+    return FullRun(sum(runs.values()), middle, sum(amount >= middle for amount in measured), len(measured))
 
 
 def papers(views: Sequence[StudyView]) -> str:

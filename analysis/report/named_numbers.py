@@ -104,7 +104,10 @@ def bare_name(claim: Mapping[str, Any]) -> str:
 def _described(node: ast.AST) -> tuple[str, str]:
     """Give the statistic and the word of a run that a node is: `queue_ms.mean(40)` is the mean of queue_ms."""
     if isinstance(node, ast.Call):
-        return _described(node.func)
+        statistic, word = _described(node.func)
+        if statistic == _STATISTICS["percentile"] and node.args and isinstance(node.args[0], ast.Constant):
+            statistic = f"{ast.unparse(node.args[0])} % {statistic}"
+        return statistic, word
     if isinstance(node, ast.Name):
         return "", node.id
     if isinstance(node, ast.Attribute):

@@ -20,6 +20,12 @@ class Outside:
     low: float
     high: float
 
+    @property
+    def digits(self) -> int:
+        """How many digits show that it lies outside: three, or more where ends and number are the same in three."""
+        ends = {self.low, self.high, self.here}
+        return next((few for few in range(3, 9) if len({f"{end:.{few}g}" for end in ends}) == len(ends)), 9)
+
 
 @dataclass(frozen=True)
 class Numbers:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -85,6 +85,7 @@ class Finding:
     full_link: str  # to the claim that decided there
     full_title: str  # of that claim, where another one decides here
     full_of_same: str  # what the full run has of the claim that decides here, where another one decided there
+    full_others: list[tuple[str, str, str, str]]  # of experiments with another verdict: label, page, verdict, numbers
     strip: Markup  # of the claim that decides
 
 
@@ -349,6 +350,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         full_link=page_of(full_deciding["id"]),
         full_title="" if is_same else full_deciding["title"],
         full_of_same="" if is_same else _told(deciding["id"], full_claims),
+        full_others=list(_others(full_claims, name, full_deciding["id"].partition("/")[0], full, experiments)),
         strip=strip(full_deciding),
     )
 
@@ -356,6 +358,18 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
 def _told(name: str, claims: Iterable[Mapping[str, Any]]) -> str:
     """Say the state and the numbers of the claim of an id; nothing where it is not among the claims."""
     return next((f"{state_of(claim)}, {numbers_of(claim)}" for claim in claims if claim["id"] == name), "")
+
+
+def _others(
+    claims: Sequence[Mapping[str, Any]], finding: str, decided: str, full: str, experiments: Iterable[Result]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield label, page, verdict and numbers of the experiments with another verdict than the one that decided."""
+    for experiment in experiments:
+        own = [dict(claim) for claim in claims if claim["id"].partition("/")[0] == experiment.id]
+        state = states_of_findings(own).get(finding, full)
+        if experiment.id != decided and state not in (full, *NOT_JUDGED):
+            deciding = _deciding(own, state)
+            yield label_of(experiment.artefact), page_of(deciding["id"]), state, numbers_of(deciding)
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:

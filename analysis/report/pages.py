@@ -156,7 +156,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "unit_tests": first_page.unit_tests(shown),
             "is_shortened": any(experiment.is_shortened for experiment in shown),
             "programs": first_page.programs(shown),
-            "settings": len({name for experiment in shown for name in experiment.implementations}),
+            "variants": len({name for experiment in shown for name in experiment.implementations}),
             "full_run": first_page.full_run(shown, reference) if reference else None,
             "picked": first_page.picked(views),
             "standings": first_page.standings(views),
@@ -182,8 +182,8 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
 def write_changes(report: Report, reference: Beside) -> None:
     """Write what differs from the reference set, and a feed of it."""
     differences = changes.changes(report.shown, reference)
-    claims = sum(len(experiment.counted) for experiment in report.shown)
-    summary = changes.summary(differences, claims, report.is_quick)
+    compared = first_page.machine(report.shown, reference)
+    summary = changes.summary(differences, compared.claims, compared.compared, report.is_quick)
     values = {"changes": differences, "numbers": report.numbers, "summary": summary, "is_quick": report.is_quick}
     report.write("changes.html", values)
     write_text(report.out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))

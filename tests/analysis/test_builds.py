@@ -56,8 +56,9 @@ def text(page: Path, between: str) -> str:
 
 def test_the_same_builds_are_said_to_be_the_same(made: tuple[Path, Path]) -> None:
     out = report(*made)
+    first = text(out / "index.html", "May I trust it.*?</dd>")
+    assert "2 of its 2 experiments were recorded with the builds of these runs" in first
     told = "2 of 2 experiments have the kernel, root file system, tools, modules and programs of these runs"
-    assert told in text(out / "index.html", "May I trust it.*?</dd>")
     assert told in text(out / "builds.html", "<h1>.*?</h1>")
     assert "All builds are those of these runs." in text(out / f"{OURS}.html", 'id="made-from">.*?</p>')
 
@@ -71,9 +72,12 @@ def test_other_builds_and_other_numbers_stand_first(made: tuple[Path, Path]) -> 
     (reference / f"{THEIRS}.json").write_text(json.dumps(kept))
     out = report(here, reference)
     told = text(out / "index.html", "May I trust it.*?</dd>")
-    assert "none of 2 experiments has the kernel, root file system, tools, modules and programs" in told
-    assert ", and 1 more all but the root file system ( which )" in told
-    assert re.search(r"In the others, (\d+) of (\d+) claims compared have the same numbers\.", told)
+    assert "None of its 2 experiments was recorded with the builds of these runs" in told
+    assert "of these runs, 1 more with all but one ( which )." in told
+    assert re.search(r"Where more differs, (\d+) of (\d+) claims that can be compared have the same numbers\.", told)
+    head = text(out / "builds.html", "<h1>.*?</h1>")
+    assert "none of 2 experiments has the kernel, root file system, tools, modules and programs" in head
+    assert head.endswith(", and 1 more all but the root file system")
     rows = re.findall("<tr><td>.*?</tr>", (out / "builds.html").read_text())
     assert [re.findall(r'href="(.*?)\.html', row)[0] for row in rows] == [THEIRS, OURS]
     assert ">kernel, root file system<" in rows[0] and re.search(r"<b>\d+ of \d+</b>", rows[0])

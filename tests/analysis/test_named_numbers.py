@@ -31,6 +31,11 @@ def test_a_bound_has_the_unit_of_its_own_number() -> None:
     assert bound({"metric": "m", "measure": "call_mos('a')", "holds": "call_mos('a') < 4.03"}) == "below 4.03"
 
 
+def test_a_percentile_says_which() -> None:
+    claim = {"metric": "m", "measure": "max([queue_ms.percentile(95, start) for start in starts])"}
+    assert quantity(claim).name == "largest 95 % percentile of the queue"
+
+
 def test_a_delay_without_end_says_that_packets_never_arrived() -> None:
     measured = MEASURED | {"mean": None, "minimum": None}
     claim = {"metric": "m", "measure": "max([cell(c).packet_delay_ms('game') for c in names])", "measured": measured}

@@ -21,9 +21,10 @@ from analysis.errors import BadInputError
 from analysis.experiment_files import NOT_RUN, NOT_TESTED
 from analysis.report import causes, changes, formats, overview
 from analysis.report.beside import Beside, reference_set, results_of
-from analysis.report.cards import cards, name_of, page_of, rule
+from analysis.report.cards import cards, how_known, name_of, page_of, rule
 from analysis.report.evidence import Source
 from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
+from analysis.report.outside import Outside
 from analysis.report.overview import _headline, studies
 from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
@@ -271,7 +272,8 @@ def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) 
     assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", same)
     changes = (quick / "changes.html").read_text()
     assert re.search(
-        r"<h1>Of \d+ claims, \d+ contradict the full run&#39;s verdicts, as one seed may, and none has other", changes
+        r"<h1>Of \d+ claims, \d+ have numbers in both; \d+ contradict the full run&#39;s verdicts, as one seed may,",
+        changes,
     )
     assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
     words = page.locator("#words").inner_text()
@@ -418,6 +420,19 @@ def test_a_number_that_no_seed_of_the_full_run_has_is_listed(tmp_path: Path) -> 
     ]
     assert [len(some) for some in marks[:4]] == [0, 0, 0, 1] and marks[4]
     assert re.fullmatch(rf"full run of {kept['ended'][:10]}: 1 of \d+ numbers differs here", marks[3][0])
+
+
+def test_a_number_outside_has_the_digits_that_show_it(quick: Path) -> None:
+    result = next(iter(collect(quick.parent / "here")))
+    assert [Outside(result, "n", "s", here, 22.2, 22.2).digits for here in (22.25, 22.201, 30.0)] == [4, 5, 3]
+
+
+def test_what_changed_is_of_the_claims_that_were_compared() -> None:
+    assert (
+        changes.summary([], 616, 192)
+        == "All 192 claims that have numbers in both have the same verdict and the same numbers."
+    )
+    assert changes.summary([], 2, 2) == "All 2 claims have the same verdict and the same numbers."
 
 
 def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -> None:
@@ -914,7 +929,8 @@ def test_a_printed_table_is_whole(report: Path, browser: Any) -> None:
 
 def test_what_changed_is_a_page_and_a_feed(report: Path, browser: Any) -> None:
     page = opened(browser, report / "changes.html")
-    assert re.search(r"Of \d+ claims, \d+ ha(s|ve) another verdict", page.locator("main").inner_text())
+    told = page.locator("main").inner_text()
+    assert re.search(r"Of \d+ claims, \d+ have numbers in both; \d+ ha(s|ve) another verdict", told)
     assert page.locator("tbody tr").count() > 0
     feed = ElementTree.parse(report / "feed.xml").getroot()  # noqa: S314 (its own)
     atom = "{http://www.w3.org/2005/Atom}"
@@ -940,7 +956,8 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
         if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "near"
     }
     assert len(near) > 10  # sorted by the same rule
-    known = Counter(cause["evidence"] for cause in failing.values())
+    known = Counter(map(how_known, failing.values()))
+    assert known["unkept"]  # what no run at hand shows is not called shown by a run
     for folder in (report, quick):  # what a quick look measured does not count
         text = (folder / "causes.html").read_text()
         assert f"<h1>Why {len(failing)} claims are not reproduced" in text

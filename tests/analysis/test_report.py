@@ -140,6 +140,20 @@ def test_without_module_tests_their_claims_are_not_testable(results: Path, tmp_p
     assert data["claims"][5]["why"].startswith("the KUnit case made-by-hand/e06 has not been run: ")
 
 
+def test_one_seed_has_no_number_over_the_seeds(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "made", tmp_path / "made")
+    of_one = "runs/made/made-by-hand/single/seed-1"
+    [run] = (results / "runs").glob("*/made-by-hand/*/seed-1")
+    shutil.copytree(run, tmp_path / of_one)
+    file = tmp_path / "made/hand.claims.yaml"
+    spread = {"metric": "spread", "unit": "packets", "measure": "mean_over_seeds('queue_pkts.at(5) * 0')"}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"also_measured": [spread]}))
+    for runs, known in ((results / "runs", True), (tmp_path / "runs", False)):
+        assert main(["measure", str(file), "--runs", str(runs), "--out", str(tmp_path / "out")]) == 0
+        [number] = json.loads((tmp_path / "out/made-by-hand/verdicts.json").read_text())["also_measured"]
+        assert (number["measured"] is not None) is known
+
+
 class Page(html.parser.HTMLParser):
     """Collects the elements and what they point to."""
 
