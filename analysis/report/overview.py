@@ -334,7 +334,8 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
     full = states_of_findings(full_claims).get(name, "")
     decided_there = _deciding(full_claims, full) if full_claims else None
     deciding = _deciding(claims, states[name], decided_there["id"] if decided_there else "")
-    full_deciding = decided_there or deciding
+    # several may have decided there
+    full_deciding = _deciding(full_claims, full, deciding["id"]) if full_claims else deciding
     is_same = full_deciding["id"] == deciding["id"]
     there = _states_there(claims, reference).get(name, "")
     return Finding(
