@@ -74,6 +74,13 @@ class Recorded:
         return f"the full run ({self.most or 'all seeds'}, or {few} where no claim has the number)"
 
     @property
+    def called(self) -> str:
+        """Say in a few words whose the pale parts are: the full run's, or those of the few of other builds than it."""
+        if self.few_recorded and len(self.few) == len(self.ranges):
+            return f"{seeds_behind.said([self.few_seeds or 0])} at full size"
+        return "full run"
+
+    @property
     def _axes_of_few(self) -> list[str]:
         """The axes, without units, of the points of curves that are of few seeds."""
         return sorted({name.partition(" | ")[0].partition(" [")[0] for name in self.few if " | " in name})
@@ -132,6 +139,7 @@ def add_ranges(measured: dict[str, Any], reference: Path | None) -> None:
     measured["figure"] |= {
         "full_run": there.ranges,
         "full_run_called": there.description,
+        "full_run_head": there.called,
         "full_run_means": sorted(there.means),
         "full_run_seeds": there.seeds,
         "full_run_lacks": [len(names - there.ranges.keys()), len(names)],

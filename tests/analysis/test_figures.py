@@ -460,6 +460,7 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
     full_run.add_ranges(measured, tmp_path)
     assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run, 3 seeds"
+    assert figure["full_run_head"] == "full run"
     figure["values"].append({"label": "b", "measure": "jain(1)"})
     (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
     full_run.add_ranges(measured, tmp_path)
@@ -470,7 +471,15 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     (tmp_path / "x.json").write_text(json.dumps(later))
     full_run.add_ranges(measured, tmp_path)
     called = "one seed at full size of 2026-11-27, of other builds than the full run of 2026-11-23"
-    assert figure["full_run_called"] == called
+    assert figure["full_run_called"] == called and figure["full_run_head"] == "one seed at full size"
+    drawn = {"axis": "score", "values": [{"label": "b", "by_seed": {"1": 2.0}}]}
+    shown = ValuesBySeed(Fields(tmp_path, figure | drawn), [])
+    assert (
+        "full run" not in (svg := plain_svg(shown.specify(1200, interactive=False))) and "one seed at full size" in svg
+    )
+    assert shown.alternative().endswith(
+        "of one seed, beside those of one seed at full size. b 2, one seed at full size 1."
+    )
     name = full_run.point_name("link used [%]", "LEDBAT", 30)
     mixed = full_run.Recorded({"a": [1, 1, 1], name: [2, 2, 2]}, frozenset({name}), 1, "2026-11-27", "2026-11-23")
     assert replace(mixed, seeds={"a": [20], name: [1]}).description == (

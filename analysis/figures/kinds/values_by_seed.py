@@ -50,6 +50,7 @@ class ValuesBySeed:
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         there = figure.maybe("full_run", dict) or {}
         self._full_run = figure.maybe("full_run_called", str)
+        self._head = figure.maybe("full_run_head", str) or THERE
         self._rows = _in_shown_groups(
             [_row(fields, by_name, self._unit, there, figure, never) for fields in figure.children("values")]
         )
@@ -92,16 +93,19 @@ class ValuesBySeed:
             text = f"mean {text}" if has_ranges and len(kinds) > 1 and row["label"] in means else text
             is_told = len({*counts.values()}) > 1 and counts[row["label"]]
             row["number_there"] = f"{text} ({counts[row['label']]})" if is_told else text
-        self._there = f"{THERE} (seeds)" if len({*counts.values()}) > 1 else THERE
+        self._there = f"{self._head} (seeds)" if len({*counts.values()}) > 1 else self._head
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
-            groups.setdefault(row["group"], []).append((row["name"], _text(row)))
+            groups.setdefault(row["group"], []).append((row["name"], _text(row, self._head)))
         is_one = all(len(row["seeds"]) < 2 for row in self._rows)
         how = "Values are of one seed, those of the full run medians or means" if is_one else "Values are medians"
-        return alternative_text.picture(self._axis, f"{how} and ranges over the seeds", list(groups.items()))
+        how += " and ranges over the seeds"
+        if is_one and self._head != THERE:
+            how = f"Values are of one seed, beside those of {self._head}"
+        return alternative_text.picture(self._axis, how, list(groups.items()))
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -267,12 +271,13 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
     }
 
 
-def _text(row: dict[str, Any]) -> str:
+def _text(row: dict[str, Any], head: str) -> str:
+    there = "the full run" if head == THERE else head
     if row["seeds"]:
         text = alternative_text.spread(row["low"], row["middle"], row["high"])
-        text += f", full run {alternative_text.spread(*row['there'])}" if "there" in row else ""
+        text += f", {head} {alternative_text.spread(*row['there'])}" if "there" in row else ""
     else:
-        text = f"{alternative_text.spread(*row['there'])} in the full run" if "there" in row else "not measured"
+        text = f"{alternative_text.spread(*row['there'])} in {there}" if "there" in row else "not measured"
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 
