@@ -29,6 +29,7 @@ from analysis.verdicts.rules import Verdict
 from analysis.verdicts.tolerances import tolerances
 
 UNKEPT: Final = "unkept"  # a kind of evidence for a cause, beside those that a claims file gives
+OMITTED: Final = "Not run at this size, which omits a cell that it needs."
 SHORT: Final = 700  # characters of a cause that is not folded: its first sentence often tells what happens, not why
 KINDS: Final = ("reproduced", "near")  # of zones
 # what a reader looks for first stands first
@@ -216,7 +217,7 @@ def not_judged(claim: Mapping[str, Any]) -> str:
         return ""
     reason, why = claim["not_testable"]["reason"], claim["why"]
     if why.startswith("there is no run of"):
-        return "Not run at this size, which omits a cell that it needs."
+        return OMITTED
     return sentence(why if reason in (why, NOT_RUN) else f"{reason}: {why}")
 
 

@@ -63,23 +63,24 @@ class FullRun:
     runs: int
     seeds: int  # that half of its measured claims have, or more
     claims_with_them: int
-    claims: int  # that it measured
+    claims: int  # that it could test, of those that count
 
 
 def full_run(experiments: Iterable[Result], reference: Beside) -> FullRun | None:
     """Say how many runs the full run had, and how many seeds its claims have; None where it does not say."""
     runs: dict[str, int] = {}
+    testable: list[Mapping[str, Any]] = []
     for experiment in experiments:
+        there = [reference.claims[claim["id"]] for claim in experiment.counted if claim["id"] in reference.claims]
+        testable += [claim for claim in there if state_of(claim) != Verdict.NOT_TESTABLE]
         runs_of = experiment.data["experiment"]["runs_of"]
         runs[runs_of] = max(runs.get(runs_of, 0), reference.kept.get(experiment.id, {}).get("runs", 0))
-    seeds = [
-        len(claim["held"] or (claim["measured"] or {}).get("by_seed") or ()) for claim in reference.claims.values()
-    ]
+    seeds = [len(claim["held"] or (claim["measured"] or {}).get("by_seed") or ()) for claim in testable]
     measured = list(filter(None, seeds))
     if not measured or not any(runs.values()):
         return None
     middle = int(median_high(measured))
-    return FullRun(sum(runs.values()), middle, sum(amount >= middle for amount in measured), len(measured))
+    return FullRun(sum(runs.values()), middle, sum(amount >= middle for amount in measured), len(testable))
 
 
 def papers(views: Sequence[StudyView]) -> str:

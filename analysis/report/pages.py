@@ -17,7 +17,7 @@ from analysis.files import whole, write_text
 from analysis.report import causes, changes, first_page, machines, overview, prose
 from analysis.report.beside import Beside
 from analysis.report.builds import Origin, origin
-from analysis.report.cards import cards, page_of
+from analysis.report.cards import OMITTED, cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
 from analysis.report.outside import Numbers, numbers_beside
@@ -263,6 +263,7 @@ def _page(
     source: Source,
 ) -> dict[str, Any]:
     assert experiment.folder is not None  # noqa: S101 (the caller has looked)
+    of_result = first_page.of_result(experiment)
     of_claims = " ".join(prose.text_of(claim["cause"]) for claim in experiment.claims if claim.get("cause"))
     return {
         "experiment": experiment,
@@ -275,7 +276,8 @@ def _page(
         "further": _further(experiment, reference),
         "table": table(experiment.data["figure"], experiment.claims, reference),
         "caption": _caption(experiment),
-        "of_result": first_page.of_result(experiment),
+        "of_result": of_result,
+        "none_ran": {text for _, text in of_result} == {OMITTED},
         "runs": plural(len(experiment.data["runs"]), "run"),
         "list_of_runs": list_of(experiment.data["experiment"]["runs_of"]),
         "again": command_of_all([experiment.id], {run["size"] for run in experiment.data["runs"]}),

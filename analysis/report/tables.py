@@ -37,6 +37,11 @@ class Table:
     rows: list[tuple[str, list[Field | None]]]
 
     @property
+    def is_judged(self) -> bool:
+        """Whether a field of these runs has a verdict or agrees or not in one seed."""
+        return any(field and field.state != NOT_HERE for _, fields in self.rows for field in fields)
+
+    @property
     def has_simulator(self) -> bool:
         """Whether a field has a number of the paper's simulator."""
         return any(field and field.simulated for _, fields in self.rows for field in fields)

@@ -60,7 +60,7 @@ def test_the_same_builds_are_said_to_be_the_same(made: tuple[Path, Path]) -> Non
     assert "2 of its 2 experiments were recorded with the builds of these runs" in first
     told = "2 of 2 experiments have the kernel, root file system, tools, modules and programs of these runs"
     assert told in text(out / "builds.html", "<h1>.*?</h1>")
-    assert "All builds are those of these runs." in text(out / f"{OURS}.html", 'id="made-from">.*?</p>')
+    assert "All builds that these runs use are the same." in text(out / f"{OURS}.html", 'id="made-from">.*?</p>')
 
 
 def test_other_builds_and_other_numbers_stand_first(made: tuple[Path, Path]) -> None:

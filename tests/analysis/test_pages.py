@@ -300,7 +300,9 @@ def test_the_first_page_is_short_and_counts_the_same_everywhere(quick: Path, bro
     page.locator("#answer .bars a").first.click()
     assert page.locator("#findings tbody").first.is_visible()  # unfolded
     told = page.locator(".answers").inner_text()
-    counts = re.search(r"(\d+) hold, (\d+) nearly, (\d+) do not, (\d+) are open, (\d+) cannot be tested", told)
+    counts = re.search(
+        r"(\d+) hold, (\d+) nearly, (\d+) do not \(by whose bounds\), (\d+) are open, (\d+) cannot be tested", told
+    )
     assert counts
     all_findings = sum(map(int, counts.groups()))
     rows = page.locator("#answer .bars").inner_text()
@@ -734,6 +736,15 @@ def test_filters(report: Path, browser: Any) -> None:
     page.locator("#implementation").select_option("tcp-ledbat-draft00")
     assert 0 < page.locator(".tile:not(.off)").count() < page.locator(".tile").count()
     assert page.locator("#shown").inner_text()
+
+
+def test_what_a_search_does_not_find_is_dim_be_it_judged_here_or_not(quick: Path, browser: Any) -> None:
+    page = opened(browser, quick / "index.html")
+    page.locator(".cell").first.evaluate("cell => cell.classList.add('ghost')")  # as if this size lacked its runs
+    page.locator("#search").fill("no claim says this")
+    page.wait_for_function("document.querySelector('.cell.ghost.off')")
+    opacities = "cells => [...new Set(cells.map(cell => getComputedStyle(cell).opacity))]"
+    assert page.locator(".cell.off").evaluate_all(opacities) == ["0.13"]
 
 
 def test_the_address_holds_what_is_chosen(report: Path, browser: Any) -> None:
