@@ -23,6 +23,7 @@ from analysis.figures.numbers import as_json, expressions_of, numbers_of
 from analysis.pool import each
 from analysis.provenance import distinct
 from analysis.run import Run
+from analysis.run_json import Settings
 from analysis.runs import Failure, Runs
 from analysis.verdicts import rules
 from analysis.verdicts.of_claim import judge
@@ -324,6 +325,7 @@ def _settings(runs: list[Run], cut: shortened.Lengths) -> list[dict[str, Any]]:
             "cell": cell,
             "rate_bps": run.settings.rate_bps,
             "buffer_pkts": run.settings.buffer_pkts,
+            **_backward(run.settings),
             "rtt_ms": 1e3 * (run.settings.forward_s + run.settings.backward_s),
             "duration_s": run.duration,
             "full_s": cut.full_s(run),
@@ -335,6 +337,13 @@ def _settings(runs: list[Run], cut: shortened.Lengths) -> list[dict[str, Any]]:
         }
         for cell, run in by_cell.items()
     ]
+
+
+def _backward(settings: Settings) -> dict[str, Any]:
+    """Describe the bottleneck of the other direction; nothing where that has none."""
+    if settings.backward_rate_bps is None:
+        return {}
+    return {"backward": {"rate_bps": settings.backward_rate_bps, "buffer_pkts": settings.backward_buffer_pkts}}
 
 
 def _csv(value: float) -> str:

@@ -58,6 +58,7 @@ class Settings:
     changes_s: tuple[float, ...]  # instants of all changes of the path
     backward_changes: bool  # whether an event changes the delay of the reverse path
     backward_rate_bps: int | None  # of the reverse path; None: unlimited
+    backward_buffer_pkts: int | None
     backward_rate_steps: tuple[tuple[float, int], ...]
     duration_s: float
     destinations: tuple[int, int]  # first and last address that packets through the bottleneck are bound for
@@ -73,6 +74,7 @@ def load(folder: Path) -> Settings:
     if document.get("format", int) != FORMAT:
         raise document.error("format", document.data["format"], str(FORMAT))
     bottleneck, delay = document.child("bottleneck"), document.child("delay")
+    backward = document.maybe("backward_bottleneck", dict) or {}
     rate = bottleneck.get("rate_bps", int)
     if rate <= 0:
         raise document.error("bottleneck.rate_bps", rate, "a number above 0")
@@ -100,7 +102,8 @@ def load(folder: Path) -> Settings:
             if event.data.get(field) is not None
         )
         or any("backward" in (event.maybe("path", dict) or {}) for event in document.children("events")),
-        backward_rate_bps=(document.maybe("backward_bottleneck", dict) or {}).get("rate_bps"),
+        backward_rate_bps=backward.get("rate_bps"),
+        backward_buffer_pkts=backward.get("buffer_pkts"),
         backward_rate_steps=_rate_steps(document, "backward_bottleneck"),
         duration_s=document.get("duration_ns", int) / NS,
         destinations=_destinations(document),

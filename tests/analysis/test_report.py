@@ -37,7 +37,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.queue = [(0.0, 0), (2.0, 10 * seed)]
         made.cwnd = {name: [(t / 10, 1 + t % (20 + seed)) for t in range(100)] for name in made.flows}
         made.changes = {"provenance": {"commit": "1234", "kernel": {"release": HOSTILE}}}
-        write(root / "runs", made)
+        made.changes |= {"backward_bottleneck": {"rate_bps": 2_000_000, "buffer_pkts": 100}}
+        folder = write(root / "runs", made)
+        shutil.copy(folder / "traces/queue.csv", folder / "traces/queue-backward.csv")
+        vouch(folder)
     claim = {"title": "It is so.", "source": "sec. 1", "unit": "1"}
     claims = [
         {"id": "e01", **claim, "metric": "share", "paper": "0.20", "measure": "share('ledbat', 1, 5)"},
@@ -192,6 +195,12 @@ def test_the_page_says_how_to_run_it_again(results: Path) -> None:
     listed = (results / "report/runs-made-by-hand.html").read_text()
     assert f"testbed run {results}/made/hand.yaml --seed 1 --into runs" in listed
     assert all(f">seed {seed}</a>" in listed for seed in (1, 2))
+
+
+def test_the_page_gives_the_bottleneck_of_either_direction(results: Path) -> None:
+    page = (results / "report/made-by-hand.html").read_text()
+    assert "<dt>bottleneck</dt><dd>12 Mbit/s, buffer of 40 packets; round-trip time 50 ms" in page
+    assert "<dt>bottleneck, other direction</dt><dd>2 Mbit/s, buffer of 100 packets</dd>" in page
 
 
 def test_the_interactive_figure_cannot_be_broken_out_of(results: Path) -> None:
