@@ -16,13 +16,15 @@ from analysis.report.formats import (
     measured_value,
     number,
     paper_value,
+    printed_digits,
     result_text,
     sentence,
     with_unit,
 )
 from analysis.report.named_numbers import bare_name, named
 from analysis.report.results import is_for_now, state_of
-from analysis.report.strip import held_strip, strip
+from analysis.report.scan import by_scan
+from analysis.report.strip import held_strip, strip, zone
 from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
 from analysis.verdicts.rules import Verdict
@@ -107,7 +109,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         why_not=why_not,
         strip=Markup() if why_not and claim.get("held") else _strip(claim),
         full_strip=_strip(known) if known is not claim and not strip(claim) else Markup(),
-        cause=_cause(claim, first_cards),
+        cause=None if known["verdict"] == Verdict.REPRODUCED else _cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
             {"title": other["title"], "state": state_of({**claim, **other}), "text": result_text({**claim, **other})}
@@ -135,19 +137,24 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     unit, of_what = claim.get("unit"), " of the standard deviation" * (claim.get("statistic") == "std")
     if held:
         unit, of_what, zones = "%", " of the share of seeds", asdict(tolerances().predicates)
-        zones = {kind: _percent(zones[kind]) for kind in KINDS}
+        zones |= {kind: _percent(zones[kind]) for kind in KINDS}
         interval = _percent(intervals.fraction(sum(held.values()), len(held))) if len(held) > 1 else None
     assert zones is not None  # noqa: S101 (as above)
-    places = [_place(zones[kind], unit) for kind in KINDS]
+    places = [_place(zone(zones, kind), unit) for kind in KINDS]
     if not interval:
         return f"In a full run, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
     interval_text = (
         f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
     )
     more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
-    others = " or ".join(claim.get("alternatives", []))
-    more += f" The scan may say {others}, too, which counts as well." if others else ""
-    return f"{interval_text} Reproduced needs all of it {places[0]}, near {places[1]}.{more}"
+    if zone(zones, "near") != zones["near"]:
+        more += " The paper's value is next to zero, so an absolute tolerance decides."
+    as_printed, others = "Reproduced", [printed_digits({"paper": other}) for other in claim.get("alternatives", [])]
+    if others:
+        as_printed = f"Read as {printed_digits(claim)}, reproduced"
+        told = by_scan(claim) or f"the scan may say {' or '.join(others)}, too, with the same verdict"
+        more += f" {sentence(told)}"
+    return f"{interval_text} {as_printed} needs all of it {places[0]}, near {places[1]}.{more}"
 
 
 def _strip(claim: Mapping[str, Any]) -> Markup:
@@ -183,7 +190,8 @@ def _in_full(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str,
     there = next((other.claims.get(claim["id"]) for other in others if other.name == REFERENCE), None)
     if not there or not is_for_now(claim):
         return claim
-    return {**claim, **{name: there.get(name) for name in ("verdict", "measured", "held", *JUDGED)}}
+    theirs = {name: there.get(name) for name in ("verdict", "measured", "held", "is_look", *JUDGED)}
+    return {**claim, **theirs, "not_testable": None}
 
 
 def name_of(claim: Mapping[str, Any]) -> str:

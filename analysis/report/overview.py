@@ -27,6 +27,7 @@ from analysis.report.results import (
     state_of,
     states_of_findings,
 )
+from analysis.report.scan import by_scan
 from analysis.report.strip import strip
 from analysis.verdicts import intervals
 from analysis.verdicts.findings import JUDGED
@@ -304,7 +305,8 @@ def measured_of(claim: Mapping[str, Any]) -> str:
         return "; ".join(filter(None, (measured, open_or_near, named(claim))))
     if paper and measured:
         name = bare_name(claim)
-        return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}"
+        by_each = by_scan(claim)
+        return (f"{name}: " if name else "") + f"paper {paper}, measured {measured}" + (by_each and f"; {by_each}")
     return f"{quantity(claim).name}: {measured}" if measured else str(claim.get("why", ""))
 
 
@@ -462,7 +464,7 @@ def _span(amounts: list[int]) -> str:
 STATE_WORDS: Final[dict[str, str]] = {
     Verdict.REPRODUCED: "the 95 % interval lies within the tolerance of the paper's value",
     Verdict.NEAR: "within the larger tolerance, and not shown to be within the smaller one",
-    Verdict.UNDECIDED: "the interval crosses a bound; more seeds may decide",
+    Verdict.UNDECIDED: "the interval crosses a bound, so more seeds may decide; or readings of a scan disagree",
     Verdict.NOT_REPRODUCED: "outside both tolerances",
     Verdict.NOT_TESTABLE: "the text lacks the value, or no run here can show it",
     LOOKS[Verdict.REPRODUCED]: "within the tolerance in one seed, which decides nothing",

@@ -66,11 +66,17 @@ def strip(claim: Mapping[str, Any]) -> Markup:
     if claim.get("statistic") == "fraction-in-mode" or centre is None:
         interval = None
     paper = _paper(claim)
-    shown = [*paper, *seeds, *_ends(zones["reproduced"]), *(interval or []), *([] if centre is None else [centre])]
+    shown = [
+        *paper,
+        *seeds,
+        *_ends(zone(zones, "reproduced")),
+        *(interval or []),
+        *([] if centre is None else [centre]),
+    ]
     scale = _scale([value for value in shown if math.isfinite(value)])
     parts = [
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_escape(_text(claim, seeds))}">',
-        *(_zone(name, _ends(zones[name]), scale) for name in ("near", "reproduced")),
+        *(_zone(name, _ends(zone(zones, name)), scale) for name in ("near", "reproduced")),
         f'<path class="axis" d="M{SIDE} {AXIS}H{WIDTH - SIDE}"/>',
     ]
     for tick, label in scale.ticks():
@@ -98,7 +104,7 @@ def _title(claim: Mapping[str, Any]) -> str:
 
 
 def _text(claim: Mapping[str, Any], seeds: list[float]) -> str:
-    ends = [number(end) for end in _ends(claim["zones"]["reproduced"]) if math.isfinite(end)]
+    ends = [number(end) for end in _ends(zone(claim["zones"], "reproduced")) if math.isfinite(end)]
     text = f"Paper {paper_value(claim) or 'without a value'}, bounds of reproduced {' and '.join(ends) or 'open'}, "
     text += f"measured {measured_value(claim)}"
     return text + (f", seeds from {number(min(seeds))} to {number(max(seeds))}" if len(seeds) > 1 else "")
@@ -124,9 +130,15 @@ def held_strip(claim: Mapping[str, Any]) -> Markup:
     )
 
 
-def _ends(zone: list[float | None]) -> list[float]:
+def zone(zones: Mapping[str, Any], kind: str) -> list[float | None]:
+    """Give the zone of a kind as far as a number can lie in it: what differs by factors is never below zero."""
+    low, high = zones[kind]
+    return [max(low, 0.0) if zones["is_ratio"] and low is not None else low, high]
+
+
+def _ends(ends: list[float | None]) -> list[float]:
     """Give the ends of a zone, of which one may be open."""
-    low, high = zone
+    low, high = ends
     return [-math.inf if low is None else low, math.inf if high is None else high]
 
 

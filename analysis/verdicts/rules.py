@@ -239,7 +239,9 @@ def _why(expected: Expected, interval: Interval, values: list[float], reading: R
 def _text(expected: Expected, rule: NumberRule, zones: Zones) -> str:
     hedged = ", hedged by the paper" if expected.hedged else ""
     unit = _unit(expected)
-    return f"{rule.name}{hedged}: reproduced from {_span(zones.reproduced)}{unit}, near from {_span(zones.near)}{unit}"
+    least = 0.0 if zones.is_ratio else -math.inf  # what differs by factors is never below zero
+    small, large = (_span((max(zone[0], least), zone[1])) for zone in (zones.reproduced, zones.near))
+    return f"{rule.name}{hedged}: reproduced from {small}{unit}, near from {large}{unit}"
 
 
 def _span(interval: Interval) -> str:

@@ -663,6 +663,52 @@ def test_a_card_promises_nothing_of_more_seeds_than_the_rules_allow() -> None:
     assert text.endswith("s. As many seeds as the rules allow would not show more.")
 
 
+def _in_the_full_run(name: str) -> dict[str, Any]:
+    """Give a claim as a report of the full run has it."""
+    files = (file for study in kept_results.STUDIES.iterdir() for file in registry.claims_files(study))
+    claims = (claim for file in files for claim in registry.load(file).claims)
+    return {**next(claim.data for claim in claims if claim.id == name), **FULL_RUN.claims[name]}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "aina-fig4-delay-increase/e03",
+            "open: read as 720 s it is near, read as 840 s it is not reproduced",
+        ),
+        (
+            "icccn-table1-tcp-vs-ledbat/e35",
+            "open: read as 1.3 x 10⁻⁶ it is reproduced, read as 1.3 x 10⁻⁵ it is not reproduced",
+        ),
+    ],
+)
+def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: str, quick: Path) -> None:
+    claim = _in_the_full_run(name)
+    assert _plain(rule(claim)).endswith(f" {said[0].upper()}{said[1:]}.")
+    assert _plain(overview.measured_of(claim)).endswith(f"; {said}")
+    page, _, card = name.partition("/")
+    assert f"{said[0].upper()}{said[1:]}." in _plain(_cards(quick / f"{page}.html")[card])
+
+
+def test_a_spread_next_to_zero_has_no_bound_below_it_and_no_cause_where_it_is_reproduced(report: Path) -> None:
+    said = _plain(rule(_in_the_full_run("icccn-table1-tcp-vs-ledbat/e45")))
+    assert "reproduced needs all of it from 0 to 4.01 x 10⁻⁶, near from 0 to 4.01 x 10⁻⁶. The paper's value" in said
+    assert said.endswith("The scan may say 1.0 x 10⁻⁶, too, with the same verdict.")
+    of_page = _cards(report / "icccn-table1-tcp-vs-ledbat.html")
+    assert 'class="cause"' in of_page["e30"]
+    assert 'class="cause"' not in of_page["e45"]
+
+
+def _cards(page: Path) -> dict[str, str]:
+    return dict(re.findall(r'<article[^>]* id="(e\d+)"(.*?)</article>', page.read_text(), re.DOTALL))
+
+
+def _plain(text: str) -> str:
+    """Give a text with characters that a keyboard has."""
+    return text.replace("\N{MULTIPLICATION SIGN}", "x").replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_a_title_is_of_no_experiment_that_decides_nothing(report: Path) -> None:
     for experiment in collect(report.parent / "here"):
         states = {state_of(claim) for claim in experiment.counted} - {"not testable"}
