@@ -240,7 +240,7 @@ def _text(expected: Expected, rule: NumberRule, zones: Zones) -> str:
     hedged = ", hedged by the paper" if expected.hedged else ""
     unit = _unit(expected)
     least = 0.0 if zones.is_ratio else -math.inf  # what differs by factors is never below zero
-    small, large = (_span((max(zone[0], least), zone[1])) for zone in (zones.reproduced, zones.near))
+    small, large = (_span((max(least, zone[0]), zone[1])) for zone in (zones.reproduced, zones.near))
     return f"{rule.name}{hedged}: reproduced from {small}{unit}, near from {large}{unit}"
 
 

@@ -192,7 +192,8 @@ def test_standard_deviations_are_compared_by_factors_with_their_own_interval() -
     assert judge(claim, 0.6, 0.6, 0.6).verdict == NOT
     assert judge(claim, 0.6).verdict == UNDECIDED
     none = judge(says("0", statistic="std"), 0.6, 0.6)
-    assert none.verdict == REPRODUCED and "reproduced from 0 to " in none.rule
+    assert none.verdict == REPRODUCED and none.rule.endswith("reproduced from 0 to 0, near from 0 to 0")
+    assert "from 0 to " in judge(says("1.0e-8", statistic="std", grain=4e-6), 0.6, 0.6).rule
 
 
 def test_a_deviation_of_ten_runs_of_the_paper_has_an_interval_of_its_own() -> None:
