@@ -31,8 +31,8 @@ from engine.usage import cpu_s, processes, read, state
 STANDSTILL_S = 60.0
 """Wall seconds over which virtual time must pass; those of a stopped guest (SIGSTOP) do not count."""
 
-CREEP = 0.5
-"""Virtual seconds per wall second; with a program that polls, 0.02 to 0.3 of them pass."""
+CREEP = 1.0
+"""Virtual seconds per wall second: slower than real time. With a program that polls, 0.02 to 0.6 of them pass."""
 
 STARTING_CPU_S = 600.0
 """CPU time for which new programs count as progress while virtual time does not pass."""

@@ -29,7 +29,7 @@ from tests.trust.conftest import SHORT, Sabotage, at_the_end
 from tests.trust.pipeline import SCENARIO, Results
 
 TESTBED = f"{Path(sys.executable).parent}/testbed"
-LONGER = SHORT.replace("duration: 1s", "duration: 60s")
+LONGER = SHORT.replace("duration: 1s", "duration: 120s")
 GUEST = "linux"  # the name of a guest's kernel among the host's processes
 
 
@@ -217,7 +217,7 @@ def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer:
     command = [TESTBED, "run", str(longer), "--seed", "1", "--seed", "2", "--into", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        assert "/seed-1: 60 s in " in process.stdout.readline()
+        assert "/seed-1: 120 s in " in process.stdout.readline()
         process.terminate()
         assert process.communicate(timeout=60)[1].endswith("terminated; finished runs are kept\n")
     assert process.returncode == 128 + signal.SIGTERM

@@ -37,6 +37,7 @@ def test_a_client_that_creeps_is_ended_and_named(
 ) -> None:
     """Both sides of the flow poll something that never blocks."""
     monkeypatch.setattr(progress, "STANDSTILL_S", 6.0)
+    monkeypatch.setattr(progress, "CREEP", 2 * progress.CREEP)  # this machine may be fast
     polls = "import select\nwhile True: select.select([], [], [], 0)"
     sabotage(BULK, WORDS, f'["python3", "-c", {polls!r}]')
     with pytest.raises(
@@ -131,8 +132,8 @@ def test_threads_of_the_kernel_are_named_only_if_no_program_ran(ran: list[str], 
 def test_asking_who_runs_disturbs_nothing(
     cell: Cell, tmp_path: Path, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # a fast machine carries the run out in half a second
-    monkeypatch.setattr(progress, "STANDSTILL_S", 0.1)
+    monkeypatch.setattr(watch, "_LOOK_S", 0.004)  # a fast machine carries the run out in a fifth of a second
+    monkeypatch.setattr(progress, "STANDSTILL_S", 0.02)
     monkeypatch.setattr(progress, "CREEP", 1e9)
     monkeypatch.setattr(progress.Progress, "_judged", lambda *_: None)
     summary = execute(cell, 1, tmp_path)
