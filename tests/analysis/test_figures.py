@@ -474,12 +474,9 @@ def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path
     assert figure["full_run_called"] == called and figure["full_run_head"] == "one seed at full size"
     drawn = {"axis": "score", "values": [{"label": "b", "by_seed": {"1": 2.0}}]}
     shown = ValuesBySeed(Fields(tmp_path, figure | drawn), [])
-    assert (
-        "full run" not in (svg := plain_svg(shown.specify(1200, interactive=False))) and "one seed at full size" in svg
-    )
-    assert shown.alternative().endswith(
-        "of one seed, beside those of one seed at full size. b 2, one seed at full size 1."
-    )
+    svg = plain_svg(shown.specify(1200, interactive=False))
+    assert ">one seed at full size<" in svg and "full run" not in svg
+    assert shown.alternative().endswith("beside those of one seed at full size. B 2, one seed at full size 1.")
     name = full_run.point_name("link used [%]", "LEDBAT", 30)
     mixed = full_run.Recorded({"a": [1, 1, 1], name: [2, 2, 2]}, frozenset({name}), 1, "2026-11-27", "2026-11-23")
     assert replace(mixed, seeds={"a": [20], name: [1]}).description == (
