@@ -227,7 +227,7 @@ def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer:
 
 
 def test_a_disk_that_fills_up_meanwhile(longer: Path, tmp_path: Path) -> None:
-    longer.write_text(LONGER.replace("60s", "600s"))
+    longer.write_text(LONGER.replace("120s", "600s"))
     small = tmp_path / "small"
     small.mkdir()
     script = f"""
