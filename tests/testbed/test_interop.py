@@ -115,15 +115,18 @@ def test_pairs_over_quic_leave_out_cases_that_need_timestamps(tmp_path: Path) ->
     assert {each["case"] for each in results if each["result"] == "unsupported"} == {*pair["without"]}
 
 
+def pairs_that_differ() -> list[dict[str, Any]]:
+    """Pairs of a and b, all of which are unsupported."""
+    return [
+        {"sender": one, "receiver": two, "experiment": f"{one}-to-{two}", "unsupported": "they differ", "without": {}}
+        for one in "ab"
+        for two in "ab"
+    ]
+
+
 def test_how_runs_are_judged(tmp_path: Path) -> None:
     ended = {"received_bytes": 1000, "completed_ns": 5, "sender_exit": 0, "receiver_exit": 0}
-    pairs: list[dict[str, Any]] = [
-        {"sender": sender, "receiver": receiver, "experiment": f"{sender}-to-{receiver}", "unsupported": "they differ"}
-        for sender in "ab"
-        for receiver in "ab"
-    ]
-    for pair in pairs:
-        pair["without"] = {}
+    pairs = pairs_that_differ()
     pairs[1]["unsupported"] = ""  # a to b
     cases = {"transfer": "first", "loss": "second", "reordering": "third", "wrap": "fourth"}
     order = {"implementations": ["a", "b"], "cases": cases, "pairs": pairs, "scripts": {}, "alone": []}

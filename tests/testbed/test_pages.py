@@ -29,6 +29,7 @@ from tests.analysis.browser import chromium, invalid, unsound
 from tests.analysis.synthetic import plain, vouch, write
 from tests.testbed.test_evaluate import cell, judged
 from tests.testbed.test_gate import SCENARIO, budget, put
+from tests.testbed.test_interop import pairs_that_differ
 
 SEEDS = 4
 AGAIN = "testbed product 'of an order' --seeds 4"
@@ -109,13 +110,7 @@ def a_gate(folder: Path) -> list[Path]:
 
 
 def an_interop(folder: Path) -> list[Path]:
-    pairs: list[dict[str, Any]] = [
-        {"sender": sender, "receiver": receiver, "experiment": f"{sender}-to-{receiver}", "unsupported": "they differ"}
-        for sender in "ab"
-        for receiver in "ab"
-    ]
-    for pair in pairs:
-        pair["without"] = {}
+    pairs = pairs_that_differ()
     pairs[1]["unsupported"] = ""
     for name, received in (("transfer", 1000), ("loss", 900)):
         run = folder / "runs" / "interop" / "a-to-b" / f"case={name}" / "seed-1"
