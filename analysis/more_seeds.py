@@ -7,11 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from analysis.claims.reads import Cell
 from analysis.documents import read_if_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.report.results import Result, collect
-from analysis.verdicts.seeds import BUDGET, HOUR_S, Batch, Cell, SeedRequest, more_seeds
+from analysis.verdicts.seeds import BUDGET, HOUR_S, Batch, SeedRequest, more_seeds
 from common.counts import plural
 from scenarios.cells import plan
 from scenarios.errors import ScenarioError

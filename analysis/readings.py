@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.claims.question import Question
+from analysis.claims.reads import runs_named
 from analysis.claims.registry import Claim, Experiment, Reading
 from analysis.claims.syntax import SINGLE
 from analysis.figures.numbers import as_json
 from analysis.runs import Runs
 from analysis.verdicts.of_claim import judge
-from analysis.verdicts.seeds import runs_named
 from analysis.verdicts.spread import spread
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.verdicts.seeds import Cell, cells_of
+from analysis.claims.reads import Cell, cells_of
 from scenarios.resolve import FULL, expand
 
 Counts = tuple[int, int]  # at least so many seeds, and at most

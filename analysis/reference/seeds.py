@@ -8,12 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from analysis.claims import registry
+from analysis.claims.reads import Cell, cells_of
 from analysis.documents import read_json, read_made
 from analysis.errors import BadInputError
 from analysis.files import write_made
 from analysis.reference.rejudge import judgement_of
 from analysis.verdicts.rules import Verdict
-from analysis.verdicts.seeds import HOUR_S, Batch, Cell, cells_of
+from analysis.verdicts.seeds import HOUR_S, Batch
 from common.counts import plural
 from scenarios import CLAIMS, scenario_files
 from scenarios.cells import plan

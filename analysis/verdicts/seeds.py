@@ -3,16 +3,13 @@
 The decision depends on verdicts and plans alone, so it is the same on every machine that measures the same.
 """
 
-import ast
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.claims.syntax import ELSEWHERE, SINGLE
+from analysis.claims.reads import Cell, cells_of
 from analysis.verdicts.rules import Verdict
-
-Cell = tuple[str, str]  # (experiment that simulates it, cell)
 
 # Part of the first batch's virtual time. Who waited for that on a laptop still waits for half as much again, which buys
 # what is cheap: halving every interval would take three times the first batch.
@@ -97,39 +94,3 @@ def more_seeds(
         request.seeds |= more
         have |= more
     return request
-
-
-def cells_of(claim: Mapping[str, Any], result: Mapping[str, Any], have: Iterable[Cell]) -> set[Cell]:
-    """Return the cells of a claim: its own and those its expressions name; all where they compute a name."""
-    own = result["experiment"]["runs_of"]
-    named: set[tuple[str | None, str | None]] = {(own, claim["cell"])} if claim.get("cell") else set()
-    words = result["experiment"].get("words") or {}
-    for name in ("measure", "holds"):
-        named |= set(runs_named(claim.get(name) or "None", own, words))
-    named = named or {(own, None)}
-    return {cell for cell in have for wish in named if wish[0] == cell[0] and wish[1] in (None, cell[1])}
-
-
-def runs_named(expression: str, own: str, words: Mapping[str, str]) -> Iterator[tuple[str | None, str | None]]:
-    """Yield (experiment, cell) for each use of a run; None for a cell whose name is computed."""
-    for node in ast.walk(ast.parse(expression, mode="eval")):
-        if isinstance(node, ast.Name) and node.id in words:
-            earlier = {name: text for name, text in words.items() if name != node.id}
-            yield from runs_named(words[node.id], own, earlier)
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ELSEWHERE):
-            continue
-        arguments = [_text(argument) for argument in node.args]
-        match node.func.id:
-            case "run":
-                yield arguments[0], arguments[1] if len(arguments) > 1 else SINGLE
-            case "cell":
-                yield own, arguments[0]
-            case _:
-                if len(arguments) > 1:
-                    yield own, arguments[1]
-                if arguments[0] is not None:
-                    yield from runs_named(arguments[0], own, words)
-
-
-def _text(argument: ast.expr) -> str | None:
-    return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None

@@ -6,11 +6,12 @@ import pytest
 import yaml
 
 from analysis.__main__ import main
+from analysis.claims.reads import Cell
 from analysis.experiment_files import NOT_RUN
 from analysis.report.results import LOOKS, NOT_HERE, collect, states_of_findings
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
-from analysis.verdicts.seeds import BUDGET, Batch, Cell, more_seeds
+from analysis.verdicts.seeds import BUDGET, Batch, more_seeds
 from tests.analysis.synthetic import vouch
 
 
