@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,15 @@ _LONGEST_NAME_BYTES: Final = 255
 _BACKEND: Final = "virtual"
 _COLUMNS: Final = "analysis.capture.columns"
 _COLUMNS_NOTE: Final = Path("sources/columns")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A cell as it is planned and as it is resolved, and the seeds that it needs."""
+
+    planned: PlannedCell
+    cell: Cell
+    seeds: Sequence[int]
 
 
 def folder_of(into: Path, name: str) -> Path:
@@ -62,25 +72,41 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
 
 
 def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
-    """Carry out the runs of a folder's study that are missing, damaged, failed, or older than the code.
+    """Carry out all runs of a folder's study; see `need`."""
+    return need(folder, planned(sorted(folder.absolute().glob("studies/*/*.yaml"))), beside)
 
-    What a folder of `beside`, with a study of the same name, has of them is copied from there. If interrupted, ends
+
+def planned(scenarios: Sequence[Path]) -> list[Wanted]:
+    """Return the cells of scenarios with the seeds that these ask for.
+
+    Raises:
+        ScenarioError: a scenario is wrong.
+    """
+    cells = (cell for scenario in scenarios for cell in expand(scenario, "full"))
+    return [Wanted(one, cell, cell.seeds) for one, cell in zip(plan(scenarios, "full"), cells, strict=True)]
+
+
+def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) -> int:
+    """Carry out the runs of a folder that are missing, damaged, failed, or older than the code; remove all others.
+
+    What a folder of `beside` has of them, below the name of the same study, is copied from there. If interrupted, ends
     them. Returns 0, although runs may have failed, or the status of a build that failed.
 
     Raises:
         EngineError: a process ended before its runs were done or failed.
     """
     folder = folder.absolute()
-    cells = plan(sorted(folder.glob("studies/*/*.yaml")), "full")
-    if status := _build({name for cell in cells for name in cell["programs"]}):
-        return status
     runs = folder / "runs"
-    of_cells = ((runs / cell["study"] / cell["experiment"] / cell["cell"], cell["seeds"]) for cell in cells)
-    unplanned.remove(runs.glob("*/*"), {place / f"seed-{seed}" for place, seeds in of_cells for seed in seeds})
+    if missing := unbuilt(wanted):
+        programs = [name for name in missing if name != index.BOOT]
+        command = [sys.executable, "-P", "-m", "images", *(programs or ["--boot"])]
+        if status := subprocess.run(command, check=False).returncode:
+            return status
+    unplanned.remove(runs.glob("*/*"), {run_folder(runs, one.cell, seed) for one in wanted for seed in one.seeds})
     for other in beside:
-        _take_over(other.absolute(), folder, cells)
-    due = [(planned, seeds) for planned, _, seeds in _due(folder, cells)]
-    jobs.carry_out(jobs.divide(due), folder / "runs")
+        _take_over(other.absolute(), folder, wanted)
+    due = [(one.planned, tuple(one.seeds)) for one in _due(folder, wanted)]
+    jobs.carry_out(jobs.divide(due), runs)
     return 0
 
 
@@ -97,27 +123,24 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _build(programs: set[str]) -> int:
-    """Build what boots and these programs, as far as they are not built from the sources as they are now."""
-    missing = [name for name in sorted(programs) if not index.path(default_root(), name).exists()]
-    if not missing and index.path(default_root(), index.BOOT).exists():
-        return 0
-    command = [sys.executable, "-P", "-m", "images", *(missing or ["--boot"])]
-    return subprocess.run(command, check=False).returncode
+def unbuilt(wanted: Sequence[Wanted]) -> list[str]:
+    """Name what `need` has to build first, since it is not built from the sources as they are now."""
+    programs = {name for one in wanted for name in one.planned["programs"]}
+    return [name for name in (index.BOOT, *sorted(programs)) if not index.path(default_root(), name).exists()]
 
 
-def _take_over(other: Path, folder: Path, cells: Sequence[PlannedCell]) -> None:
+def _take_over(other: Path, folder: Path, wanted: Sequence[Wanted]) -> None:
     """Copy finished runs of another folder that this one lacks."""
     there = other / "runs"
     since = other / _COLUMNS_NOTE
     if not since.exists() or since.read_text() != sources.digest([_COLUMNS]):
         return  # its columns are of other code
     taken = 0
-    for _, cell, seeds in list(_due(folder, cells)):
-        for seed in seeds:
-            run = run_folder(there, cell, seed)
-            if run.exists() and is_finished(cell, seed, there, _BACKEND, since):
-                into = run_folder(folder / "runs", cell, seed)
+    for one in list(_due(folder, wanted)):
+        for seed in one.seeds:
+            run = run_folder(there, one.cell, seed)
+            if run.exists() and is_finished(one.cell, seed, there, _BACKEND, since):
+                into = run_folder(folder / "runs", one.cell, seed)
                 partial = into.with_name(f".{into.name}.taken")
                 shutil.rmtree(partial, ignore_errors=True)
                 shutil.rmtree(into, ignore_errors=True)
@@ -129,15 +152,13 @@ def _take_over(other: Path, folder: Path, cells: Sequence[PlannedCell]) -> None:
         print(f"Took {taken} of the runs from {other}.", file=sys.stderr, flush=True)
 
 
-def _due(folder: Path, cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, Cell, tuple[int, ...]]]:
-    """Yield the cells with the seeds that have no finished run whose columns are those of the code as it is now."""
+def _due(folder: Path, wanted: Sequence[Wanted]) -> Iterator[Wanted]:
+    """Yield what has no finished run, with the seeds that lack one whose columns are those of the code as it is now."""
     since = _columns_since(folder)
-    scenarios = dict.fromkeys(cell["scenario"] for cell in cells)
-    resolved = (cell for scenario in scenarios for cell in expand(Path(scenario), "full"))
-    for planned, cell in zip(cells, resolved, strict=True):
-        seeds = (seed for seed in cell.seeds if not is_finished(cell, seed, folder / "runs", _BACKEND, since))
+    for one in wanted:
+        seeds = (seed for seed in one.seeds if not is_finished(one.cell, seed, folder / "runs", _BACKEND, since))
         if due := tuple(seeds):
-            yield planned, cell, due
+            yield replace(one, seeds=due)
 
 
 def _columns_since(folder: Path) -> Path:
