@@ -77,7 +77,7 @@ def measure(claims: Path, runs: Path, out: Path, kunit: Path | None = None) -> P
     Claims may use the runs of other experiments, which must exist already. `kunit` is the file that `testbed kunit`
     writes; without it, claims that a KUnit case decides are not testable.
 
-    Raises BadInputError where a run of full size does not have a setting that the file asserts.
+    Raises BadInputError where a run of size complete does not have a setting that the file asserts.
     """
     study = registry.load_study(claims.parent)
     experiment = _loaded(claims, claims.stat().st_mtime_ns)
@@ -153,7 +153,7 @@ def _original(claim: Claim, where: Experiment) -> Claim:
 
 
 def _assert(assertion: Assertion, experiment: Experiment, ask: Question) -> dict[str, Any]:
-    """Check a setting in all seeds, at full size only: a quick run may be shorter."""
+    """Check a setting in all seeds, at size complete only: a quick run may be shorter."""
     entry: dict[str, Any] = {
         "text": assertion.text,
         "source": assertion.source,
@@ -161,7 +161,7 @@ def _assert(assertion: Assertion, experiment: Experiment, ask: Question) -> dict
         "checked": False,
     }
     sizes = {run.settings.size for run in ask.runs.by_cell_and_seed(experiment.runs_of).values()}
-    if sizes != {"full"}:
+    if sizes != {"complete"}:
         return entry
     held, unknown = ask.truths(assertion.holds, assertion.cell)
     wrong = ", ".join(str(seed) for seed, true in held.items() if not true)

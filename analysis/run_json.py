@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.documents import Fields, read_made
-from scenarios.resolve import FULL
+from scenarios.resolve import COMPLETE
 from scenarios.run_files import FORMAT
 
 NS: Final = 1_000_000_000
@@ -86,7 +86,7 @@ def load(folder: Path) -> Settings:
         cell_values=document.maybe("cell_values", dict) or {},
         seed=document.get("seed", int),
         title=document.get("title", str),
-        size=document.maybe("size", str) or FULL,
+        size=document.maybe("size", str) or COMPLETE,
         rate_bps=rate,
         buffer_pkts=bottleneck.get("buffer_pkts", int),
         forward_s=delay.get("forward_ns", int) / NS,

@@ -88,7 +88,7 @@ def main() -> int:
     options = parser.parse_args()
     entries = []
     try:
-        for cell in (cell for scenario in options.scenarios for cell in expand(scenario, "full")):
+        for cell in (cell for scenario in options.scenarios for cell in expand(scenario, "complete")):
             if options.case is None or cell.name.removeprefix("case=") in options.case:
                 print(f"{cell.name} ...", file=sys.stderr, flush=True)
                 entries.append(compare(cell, options.into / "runs"))

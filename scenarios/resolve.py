@@ -27,7 +27,7 @@ MOST_RUNS = 100_000
 
 FIRST_PORT = 5001
 """The receiver of flow number k (from 0) listens on this plus k."""
-SIZES = FULL, QUICK = ("full", "quick")
+SIZES = COMPLETE, QUICK = ("complete", "quick")
 
 # These are resolved into other fields of a cell or a run.
 _RESOLVED = (*variation.FIELDS, "experiment", "seeds", "start_jitter_ns", "delay_spread_ns", "paired")
@@ -56,16 +56,13 @@ class Cell:
 
 
 def expand(scenario: Path, size: str) -> list[Cell]:
-    """List the cells of a scenario file at a size ('full' or 'quick'), checked and in the order of the file.
+    """List the cells of a scenario file, checked and in the order of the file, with their seeds at a size.
 
     Raises ScenarioError with everything that is wrong in the file, before anything runs.
     """
     root = tables.spread(scenario, load.read_nodes(scenario))
     rules = schema.load_schema("scenario")
     variation.check_variation(load.document(scenario, root), rules)
-    if size == "quick":
-        root = variation.at_quick(root)
-        variation.check_variation(load.document(scenario, root), rules)
     known = implementations.known()
     cells, wrong = [], list[Problem]()
     wrong_cells = 0

@@ -1,4 +1,4 @@
-"""How the cells of a scenario differ: its `matrix`, its `cases`, and its part `quick`.
+"""How the cells of a scenario differ: its `matrix` and its `cases`.
 
 All work on trees of YAML nodes, so that each problem in a cell has the line of the file that it comes from.
 """
@@ -19,7 +19,7 @@ from scenarios.errors import FieldPath, Problem, ScenarioError, choices
 from scenarios.load import Document
 from scenarios.units import parse
 
-FIELDS = ("matrix", "cases", "quick")
+FIELDS = ("matrix", "cases")
 """These define the cells; no single cell has them."""
 MOST_VALUES = 1_000_000
 """In all cells of a scenario together; checking so many takes about a minute."""
@@ -28,31 +28,19 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 def check_variation(document: Document, rules: schema.Schema) -> None:
-    """Refuse a malformed matrix, case or quick part before cells are built from it."""
+    """Refuse a malformed matrix or case before cells are built from it."""
     properties = {name: rules["properties"][name] for name in FIELDS}
     wrong = schema.problems(document, {"properties": properties})
     if wrong:
         raise ScenarioError(wrong)
-    fields = [name for name in rules["properties"] if name not in ("experiment", "cases", "quick")]
-    parts: dict[FieldPath, dict[str, Any]] = {
-        ("cases", name): case for name, case in document.data.get("cases", {}).items()
-    }
-    parts[("quick",)] = document.data.get("quick", {})
-    allowed_in_case = [name for name in fields if name != "matrix"]
-    for path, part in parts.items():
-        allowed = [*fields, "cases"] if path == ("quick",) else allowed_in_case
-        wrong += [
-            document.problem((*path, name), "no field that may differ here", choices(allowed, name))
-            for name in part
-            if name not in allowed
-        ]
-    cases = list(document.data.get("cases", {}))
+    allowed = [name for name in rules["properties"] if name not in ("experiment", *FIELDS)]
     wrong += [
-        document.problem(("quick", "cases", index), f"found {name!r}", choices(cases, name))
-        for index, name in enumerate(parts[("quick",)].get("cases", []))
-        if name not in cases
+        document.problem(("cases", case, name), "no field that may differ here", choices(allowed, name))
+        for case, changes in document.data.get("cases", {}).items()
+        for name in changes
+        if name not in allowed
     ]
-    rest = {name: value for name, value in document.data.items() if name not in ("matrix", "quick")}
+    rest = {name: value for name, value in document.data.items() if name != "matrix"}
     used = set(_placeholders(rest))
     wrong += [
         document.problem(("matrix", name), "not used", f'"${{{name}}}" in some field')
@@ -157,21 +145,6 @@ def _child(mapping: yaml.MappingNode, name: str) -> yaml.MappingNode:
     """Return the mapping under `name`, empty if there is none."""
     child = next((value for key, value in mapping.value if key.value == name), None)
     return child or yaml.MappingNode("tag:yaml.org,2002:map", [], mapping.start_mark, mapping.end_mark)
-
-
-def at_quick(root: yaml.MappingNode) -> Any:
-    """Apply the part `quick`, whose `cases` lists those that remain."""
-    changes = {key.value: (key, value) for key, value in _child(root, "quick").value}
-    if "cases" in changes:
-        cases = _child(root, "cases")
-        key, names = changes["cases"]
-        wanted = {name.value for name in names.value}
-        left = [pair for pair in cases.value if pair[0].value in wanted]
-        root = yaml.MappingNode(
-            root.tag, [pair for pair in root.value if pair[0].value != "cases"], root.start_mark, root.end_mark
-        )
-        changes["cases"] = (key, yaml.MappingNode(cases.tag, left, cases.start_mark, cases.end_mark))
-    return _merged(root, yaml.MappingNode(root.tag, list(changes.values()), root.start_mark, root.end_mark))
 
 
 def _merged(base: yaml.Node, changes: yaml.Node) -> Any:

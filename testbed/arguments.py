@@ -105,7 +105,7 @@ def check_seeds(seeds: int) -> None:
 
 def most_seeds() -> int:
     """Return how many runs of a cell a scenario may have."""
-    most: int = load_schema("scenario")["properties"]["seeds"]["properties"]["full"]["maximum"]
+    most: int = load_schema("scenario")["properties"]["seeds"]["properties"]["complete"]["maximum"]
     return most
 
 

@@ -29,7 +29,7 @@ from common.counts import plural
 from engine.errors import EngineError
 from engine.run import run_folder
 from scenarios.errors import choices
-from scenarios.resolve import FULL
+from scenarios.resolve import COMPLETE
 from scenarios.run_files import FAILED
 from testbed import arguments, own_study
 from testbed.batches import speeds, weight
@@ -303,6 +303,6 @@ def _evidence(read: Sequence[Sequence[str]], wanted: Sequence[Wanted], folder: P
         captures = packed.kept(run)
         yield from (("capture", str(capture)) for capture in captures)
         if not captures:
-            about = {"cell": one.cell.name, "seed": one.seeds[0], "size": FULL}
+            about = {"cell": one.cell.name, "seed": one.seeds[0], "size": COMPLETE}
             command = command_of(about, os.path.relpath(one.cell.scenario), str(folder / "captured"))
             yield "again", f"{command}  # keeps the captures"

@@ -68,7 +68,7 @@ def write(folder: Path, study: str, texts: Mapping[str, str]) -> None:
         file = place / name
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
-        expand(file, "full")
+        expand(file, "complete")
 
 
 def carry_out(folder: Path, beside: Sequence[Path] = ()) -> int:
@@ -82,8 +82,8 @@ def planned(scenarios: Sequence[Path]) -> list[Wanted]:
     Raises:
         ScenarioError: a scenario is wrong.
     """
-    cells = (cell for scenario in scenarios for cell in expand(scenario, "full"))
-    return [Wanted(one, cell, cell.seeds) for one, cell in zip(plan(scenarios, "full"), cells, strict=True)]
+    cells = (cell for scenario in scenarios for cell in expand(scenario, "complete"))
+    return [Wanted(one, cell, cell.seeds) for one, cell in zip(plan(scenarios, "complete"), cells, strict=True)]
 
 
 def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) -> int:

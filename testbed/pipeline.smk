@@ -28,7 +28,7 @@ include: "../workflows/rules/common.smk"
 rule product:
     default_target: True
     input:
-        [run for experiment in PLANS["full"].experiments for run in PLANS["full"].jobs(experiment)],
+        [run for experiment in PLANS["complete"].experiments for run in PLANS["complete"].jobs(experiment)],
 
 
 include: "../workflows/rules/images.smk"

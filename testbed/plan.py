@@ -11,7 +11,7 @@ from scenarios.resolve import SIZES
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
     parser.add_argument("scenario", type=Path, nargs="+")
-    parser.add_argument("--size", choices=SIZES, default="full")
+    parser.add_argument("--size", choices=SIZES, default="complete")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cell", metavar="NAME", action="append", help="a cell of the scenario; may be repeated; default: all"
     )
-    parser.add_argument("--size", choices=SIZES, default="full")
+    parser.add_argument("--size", choices=SIZES, default="complete")
     parser.add_argument("--into", type=Path, default=Path("results/runs"), help="default: %(default)s")
     parser.add_argument("--backend", choices=backends.NAMES, default="virtual", help="default: %(default)s")
     kept = "keep runs that ended well after FILE was written, made of the same scenario, images and code"

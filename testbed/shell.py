@@ -23,4 +23,4 @@ def main(options: argparse.Namespace) -> int:
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise EngineError("standard input: found no terminal; allowed: a terminal, or `testbed exec` for a script")
-    return shell(cells(options.scenario, "full", [options.cell] if options.cell else [])[0])
+    return shell(cells(options.scenario, "complete", [options.cell] if options.cell else [])[0])

@@ -19,7 +19,7 @@ def trial(folder: Path, text: str) -> Path:
 
 def carried_out(folder: Path, text: str, backend: str = "virtual") -> tuple[Path, dict[str, Any]]:
     """Carry out the only cell of a scenario with seed 1 and write its columns; return run folder and summary."""
-    (cell,) = expand(trial(folder, text), "full")
+    (cell,) = expand(trial(folder, text), "complete")
     summary = execute(cell, 1, folder, backend)
     run = run_folder(folder, cell, 1)
     write_columns(run)

@@ -11,21 +11,21 @@ from analysis.claims.question import Question
 from analysis.claims.registry import Experiment
 from analysis.run import Run
 from analysis.runs import Runs
-from scenarios.resolve import FULL, QUICK, expand
+from scenarios.resolve import COMPLETE, QUICK, expand
 
 
 class Lengths:
-    """How long the runs of some experiments last at full size."""
+    """How long the runs of some experiments last at size complete."""
 
     def __init__(self, runs: Runs, experiments: Iterable[Experiment]) -> None:
         self._runs = runs
         self._scenarios = {each.id: each.scenario for each in experiments if each.scenario}
 
     def full_s(self, run: Run) -> float:
-        """Length of a run at full size, virtual s; its own where its transfers ended it, or without its scenario."""
+        """Length of a run when complete, virtual s; its own where its transfers ended it, or without its scenario."""
         planned_s = run.settings.duration_s
         scenario = self._scenarios.get(run.settings.experiment)
-        if run.settings.size == FULL or run.duration < planned_s or scenario is None or not scenario.exists():
+        if run.settings.size == COMPLETE or run.duration < planned_s or scenario is None or not scenario.exists():
             return run.duration
         return _full_lengths_s(scenario).get(run.settings.cell, planned_s)
 
@@ -41,7 +41,7 @@ class Lengths:
         return None
 
     def _is_settled(self, expression: str, cell: str | None, run: Run, ask: Question) -> bool:
-        """Say whether an expression has the value in a run that it has in one of full size."""
+        """Say whether an expression has the value in a run that it has in one of size complete."""
         if not reaches_the_end(expression, ask.words, run.duration):
             return True
         is_first = is_first_instant(expression, ask.words, run.duration)
@@ -58,7 +58,7 @@ class Lengths:
 
 
 def lengths(settings: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Give in seconds how long the runs last that are shorter than at full size, here and there: ("60", "300 to 600").
+    """Give in seconds how long the runs last that are shorter than when complete, here and there: ("60", "300 to 600").
 
     None where there are none; `settings` are the cells of verdicts.json.
     """
@@ -82,16 +82,16 @@ def is_shortened(scenario: Path) -> bool:
 
 
 def ends_with_transfers(scenario: Path) -> bool:
-    """Say whether runs of a scenario at full size can end before their time, since all flows have so many bytes."""
+    """Say whether runs of a scenario at size complete can end before their time, since all flows have so many bytes."""
     return scenario.is_file() and any(
-        all(flow["bytes"] is not None for flow in cell.settings["flows"]) for cell in expand(scenario, FULL)
+        all(flow["bytes"] is not None for flow in cell.settings["flows"]) for cell in expand(scenario, COMPLETE)
     )
 
 
 @cache
 def how_much_sooner(scenario: Path) -> float:
     """Give how many times sooner the path changes at size quick; 1 where it changes at the same instants, or never."""
-    there = {cell.name: cell.settings["events"] for cell in expand(scenario, FULL)} if scenario.is_file() else {}
+    there = {cell.name: cell.settings["events"] for cell in expand(scenario, COMPLETE)} if scenario.is_file() else {}
     times = {
         full["at_ns"] / quick["at_ns"]
         for cell in (expand(scenario, QUICK) if there else [])
@@ -103,5 +103,5 @@ def how_much_sooner(scenario: Path) -> float:
 
 @cache
 def _full_lengths_s(scenario: Path) -> dict[str, float]:
-    """Length of the runs of each cell at full size, virtual s."""
-    return {cell.name: cell.virtual_s for cell in expand(scenario, FULL)}
+    """Length of the runs of each cell at size complete, virtual s."""
+    return {cell.name: cell.virtual_s for cell in expand(scenario, COMPLETE)}

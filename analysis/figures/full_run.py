@@ -14,7 +14,7 @@ from analysis.documents import Fields
 from analysis.figures import seeds_behind
 from analysis.figures.numbers import lines_of, point_of
 from common.counts import plural
-from scenarios.resolve import FULL, QUICK, expand
+from scenarios.resolve import COMPLETE, QUICK, expand
 
 Range = list[float]  # smallest, median and largest number of the seeds
 
@@ -213,7 +213,7 @@ def _names(figure: Fields, scenario: str | None) -> Iterator[tuple[str, Mapping[
     """Yield the names of all numbers that a figure shows of the full run, each with what it measures, in which cell."""
     yield from ((value["label"], value) for value in figure.data.get("values", []))
     plots = figure.children("plots")
-    cells = expand(Path(scenario), FULL) if plots and scenario and Path(scenario).exists() else []
+    cells = expand(Path(scenario), COMPLETE) if plots and scenario and Path(scenario).exists() else []
     for cell in cells:
         for plot in plots:
             for name, expression in lines_of(plot).items():

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.claims.reads import Cell, cells_of
-from scenarios.resolve import FULL, expand
+from scenarios.resolve import COMPLETE, expand
 
 Counts = tuple[int, int]  # at least so many seeds, and at most
 
@@ -37,7 +37,7 @@ def by_cell(measured: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[Cell, 
     if not scenario.is_file():
         return {}
     own = measured["experiment"]["runs_of"]
-    least = {(own, cell.name): len(cell.seeds) for cell in expand(scenario, FULL)}
+    least = {(own, cell.name): len(cell.seeds) for cell in expand(scenario, COMPLETE)}
     most = dict(least)
     for claim in measured["claims"]:
         if "same_as" in claim:

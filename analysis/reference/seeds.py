@@ -52,7 +52,7 @@ def request_seeds(studies: Path, reference: Path, out: Path | None, console: Con
 def _first_batch(studies: Path) -> dict[Cell, Batch]:
     files = [file for study in registry.folders_of_studies(studies) for file in scenario_files(study)]
     try:
-        planned = plan(files, "full")
+        planned = plan(files, "complete")
     except ScenarioError as error:
         raise BadInputError(str(error)) from None
     return {(cell["experiment"], cell["cell"]): Batch(len(cell["seeds"]), cell["virtual_s"]) for cell in planned}

@@ -28,7 +28,7 @@ from analysis.runs import Runs
 from analysis.series import NotMeasuredError
 from common import sums
 from common.counts import plural
-from scenarios.resolve import FULL, QUICK
+from scenarios.resolve import COMPLETE, QUICK
 from scenarios.run_files import OF_RUN
 
 FOLDER: Final = "evidence"  # of the report: small files, which a published site has, too
@@ -130,7 +130,7 @@ def of_run(folder: Path | None, home: Path, scenario: str = "") -> Evidence:
     logs_with_text = [file for file in logs if file.is_file() and file.stat().st_size]
     files = [file for name in OF_RUN if (file := folder / name).exists()]
     cell, seed = folder.parent.name, folder.name.rpartition("-")[2]  # also of failed-seed-1
-    run = {"cell": cell, "seed": seed, "size": FULL}
+    run = {"cell": cell, "seed": seed, "size": COMPLETE}
     return Evidence(
         runs=[link(folder.name.replace("-", " "), folder, home)],
         captures=[Captures("", kept) for kept in [_captures(folder, home)] if kept],
@@ -190,7 +190,7 @@ class Source:
         sizes = {self._ran[run]["size"] for run in read}
         evidence = replace(evidence, all_runs=self._lists(read))
         if len(read) > _MOST:
-            full_commands = [] if sizes == {FULL} else self._all({FULL})
+            full_commands = [] if sizes == {COMPLETE} else self._all({COMPLETE})
             return replace(evidence, runs=self._folders(read), commands=self._all(sizes), full_commands=full_commands)
         evidence = replace(
             evidence,
@@ -201,7 +201,7 @@ class Source:
                 if (files := _captures(self._of_run(run), self._home))
             ],
             commands=[self._command(run) for run in read],
-            full_commands=[] if sizes == {FULL} else [self._command(run, FULL) for run in read],
+            full_commands=[] if sizes == {COMPLETE} else [self._command(run, COMPLETE) for run in read],
             capturing=[line for run in read if (line := _capturing(self._ran[run], self._of_run(run)))],
         )
         return evidence if len(read) > 1 else self._looked_into(evidence, claim, read[0])
@@ -217,8 +217,8 @@ class Source:
         """Give the command that makes what is missing at full size: the one run that a claim asks for, or all."""
         missing = next(run for run in read if run not in self._ran)
         if read == [missing] and claim.get("cell") == missing[1] and missing[0] in self._simulated:
-            return command_of({"cell": missing[1], "seed": 1, "size": FULL}, self._scenario(missing[0]), "runs")
-        return self._all({FULL})[0]
+            return command_of({"cell": missing[1], "seed": 1, "size": COMPLETE}, self._scenario(missing[0]), "runs")
+        return self._all({COMPLETE})[0]
 
     def _all(self, sizes: set[str]) -> list[str]:
         return [command_of_all([self._experiment.id], sizes)]
@@ -383,7 +383,7 @@ def command_of(run: Mapping[str, Any], scenario: str, into: str = "") -> str:
     options = [f"--seed {run['seed']}"]
     if run["cell"] != SINGLE:
         options.append(f"--cell {run['cell']}")
-    if run["size"] != FULL:
+    if run["size"] != COMPLETE:
         options.append(f"--size {run['size']}")
     return " ".join(["testbed run", scenario, *options, *([f"--into {into}"] if into else [])])
 

@@ -121,7 +121,7 @@ def _wall_s(folder: Path, *, pairs: int = 1, flows: int = 1, rate_mbps: int = 10
         duration_s=duration_s,
     )
     file.write_text(text)
-    (cell,) = expand(file, "full")
+    (cell,) = expand(file, "complete")
     if not flows:
         cell = dataclasses.replace(cell, settings={**cell.settings, "flows": []})
     started = time.monotonic()

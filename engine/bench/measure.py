@@ -49,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:
         folder = Path(name)
-        delayed, every_packet = expand(FLOW, "full")
+        delayed, every_packet = expand(FLOW, "complete")
         _say("fixed cost of a run")
         fixed_s = _best(lambda: _wall_s(_idle(delayed, "none"), folder))
         figures["fixed_cost_s"] = fixed_s
@@ -62,13 +62,13 @@ def main(options: argparse.Namespace) -> int:
         uncaptured = _without_capture(delayed)
         figures["run_wall_s_uncaptured"] = _best(lambda: _wall_s(uncaptured, folder))
         _say("programs under test")
-        for cell in expand(PROGRAMS, "full"):
+        for cell in expand(PROGRAMS, "complete"):
             name = cell.settings["flows"][0]["implementation"]
             wall_s = _best(functools.partial(_wall_s, cell, folder))
             figures[f"virtual_s_per_wall_s_{name}"] = cell.virtual_s / (wall_s - fixed_s)
         _say("the guest's kernel in its processes and by way of stubs")
         kinds = {"idle": _idle(delayed, "none"), "idle_ovs": _idle(delayed, "ovs"), "flow": uncaptured}
-        programs = {cell.name.removeprefix("case="): cell for cell in expand(PROGRAMS, "full")}
+        programs = {cell.name.removeprefix("case="): cell for cell in expand(PROGRAMS, "complete")}
         figures |= modes.figures(kinds | programs, folder, REPEATS)
         _say("the same programs on the host's own kernel, in real time")
         figures |= native.figures(programs, {name: figures[modes.key(name, False)] for name in programs})
@@ -171,7 +171,7 @@ def _say(what: str) -> None:
 
 def _steady_state(program: Path, folder: Path) -> dict[str, float]:
     """Queue and rate over the last third of steady.yaml, here and in ns-3."""
-    (cell,) = expand(STEADY, "full")
+    (cell,) = expand(STEADY, "complete")
     execute(cell, 1, folder)
     traces = run_folder(folder, cell, 1) / "traces"
     start_ns = cell.virtual_s * 1e9 * 2 / 3
@@ -224,7 +224,7 @@ def _reader_packets_per_s(cell: Cell, idle: Cell, folder: Path) -> float:
 
 def _utp_packets_per_cpu_s(idle: Cell, folder: Path) -> float:
     """As above, of a libutp flow; its packets are repeated, so that the start, taken off, is little beside them."""
-    (cell,) = expand(UTP, "full")
+    (cell,) = expand(UTP, "complete")
     written = execute(cell, 1, folder)["counters"]["captured_pkts"]
     repeat_packets(run_folder(folder, cell, 1), "pcap/bottleneck-out.pcap", _UTP_REPEATS)
     seconds = _best(functools.partial(_columns_cpu_s, cell, folder))

@@ -146,7 +146,7 @@ def _of_study(study: Path) -> list[Path]:
     """List what a study's scenarios and claims are read from: its YAML files, and the traces that scenarios name."""
     files = sorted((PROJECT / study).glob("*.yaml"))
     traces = {
-        PROJECT / trace for cell in plan(list(scenario_files(PROJECT / study)), "full") for trace in cell["traces"]
+        PROJECT / trace for cell in plan(list(scenario_files(PROJECT / study)), "complete") for trace in cell["traces"]
     }
     return [file.relative_to(PROJECT) for file in (*files, *sorted(traces))]
 

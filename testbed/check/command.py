@@ -121,7 +121,7 @@ def check(name: str, folder: Path) -> Iterator[Finding]:
     scenario = folder / "check" / "check.yaml"
     scenario.parent.mkdir()
     scenario.write_text(_SCENARIO.format(name=name))
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     runs = "runs/transfer"
     wrong = _transfer(cell, folder / runs, is_program, arguments.known([name])[name]["transport"])
     yield Finding("transfers 1 MB from sender to receiver", wrong, runs)

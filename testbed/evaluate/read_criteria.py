@@ -99,7 +99,7 @@ def _problems(document: Document) -> list[Problem]:
     ids: set[str] = set()
     folder = document.file.parent
     scenarios = sorted(file.stem for file in folder.glob("*.yaml") if file.name != FILE)
-    points = cache(lambda name: {point(cell.name) for cell in expand(folder / f"{name}.yaml", "full")})
+    points = cache(lambda name: {point(cell.name) for cell in expand(folder / f"{name}.yaml", "complete")})
     for index, entry in enumerate(document.data.get("rows", [])):
         field = ("rows", index)
         if entry["id"] in ids:

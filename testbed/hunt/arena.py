@@ -40,7 +40,7 @@ QUIET: Final = {
 _SETTLED_S: Final = 2  # after an event of a tour, and after its end
 _FROM_ZERO: Final = 100  # a range from zero on begins at this part of its end
 INSTEAD: Final = "ranges (5ms..50ms), choices (a | b) and maybe"
-_NO_PLACE: Final = ("matrix", "cases", "quick", "seeds", "paired", "drawn_events", "rate_traces", "start_jitter")
+_NO_PLACE: Final = ("matrix", "cases", "seeds", "paired", "drawn_events", "rate_traces", "start_jitter")
 _WORDS: Final = ("experiment", "title")
 
 

@@ -136,7 +136,7 @@ class Runs:
             EngineError, ScenarioError: it failed.
         """
         order = self._order(scenario, (name(scenario), seed))
-        [cell] = expand(order.scenario, "full")
+        [cell] = expand(order.scenario, "complete")
         execute(cell, seed, into)
         return _with_columns(run_folder(into, cell, seed))
 
@@ -151,7 +151,7 @@ class Runs:
 def measured(order: Order) -> Measured:
     """Carry out a run and measure it; its folder is removed."""
     try:
-        [cell] = expand(order.scenario, "full")
+        [cell] = expand(order.scenario, "complete")
         summary = execute(cell, order.seed, order.into)
         run = Run(_with_columns(run_folder(order.into, cell, order.seed)))
         numbers = {expression: _number(expression, run) for expression in order.expressions}

@@ -83,7 +83,7 @@ class Jobs:
         """
         plan = self._plan(wildcards)
         wanted = plan.studies.claims[wildcards.experiment]["kunit"]
-        built = plan.size == "full" or Path(self._sources.image("debug")).exists()
+        built = plan.size == "complete" or Path(self._sources.image("debug")).exists()
         can_build = os.access(self._cache, os.W_OK) or not Path(self._cache).exists()
         return [f"{plan.results}/kunit.json"] if wanted and built and can_build else []
 

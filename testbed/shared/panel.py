@@ -33,7 +33,7 @@ def points_for(scenario: Path, names: Sequence[str]) -> list[str]:
     """Return the points that can show something of these implementations: packets without timestamps show no clock."""
     known = implementations.known()
     timestamped = all(known[name]["transport"] in implementations.TIMESTAMPED for name in names)
-    cells = expand(scenario, "full")
+    cells = expand(scenario, "complete")
     return list(dict.fromkeys(point(cell.name) for cell in cells if timestamped or not cell.settings.get("clocks")))
 
 
@@ -74,7 +74,7 @@ def check_point(scenario: Path, name: str, field: str) -> None:
     Raises:
         EngineError: the message begins with the field that named it.
     """
-    points = list(dict.fromkeys(point(cell.name) for cell in expand(scenario, "full")))
+    points = list(dict.fromkeys(point(cell.name) for cell in expand(scenario, "complete")))
     if name not in points:
         raise EngineError(f"{field}: found {name!r}; allowed: {choices(points, name)}")
 
@@ -90,7 +90,7 @@ def filled(
     Raises:
         ScenarioError: the file has no place for them, or is not a scenario.
     """
-    expand(scenario, "full")
+    expand(scenario, "complete")
     document = tables.read(scenario)
     data: dict[str, Any] = document.data
     if CLIENT not in data.get("matrix", {}) or not any(flow["name"] == CLIENT for flow in data["flows"]):
@@ -106,7 +106,7 @@ def filled(
     for name in data["matrix"]:
         if name in (CLIENT, RIVAL):
             data["matrix"][name] = list(names)
-    data["seeds"] = {"full": seeds}
+    data["seeds"] = {"complete": seeds}
     return f"# {scenario.name}, filled by `testbed compare`\n" + yaml.safe_dump(data, sort_keys=False, width=120)
 
 

@@ -49,7 +49,7 @@ def _in_order(by_seed: dict[str, Any] | None) -> list[tuple[int, Any]]:
     return sorted((int(seed), value) for seed, value in (by_seed or {}).items())
 
 
-def write(folder: Path, only: str = "*", size: str = "full") -> None:
+def write(folder: Path, only: str = "*", size: str = "complete") -> None:
     """Write experiments/<id>/ with verdicts.json and a stand-in for the figure, for the studies that `only` matches."""
     for studied in sorted(STUDIES.glob(only)):
         study = registry.load_study(studied)

@@ -354,12 +354,12 @@ ASSERTED = [(experiment.id, asserted) for experiment in whole() for asserted in 
 def test_the_scenarios_have_the_settings_that_claims_assert(
     experiment: str, asserted: registry.Assertion, tmp_path: Path
 ) -> None:
-    """Without a run, the resolved scenario of full size answers."""
+    """Without a run, the resolved scenario answers."""
     entries = {experiment.id: experiment for experiment in whole()}
     entry = entries[experiment]
     scenario = entries[entry.runs_of].scenario
     assert scenario
-    for cell in expand(scenario, "full"):
+    for cell in expand(scenario, "complete"):
         folder = tmp_path / cell.study / cell.experiment / cell.name / "seed-1"
         folder.mkdir(parents=True)
         run = {**resolve(cell, 1), "origin_ns": 0}
@@ -375,7 +375,7 @@ def test_numbers_count_from_the_later_start_whichever_flow_is_first(tmp_path: Pa
     [experiment] = [one for one in whole() if one.id == "icccn-table1-tcp-vs-ledbat"]
     [first] = [reading for reading in experiment.readings if reading.title == "LEDBAT starts first"]
     assert experiment.scenario
-    cells = {cell.name: cell for cell in expand(experiment.scenario, "full")}
+    cells = {cell.name: cell for cell in expand(experiment.scenario, "complete")}
     counted = {}
     for claim in experiment.claims:
         interval = re.search(r"(?:jain|loss_rate|utilization)\((.*)\)$", claim.measure or "")

@@ -13,7 +13,7 @@ SCENARIOS = sorted(file.name for file in CASES.glob("*.yaml"))
 
 
 def cells(name: str) -> list[Cell]:
-    return expand(CASES / name, "full")
+    return expand(CASES / name, "complete")
 
 
 def test_the_truth_says_what_every_sender_is() -> None:
@@ -33,7 +33,7 @@ def test_what_was_drawn_is_the_same_again_and_every_control_is_known(tmp_path: P
     file = tmp_path / "drawn.yaml"
     file.write_text(drawn(1))
     assert drawn(1) == file.read_text() != drawn(2)
-    flows = [flow for cell in expand(file, "full") for flow in cell.settings["flows"]]
+    flows = [flow for cell in expand(file, "complete") for flow in cell.settings["flows"]]
     truth, known = read(), implementations.known()
     under_test = [flow for flow in flows if flow["name"] == "it"]
     assert len(under_test) == NETWORKS

@@ -13,7 +13,7 @@ import yaml
 
 from analysis import report
 from analysis.__main__ import main
-from analysis.claims import registry, shortened
+from analysis.claims import registry
 from analysis.documents import Fields
 from analysis.figures import alternative_text, full_run, kinds, panels, roles, seeds_behind, style
 from analysis.figures import svg as svg_module
@@ -373,30 +373,6 @@ def test_the_full_run_goes_on_pale_where_these_runs_end(runs: Path, tmp_path: Pa
     assert "over 0 to 10 s; " in sooner.alternative()
 
 
-def test_the_reference_set_has_the_curves_of_runs_that_size_quick_shortens() -> None:
-    lacking = set()
-    for file in STUDIES.glob("*/*.claims.yaml"):
-        experiment = registry.load(file)
-        if experiment.figure["kind"] != "time-series" or not experiment.scenario:
-            continue
-        kept = json.loads((STUDIES.parent / "reference" / f"{experiment.id}.json").read_text())
-        if not shortened.is_shortened(experiment.scenario):
-            assert "curves" not in kept, file
-        elif "curves" in kept:
-            assert kept["curves"].keys() <= {cell.name for cell in expand(experiment.scenario, "full")}
-            parts = [
-                part
-                for panels_of in kept["curves"].values()
-                for lines in panels_of.values()
-                for line in lines.values()
-                for part in line
-            ]
-            assert {len(part) for part in parts} == {time_series.KEPT}
-        else:
-            lacking.add(experiment.id)
-    assert lacking <= {"today-clock-steps"}  # docs/howto/report.md says why
-
-
 def test_the_reference_set_names_numbers_as_the_figures_do() -> None:
     experiments = [registry.load(file) for file in STUDIES.glob("*/*.claims.yaml")]
     scenarios = {experiment.id: experiment.scenario for experiment in experiments}
@@ -407,18 +383,13 @@ def test_the_reference_set_names_numbers_as_the_figures_do() -> None:
         assert kept.get("figure", {}).keys() <= names, experiment.id
 
 
-def test_how_much_sooner_a_quick_look_changes_the_path() -> None:
-    sooner = {name: shortened.how_much_sooner(STUDIES / "pam" / f"{name}.yaml") for name in ("fig3a-forward", "fig4a")}
-    assert sooner == {"fig3a-forward": 10, "fig4a": 1}
-
-
 def test_the_seeds_behind_a_number_are_those_of_its_cells(tmp_path: Path) -> None:
     scenario = tmp_path / "x.yaml"
     shutil.copy(STUDIES / "icccn" / "targets.yaml", scenario)
-    cells = [cell.name for cell in expand(scenario, "full")]
-    experiment = {"id": "x", "runs_of": expand(scenario, "full")[0].experiment, "scenario": str(scenario)}
+    cells = [cell.name for cell in expand(scenario, "complete")]
+    experiment = {"id": "x", "runs_of": expand(scenario, "complete")[0].experiment, "scenario": str(scenario)}
     own = experiment["runs_of"]
-    planned = len(expand(scenario, "full")[0].seeds)
+    planned = len(expand(scenario, "complete")[0].seeds)
     claims = [
         {"id": "x/e01", "measure": "share()", "cell": cells[0]},
         {"id": "x/e02", "holds": "all([cell(n).share() > 0 for n in names])", "reads": [[own, cells[1]]]},

@@ -114,7 +114,7 @@ def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **exp
         "experiments": [{"id": name, "title": "", "artefact": ""}],
         "experiment": {"id": name, "runs_of": name, "title": "A trial", "artefact": "Fig. 1", **experiment},
         "runs": [
-            {"cell": cell, "seed": seed, "size": "full"}
+            {"cell": cell, "seed": seed, "size": "complete"}
             for cell, count in seeds.items()
             for seed in range(1, count + 1)
         ],
@@ -249,7 +249,7 @@ def scenario(folder: Path) -> Path:
         "matrix": {"buffer": ["20p", "40p"]},
         "start_jitter": "1ms",
         "duration": "600s",
-        "seeds": {"full": 10},
+        "seeds": {"complete": 10},
     }
     file.write_text(yaml.safe_dump(written))
     return file

@@ -245,7 +245,7 @@ def test_controllers_of_the_kernel(tmp_path: Path) -> None:
     scenario.parent.mkdir()
     scenario.write_text(SCENARIO)
     told = {}
-    for cell in expand(scenario, "full"):
+    for cell in expand(scenario, "complete"):
         execute(cell, 1, tmp_path)
         folder = run_folder(tmp_path, cell, 1)
         write_columns(folder)
@@ -265,7 +265,7 @@ def test_losses_that_cut_no_window_tell_a_measured_rate(program: Callable[[str],
     scenario = tmp_path / "trial" / "disturbed.yaml"
     scenario.parent.mkdir()
     scenario.write_text(DISTURBED)
-    [cell] = expand(scenario, "full")
+    [cell] = expand(scenario, "complete")
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     write_columns(folder)

@@ -210,19 +210,6 @@ def test_a_shortened_run_judges_what_ends_within_it(tmp_path: Path) -> None:
     assert why_not("queue_ms.first_time_above(1e9) / 60") == too_short  # it may come later
 
 
-def test_a_path_that_changes_sooner_is_the_reason_for_no_verdict(tmp_path: Path) -> None:
-    experiment = load(STUDY.parent / "pam" / "fig3a-forward.claims.yaml")
-    made = plain()
-    made.experiment, made.cell, made.changes = experiment.id, "case=beta1", {"size": "quick"}
-    write_columns(write(tmp_path, made))
-    runs = Runs(tmp_path)
-    ask = Question(runs, experiment.id, {})
-    last = "throughput('ledbat', 0.9 * duration, 1 * duration)"
-    ask.ask_ahead([(last, made.cell)])
-    why = "the runs last 10 s (full: 600 s), and the path changes 10 times sooner in them"
-    assert Lengths(runs, [experiment]).why_not(last, made.cell, ask) == why
-
-
 def test_a_look_whose_transfers_ended_it_is_not_shortened(tmp_path: Path) -> None:
     experiment = load(STUDY / "aqm.claims.yaml")
     made = plain()

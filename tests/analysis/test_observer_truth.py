@@ -40,7 +40,7 @@ def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactor
     program("libutp")
     folder = tmp_path_factory.mktemp("observed")
     estimates = {}
-    for cell in expand(trial(folder, SCENARIO), "full"):
+    for cell in expand(trial(folder, SCENARIO), "complete"):
         name = cell.name.removeprefix("case=")
         for seed in (1, 3) if name == "losses" else (1,):
             execute(cell, seed, folder)

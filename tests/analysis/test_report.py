@@ -515,7 +515,7 @@ def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsy
     (reference / "made-by-hand.json").write_text(json.dumps(kept | other_size))
     assert main(diff) == 0
     said = capsys.readouterr().out
-    assert "\nRuns of size full do not answer 1 claim; only the others are compared.\n" in said
+    assert "\nRuns of size complete do not answer 1 claim; only the others are compared.\n" in said
     assert said.endswith("Nothing differs in fact.\n")
 
     # so are numbers that no verdict needs, where the runs are shorter

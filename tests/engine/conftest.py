@@ -29,7 +29,7 @@ start_jitter: 10ms
 duration: 5s
 captures: [bottleneck-in, bottleneck-out]
 keep_captures: true
-seeds: {full: 2, quick: 1}
+seeds: {complete: 2, quick: 1}
 """
 
 

@@ -32,7 +32,7 @@ def test_what_cannot_be_measured_natively_is_told(
 ) -> None:
     """Here the program lacks its endpoint, so that no byte comes."""
     monkeypatch.setattr(images, "program", lambda _: Program(tmp_path, Path("/"), {}, {}))
-    (cell, *_) = expand(PROGRAMS, "full")
+    (cell, *_) = expand(PROGRAMS, "complete")
     short = dataclasses.replace(cell, settings={**cell.settings, "duration_ns": 1_000_000_000})
     assert native.figures({"libutp": short}, {"libutp": 1.0}) == {}
     assert "not measured natively: libutp: found 0 bytes after 1 s; allowed: at least 625000" in capsys.readouterr().err

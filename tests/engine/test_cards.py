@@ -35,7 +35,7 @@ def cards(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFacto
     """Summaries by case."""
     program("udp-cbr")
     folder = tmp_path_factory.mktemp("cards")
-    cells = expand(trial(folder, SCENARIO), "full")
+    cells = expand(trial(folder, SCENARIO), "complete")
     return {cell.name.removeprefix("case="): execute(cell, 1, folder) for cell in cells}
 
 
@@ -63,5 +63,5 @@ def test_a_receive_buffer_limits_the_window(cards: dict[str, dict[str, Any]]) ->
 
 def test_a_card_needs_a_host(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
-        expand(trial(tmp_path, SCENARIO.replace("host: s1", "host: s3")), "full")
+        expand(trial(tmp_path, SCENARIO.replace("host: s1", "host: s3")), "complete")
     assert "cards[0].host: unknown host 's3'; allowed: s1, s2, d1, d2" in str(caught.value)

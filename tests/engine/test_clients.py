@@ -57,7 +57,7 @@ TOOLS = {
 
 def _cell(folder: Path, client: str, more: str = "", path: tuple[str, str] = (RATE, "25ms")) -> Cell:
     text = _filled({"CLIENT": client, "MORE": more, "RATE": path[0], "DELAY": path[1]})
-    (cell,) = expand(trial(folder, text), "full")
+    (cell,) = expand(trial(folder, text), "complete")
     return cell
 
 
@@ -168,7 +168,7 @@ def test_libtorrents_window_falls_below_a_packet_only_before_2_0_8(
 ) -> None:
     """Packets in ten seconds: one per round-trip time (0.2 s) since 2.0.8, one per timeout of a second before."""
     program(client)
-    (cell,) = expand(trial(tmp_path, BESIDE_TCP.replace("CLIENT", client)), "full")
+    (cell,) = expand(trial(tmp_path, BESIDE_TCP.replace("CLIENT", client)), "complete")
     execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     packets = pcap.read(folder / "pcap" / "bottleneck-out.pcap").packets
@@ -185,6 +185,6 @@ def test_a_sender_hears_that_all_has_come_even_if_that_is_lost(program: Callable
     # all has come at 14.605 s, and the last HAVE, which goes back at once, is lost
     lost = ((14.6, "100%"), (14.65, "0%"))
     events = ", ".join(f"{{at: {at_s}s, on: path, loss: {{backward: {share}}}}}" for at_s, share in lost)
-    (cell,) = expand(trial(tmp_path, f"{text}events: [{events}]\n"), "full")
+    (cell,) = expand(trial(tmp_path, f"{text}events: [{events}]\n"), "complete")
     summary = execute(cell, 1, tmp_path)
     assert summary["flows"]["it"]["completed_ns"] < 20e9  # 47 s if the receiver has gone by then

@@ -56,7 +56,7 @@ def carry_out(program: Callable[[str], None], tmp_path: Path) -> Callable[[str, 
 
     def run(text: str, into: str) -> tuple[Path, Any]:
         program("libutp")
-        (cell,) = expand(trial(tmp_path / into, text), "full")
+        (cell,) = expand(trial(tmp_path / into, text), "complete")
         summary = execute(cell, 1, tmp_path / into)
         return run_folder(tmp_path / into, cell, 1), summary
 

@@ -72,7 +72,7 @@ def test_a_flow_between_clients_from_an_image(
     (home / "endpoint").chmod(0o755)
     program("boxed")
 
-    (cell,) = expand(trial(tmp_path, SCENARIO), "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO), "complete")
     summary = execute(cell, 1, tmp_path)
     flow = summary["flows"]["it"]
     assert flow["received_bytes"] > 0.9 * 2 * 1_000_000 / 8

@@ -25,7 +25,7 @@ keep_captures: true
 
 @pytest.mark.parametrize(("implementation", "window_bytes"), [("tcp-w", 17_520), ("tcp-w-10220", 10_220)])
 def test_windows_xp_offers_its_window(tmp_path: Path, implementation: str, window_bytes: int) -> None:
-    (cell,) = expand(trial(tmp_path, SCENARIO.replace("IMPLEMENTATION", implementation)), "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO.replace("IMPLEMENTATION", implementation)), "complete")
     summary = execute(cell, 1, tmp_path)
     captures = list((run_folder(tmp_path, cell, 1) / "pcap").glob("receiver*.pcap"))
     packets = pl.concat([pcap.read(path).packets for path in captures])

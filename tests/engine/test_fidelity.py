@@ -39,13 +39,13 @@ def _cell(scenario: Path, **words: str) -> Cell:
     for name, value in words.items():
         text = text.replace(name, value)
     scenario.write_text(text)
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     return cell
 
 
 @pytest.fixture
 def cell(scenario: Path) -> Cell:
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_an_event_without_effect_fails_the_run(scenario: Path, tmp_path: Path, s
     """Also if a later event reverts it, so that everything is right at the end."""
     back = "  - {at: 2500ms, on: bottleneck, rate: 10mbit}\n  - {at: 3s, on: path"
     scenario.write_text(scenario.read_text().replace("  - {at: 3s, on: path", back))
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     sabotage("topologies/network.py", "        batch.run()\n        self.egress", "        self.egress")
     told = r"audit: after the event at 2 s: rate_bps of r1-r2 is 10000000, the scenario says 5000000"
     with pytest.raises(EngineError, match=told):
@@ -238,7 +238,7 @@ def test_a_relay_that_ended_fails_the_run(scenario: Path, tmp_path: Path, sabota
     scenario.write_text(scenario.read_text() + "clocks: [{host: s2, offset: 1s}]\n")
     sabotage(*_before_the_scenario("import os; os.kill(relays._processes['s2'], 9)"))
     with pytest.raises(EngineError, match=r"the relay of s2 ended with -9|flow ledbat: sender exited"):
-        execute(expand(scenario, "full")[0], 1, tmp_path)
+        execute(expand(scenario, "complete")[0], 1, tmp_path)
 
 
 def test_a_backward_limit_counts_for_disk_and_not_for_the_forward_rate(cell: Cell, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def runs(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFactor
     program("libutp")
     folder = tmp_path_factory.mktemp("filters")
     runs = {}
-    for cell in expand(trial(folder, SCENARIO), "full"):
+    for cell in expand(trial(folder, SCENARIO), "complete"):
         summary = execute(cell, 1, folder)
         run = run_folder(folder, cell, 1)
         write_columns(run)

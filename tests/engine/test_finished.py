@@ -31,7 +31,7 @@ def test_a_finished_run_is_kept_while_nothing_that_made_it_changes(
     command = ["run", str(scenario), "--into", str(into), "--keep-since", str(since)]
     assert main(command) == 0
     assert "kept" not in capsys.readouterr().out
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     summary = run_folder(into, cell, 1) / "summary.json"
     made_ns = summary.stat().st_mtime_ns
     # a comment changes nothing, nor does a commit
@@ -45,7 +45,7 @@ def test_a_finished_run_is_kept_while_nothing_that_made_it_changes(
     since.touch()
     assert not is_finished(cell, 1, into, "virtual", since)
     scenario.write_text(SHORT.replace("40p", "41p"))
-    assert not is_finished(expand(scenario, "full")[0], 1, into, "virtual")
+    assert not is_finished(expand(scenario, "complete")[0], 1, into, "virtual")
     assert not is_finished(cell, 2, into, "virtual")
     monkeypatch.setattr(provenance, "code", lambda backend: "another")
     assert not is_finished(cell, 1, into, "virtual")
@@ -57,7 +57,7 @@ def test_a_guest_that_cannot_tell_leaves_its_reason_all_the_same(
     sabotage: Sabotage,  # noqa: F811
 ) -> None:
     sabotage(AGENT, STARTS, f"import os; os._exit(3)\n            {STARTS}")
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     with pytest.raises(EngineError, match="before its agent was done") as caught:
         execute(cell, 1, tmp_path / "runs")
     failed = run_folder(tmp_path / "runs", cell, 1).with_name("failed-seed-1")

@@ -27,7 +27,7 @@ import os, sys
 
 @pytest.fixture
 def cell(scenario: Path) -> Cell:
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 def test_no_guest_compiles_anything(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:

@@ -24,7 +24,7 @@ def cell(scenario: Path, request: pytest.FixtureRequest) -> Cell:
         routed = "delay_b: {forward: 40ms, backward: 25ms}\nflows:"
         text = scenario.read_text().replace("dumbbell", request.param).replace("flows:", routed)
         scenario.write_text(text.replace("on: path, delay: {forward: 40ms}", "on: route, path: {forward: b}"))
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 def test_repeats_are_identical_on_a_busy_host_and_in_another_folder(cell: Cell, tmp_path: Path) -> None:

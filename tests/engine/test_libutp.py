@@ -27,7 +27,7 @@ HEADER_BYTES = 48  # IP, UDP, uTP
 
 
 def _cell(folder: Path, implementation: str, more: str = "") -> Cell:
-    (cell,) = expand(trial(folder, SCENARIO.replace("IMPLEMENTATION", implementation + more)), "full")
+    (cell,) = expand(trial(folder, SCENARIO.replace("IMPLEMENTATION", implementation + more)), "complete")
     return cell
 
 

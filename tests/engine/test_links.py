@@ -55,7 +55,7 @@ def folders(program: Callable[[str], None], tmp_path_factory: pytest.TempPathFac
     program("udp-cbr")
     folder = tmp_path_factory.mktemp("links")
     runs = {}
-    for cell in expand(trial(folder, SCENARIO), "full"):
+    for cell in expand(trial(folder, SCENARIO), "complete"):
         execute(cell, 1, folder)
         run = run_folder(folder, cell, 1)
         write_columns(run)

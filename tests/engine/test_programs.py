@@ -67,7 +67,7 @@ def toy(own_implementations: Path, program: Callable[[str], None], tmp_path: Pat
 
 
 def _run(scenario: Path, into: Path) -> tuple[dict[str, object], Path]:
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     return execute(cell, 1, into), run_folder(into, cell, 1)
 
 

@@ -45,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, 
     """By case: what the queue counted, and its mean in ms once the flow has settled."""
     folder = tmp_path_factory.mktemp("queues")
     by_case = {}
-    for cell in expand(trial(folder, ONE_CUBIC), "full"):
+    for cell in expand(trial(folder, ONE_CUBIC), "complete"):
         execute(cell, 1, folder)
         by_case[cell.name.removeprefix("case=")] = _read(run_folder(folder, cell, 1))
     return by_case
@@ -109,7 +109,7 @@ ECE = 0x40
 def test_dctcp_needs_a_receiver_with_dctcp(tmp_path: Path) -> None:
     """It echoes each mark (RFC 8257, section 3.2); another one of Linux does not accept ECN from a SYN that has ECT."""
     marked, dropped, echoed = {}, {}, {}
-    for cell in expand(trial(tmp_path, DCTCP), "full"):
+    for cell in expand(trial(tmp_path, DCTCP), "complete"):
         execute(cell, 1, tmp_path)
         folder = run_folder(tmp_path, cell, 1)
         counted, _ = _read(folder)
@@ -143,7 +143,7 @@ cases:
 def test_small_packets_fill_bytes_and_cells(program: Callable[[str], None], tmp_path: Path) -> None:
     program("udp-cbr")
     by_case = {}
-    for cell in expand(trial(tmp_path, SMALL), "full"):
+    for cell in expand(trial(tmp_path, SMALL), "complete"):
         summary = execute(cell, 1, tmp_path)
         with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as file:
             most_pkts = max(int(row["backlog_pkts"]) for row in csv.DictReader(file))

@@ -30,7 +30,7 @@ def test_a_link_follows_its_trace(program: Callable[[str], None], tmp_path: Path
     program("udp-cbr")
     file = trial(tmp_path, SCENARIO)
     (file.parent / "link.csv").write_text("time_s,rate_bps\n0,6000000\n1,2000000\n2,9000000\n3.5,1000000\n")
-    (cell,) = expand(file, "full")
+    (cell,) = expand(file, "complete")
     execute(cell, 1, tmp_path)
     write_columns(run_folder(tmp_path, cell, 1))
     run = Run(run_folder(tmp_path, cell, 1))

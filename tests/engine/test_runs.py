@@ -33,7 +33,7 @@ SCENARIO = 'outcome["latest_event_ns"] = _scenario(net, run, running)\n'
 
 @pytest.fixture
 def cell(scenario: Path) -> Cell:
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 def test_a_run_leaves_what_it_promises(cell: Cell, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_delay_event_is_what_the_sender_sees(scenario: Path, tmp_path: Path) -
     text = scenario.read_text().replace("at: 3s", "at: 1s")
     kept = [line for line in text.splitlines() if "tcp-aimd" not in line and "rate: 5mbit" not in line]
     scenario.write_text("\n".join(kept))
-    (alone,) = expand(scenario, "full")
+    (alone,) = expand(scenario, "complete")
     execute(alone, 1, tmp_path)
     window = _rows(run_folder(tmp_path, alone, 1), "cwnd-ledbat.csv")
     # the window is far below the bandwidth-delay product, the queue empty: only the path's step from 25 to 40 ms shows
@@ -93,7 +93,7 @@ def test_loss_and_jitter_events_are_applied_to_their_direction(scenario: Path, t
     scenario.write_text(
         text.replace("{at: 3s, on: path, delay: {forward: 40ms}}", event).replace("at: 2s", "at: 4900ms")
     )
-    (disturbed,) = expand(scenario, "full")
+    (disturbed,) = expand(scenario, "complete")
     execute(disturbed, 1, tmp_path)
     folder = run_folder(tmp_path, disturbed, 1)
     lost = {
@@ -112,7 +112,7 @@ def _rewritten(scenario: Path, **lines: str) -> Cell:
     for name, words in lines.items():
         text = re.sub(rf"(name: {name}, .*start: 0s)", rf"\1, {words}", text)
     scenario.write_text(text)
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 def test_flows_with_bytes_end_when_delivered_and_the_run_with_the_last(scenario: Path, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ captures: [bottleneck-out, backward-in]
 
 def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) -> None:
     scenario.write_text(ADSL)
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     summary = execute(cell, 1, tmp_path)
     folder = run_folder(tmp_path, cell, 1)
     probed = summary["probe"]["s1-d1"]
@@ -202,7 +202,7 @@ def test_data_both_ways_over_an_asymmetric_line(scenario: Path, tmp_path: Path) 
     assert run.share("up", 2, 6) == run.jain(2, 6) == 1
 
 
-@pytest.mark.parametrize(("size", "kept"), [("quick", ".pcap.gz"), ("full", "")])
+@pytest.mark.parametrize(("size", "kept"), [("quick", ".pcap.gz"), ("complete", "")])
 def test_a_quick_run_keeps_its_captures_packed(scenario: Path, tmp_path: Path, size: str, kept: str) -> None:
     scenario.write_text(scenario.read_text().replace("keep_captures: true\n", ""))
     into = ["--into", str(tmp_path / "runs"), "--columns"]
@@ -244,7 +244,7 @@ def test_the_probe_notices_a_wrong_capacity(cell: Cell, tmp_path: Path, sabotage
 
 def test_a_packet_just_before_the_captures_end_is_not_lost(tmp_path: Path) -> None:
     """The last packets of this handshake are lost, and the kernel sends them again up to a second before the end."""
-    cells = {cell.name: cell for cell in expand(FOLDER / "wireless" / "links.yaml", "full")}
+    cells = {cell.name: cell for cell in expand(FOLDER / "wireless" / "links.yaml", "complete")}
     execute(cells["case=bursts,client=tcp-cubic"], 1, tmp_path)
 
 
@@ -293,7 +293,7 @@ def test_a_flow_that_never_connects_fails_the_run(scenario: Path, tmp_path: Path
         text.replace("{at: 2s, on: bottleneck, rate: 5mbit}", "{at: 100ms, on: path, loss: {forward: 100%}}")
     )
     with pytest.raises(EngineError, match="flow tcp: sender exited with 1: bulk: never connected"):
-        execute(expand(scenario, "full")[0], 1, tmp_path)
+        execute(expand(scenario, "complete")[0], 1, tmp_path)
 
 
 def test_the_guest_cannot_write_outside_the_run_folder(cell: Cell, tmp_path: Path, sabotage: Sabotage) -> None:

@@ -60,7 +60,7 @@ def _seen(travelled: list[tuple[float, float]], start_ms: float, end_ms: float) 
 
 
 def test_packets_take_the_path_that_the_rule_names_and_those_under_way_arrive(detour: Path, tmp_path: Path) -> None:
-    (cell,) = expand(detour, "full")
+    (cell,) = expand(detour, "complete")
     summary = execute(cell, 1, tmp_path)
     for name, there_ns, back_ns in (("s1-d1", 25 * MS, 25 * MS), ("s1-d1:b", 40 * MS, 10 * MS)):
         probed = summary["probe"][name]
@@ -103,7 +103,7 @@ def test_a_rule_and_a_new_delay_are_the_same_to_ledbat(detour: Path, tmp_path: P
     runs = []
     for name, written in changes.items():
         detour.write_text(written)
-        (cell,) = expand(detour, "full")
+        (cell,) = expand(detour, "complete")
         execute(cell, 1, tmp_path / name)
         write_columns(run_folder(tmp_path / name, cell, 1))
         runs.append(Run(run_folder(tmp_path / name, cell, 1)))
@@ -130,7 +130,7 @@ def test_the_audit_notices_packets_that_a_switch_doubles(
     )
     both = f"""net["core1"].add_rules(['in_port="core1-r1",actions=output:"core1-a",output:"core1-{path}"']) or []"""
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', both)
-    (cell,) = expand(detour, "full")
+    (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=f"audit: {told}"):
         execute(cell, 1, tmp_path)
 
@@ -141,7 +141,7 @@ def test_a_change_of_route_without_effect_fails_the_run(
     """Also if the route has been changed back since, so that everything is right at the end."""
     detour.write_text(SCENARIO.replace("{forward: a, backward: b}", "{forward: a}"))
     sabotage("engine/guest/agent.py", 'net.apply(what["changes"])', "[]")
-    (cell,) = expand(detour, "full")
+    (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=r"audit: \d+ packets left by core1-a, where no route leads"):
         execute(cell, 1, tmp_path)
 
@@ -151,7 +151,7 @@ def test_the_probe_measures_the_second_path_too(
 ) -> None:
     as_path_a = 'shaping({"delay_ns": 25_000_000} if end["interface"] == "core1-b" else end["egress"])'
     sabotage("topologies/network.py", 'shaping(end["egress"])', as_path_a)
-    (cell,) = expand(detour, "full")
+    (cell,) = expand(detour, "complete")
     with pytest.raises(EngineError, match=r"forward delay from s1 to d1:b is 250\d+ ns, the scenario says 40000000"):
         execute(cell, 1, tmp_path)
     assert json.loads(next(tmp_path.rglob("summary.json")).read_text())["status"] == "failed"

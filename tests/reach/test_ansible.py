@@ -194,5 +194,5 @@ def test_a_machine_that_the_playbook_made_carries_out_a_run(root: Path, tmp_path
     run, summary = (json.loads((folder / f"{part}.json").read_text()) for part in ("run", "summary"))
     assert summary["status"] == "ok", words
     assert run["provenance"]["modules"].keys() == {"tcp_ledbat"}
-    (cell,) = expand(root / SCENARIO, "full")
+    (cell,) = expand(root / SCENARIO, "complete")
     assert 0.95 < machine.received_share(summary, cell, tmp_path / "virtual") < 1.05

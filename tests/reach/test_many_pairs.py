@@ -42,7 +42,7 @@ def test_as_many_flows_as_there_may_be_pairs_fill_the_link(tmp_path: Path) -> No
     file = tmp_path / "trial" / "many.yaml"
     file.parent.mkdir()
     file.write_text(SCENARIO + "".join(FLOW.format(pair) for pair in range(1, PAIRS + 1)) + REST)
-    (cell,) = expand(file, "full")
+    (cell,) = expand(file, "complete")
     summary = execute(cell, 1, tmp_path)
     assert sum(flow["received_bytes"] > 0 for flow in summary["flows"].values()) == PAIRS
     with (run_folder(tmp_path, cell, 1) / "traces" / "queue.csv").open() as trace:

@@ -60,7 +60,7 @@ def _cell(folder: Path, name: str) -> Cell:
     topology = IMPLEMENTATIONS[name]
     more = "delay_b: {forward: 40ms, backward: 25ms}\n" if topology == "two-path" else ""
     file.write_text(SCENARIO.format(name=name, topology=topology, more=more))
-    return expand(file, "full")[0]
+    return expand(file, "complete")[0]
 
 
 def _lacks_a_part() -> bool:

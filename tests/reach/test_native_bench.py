@@ -9,7 +9,7 @@ from engine.bench.measure import PROGRAMS
 from scenarios.resolve import Cell, expand
 
 
-@pytest.mark.parametrize("cell", expand(PROGRAMS, "full"), ids=lambda cell: cell.name)
+@pytest.mark.parametrize("cell", expand(PROGRAMS, "complete"), ids=lambda cell: cell.name)
 def test_each_program_transfers_on_the_host(cell: Cell, program: Callable[[str], None]) -> None:
     """Each side has files of its own: a BitTorrent client that found its peer's had nothing to fetch."""
     program(cell.settings["flows"][0]["implementation"])

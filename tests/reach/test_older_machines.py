@@ -65,4 +65,4 @@ def _cell(folder: Path) -> Cell:
     folder.mkdir()
     file = folder / "older.yaml"
     file.write_text(SCENARIO)
-    return expand(file, "full")[0]
+    return expand(file, "complete")[0]

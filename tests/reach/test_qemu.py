@@ -50,7 +50,7 @@ def _files(folder: Path) -> set[str]:
 
 def _on_both(folder: Path, implementation: str) -> tuple[Path, Path]:
     """The run folders of a flow on the virtual and on the qemu backend, which hold files of the same names."""
-    (cell,) = expand(trial(folder, SHORT.replace("tcp-reno", implementation)), "full")
+    (cell,) = expand(trial(folder, SHORT.replace("tcp-reno", implementation)), "complete")
     for backend in ("virtual", "qemu"):
         execute(cell, 1, folder / backend, backend)
     virtual, qemu = (run_folder(folder / backend, cell, 1) for backend in ("virtual", "qemu"))

@@ -53,7 +53,7 @@ def test_the_plan_names_the_files_of_traces(tmp_path: Path) -> None:
     )
     scenario = trial(tmp_path, text)
     (scenario.parent / "lte.txt").write_text("10\n")
-    assert plan([scenario], "full")[0]["traces"] == [str(scenario.parent / "lte.txt")]
+    assert plan([scenario], "complete")[0]["traces"] == [str(scenario.parent / "lte.txt")]
 
 
 def test_a_cellular_link_wanders_evenly_around_its_mean() -> None:

@@ -57,7 +57,7 @@ def with_flow(file: Path, flow: str) -> Path:
 
 
 def test_run_json_has_every_value_decided(scenario: Any) -> None:
-    [cell] = expand(scenario(), "full")
+    [cell] = expand(scenario(), "complete")
     run = resolve(cell, 3)
     assert run.pop("network") == by_name.describe(run).plain()
     planned = [run.pop(name) for name in ("backend", "implementations", "lead", "sizes", "hosts")]
@@ -68,7 +68,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
         "study": "study",
         "experiment": "study-one",
         "cell": "single",
-        "size": "full",
+        "size": "complete",
         "cell_values": {},
         "seed": 3,
         "title": "Two flows",
@@ -136,7 +136,7 @@ def test_run_json_has_every_value_decided(scenario: Any) -> None:
 def test_two_implementations_may_meet_in_a_flow(scenario: Any) -> None:
     sides = "{sender: utp-rs, receiver: libutp}"
     flow = f"{{name: a, implementation: {sides}, from: s1, to: d1, params: {{target: 50ms, receive_buffer: 20000B}}}}"
-    [cell] = expand(with_flow(scenario(), flow), "full")
+    [cell] = expand(with_flow(scenario(), flow), "complete")
     [resolved] = cell.settings["flows"]
     assert (resolved["implementation"], resolved["receiver_implementation"]) == ("utp-rs", "libutp")
     # what both declare is for both; what one declares is for that side
@@ -145,18 +145,18 @@ def test_two_implementations_may_meet_in_a_flow(scenario: Any) -> None:
         50_000_000,
         20_000,
     )
-    [planned] = plan([cell.scenario], "full")
+    [planned] = plan([cell.scenario], "complete")
     assert planned["programs"] == ["libutp", "utp-rs"]
 
 
 def test_the_same_on_both_sides_is_one_implementation(scenario: Any) -> None:
     flow = "{name: a, implementation: {sender: libutp, receiver: libutp}, from: s1, to: d1}"
-    [cell] = expand(with_flow(scenario(), flow), "full")
+    [cell] = expand(with_flow(scenario(), flow), "complete")
     assert "receiver_implementation" not in cell.settings["flows"][0]
 
 
 def test_start_jitter_is_drawn_from_the_seed_alone(scenario: Any) -> None:
-    [cell] = expand(scenario("start_jitter: 10ms\n"), "full")
+    [cell] = expand(scenario("start_jitter: 10ms\n"), "complete")
     starts = {seed: [flow["start_ns"] for flow in resolve(cell, seed)["flows"]] for seed in (1, 2)}
     # Fixed numbers: the same on every machine and in every version, or results no longer repeat.
     assert starts == {1: [5_660_187, 2_002_371_690], 2: [6_025_719, 2_007_271_733]}
@@ -164,7 +164,7 @@ def test_start_jitter_is_drawn_from_the_seed_alone(scenario: Any) -> None:
 
 def test_one_flow_more_leaves_the_others_starts_alone(scenario: Any) -> None:
     def first_start(file: Path) -> int:
-        return int(resolve(expand(file, "full")[0], 1)["flows"][0]["start_ns"])
+        return int(resolve(expand(file, "complete")[0], 1)["flows"][0]["start_ns"])
 
     three = "  - {name: third, implementation: tcp-cubic, from: s1, to: d2}\nduration: 20s"
     before = first_start(scenario("start_jitter: 10ms\n"))
@@ -175,11 +175,11 @@ def test_one_flow_more_leaves_the_others_starts_alone(scenario: Any) -> None:
 
 def test_drawn_events_are_in_run_json_and_differ_by_seed(scenario: Any) -> None:
     lines = f"drawn_events: [{{at: 5s, mean_gap: 1s, {DRAWN}}}]\nevents: [{{at: 6s, on: bottleneck, rate: 1mbit}}]\n"
-    [cell] = expand(scenario(lines), "full")
+    [cell] = expand(scenario(lines), "complete")
     first, second = resolve(cell, 1)["events"], resolve(cell, 2)["events"]
     assert first == resolve(cell, 1)["events"] != second
     assert "drawn_events" not in resolve(cell, 1)
-    [later] = expand(scenario(lines.replace("at: 5s", "after: 5s")), "full")
+    [later] = expand(scenario(lines.replace("at: 5s", "after: 5s")), "complete")
     assert resolve(later, 1)["events"][0]["at_ns"] > 5_000_000_000
     # Fixed numbers: the same on every machine and in every version, or results no longer repeat.
     assert (first[0]["at_ns"], first[0]["delay"]) == (5_000_000_000, {"forward_ns": 69_064_143})
@@ -190,7 +190,9 @@ def test_drawn_events_are_in_run_json_and_differ_by_seed(scenario: Any) -> None:
 
 def test_drawn_events_have_the_means_they_should_have(scenario: Any) -> None:
     drawn = "drawn_events: [{at: 0s, mean_gap: 100ms, on: path, delay: {base: 35ms, mean_extra: 60ms, DIRECTIONS}}]\n"
-    [cell] = expand(scenario(drawn.replace("DIRECTIONS", "directions: [forward, backward]"), duration="1000s"), "full")
+    [cell] = expand(
+        scenario(drawn.replace("DIRECTIONS", "directions: [forward, backward]"), duration="1000s"), "complete"
+    )
     events = resolve(cell, 1)["events"]
     extra_ms = [event["delay"]["forward_ns"] / 1e6 - 35 for event in events]
     count = len(events)
@@ -201,7 +203,7 @@ def test_drawn_events_have_the_means_they_should_have(scenario: Any) -> None:
 
 
 def test_an_event_may_be_on_the_paths_of_some_pairs(scenario: Any) -> None:
-    [cell] = expand(scenario("events: [{at: 1s, on: path, pairs: [2], delay: {forward: 40ms}}]\n"), "full")
+    [cell] = expand(scenario("events: [{at: 1s, on: path, pairs: [2], delay: {forward: 40ms}}]\n"), "complete")
     [event] = resolve(cell, 1)["events"]
     assert event["changes"] == [{"node": "r2", "interface": "r2-d2", "set": {"delay_ns": 40_000_000}}]
 
@@ -209,7 +211,7 @@ def test_an_event_may_be_on_the_paths_of_some_pairs(scenario: Any) -> None:
 def test_a_count_of_flows_is_so_many_flows(scenario: Any) -> None:
     file = scenario("matrix: {n: [1, 3]}\n", topology="{name: dumbbell, pairs: 3}")
     flow = '{name: low, implementation: tcp-ledbat, from: s1, to: d1, count: "${n}", start: 1s, every: 2s}'
-    single, three = expand(with_flow(file, flow), "full")
+    single, three = expand(with_flow(file, flow), "complete")
     assert [flow["name"] for flow in single.settings["flows"]] == ["low-1"]
     assert [(flow["name"], flow["from"], flow["to"], flow["start_ns"]) for flow in three.settings["flows"]] == [
         ("low-1", "s1", "d1", 1_000_000_000),
@@ -218,7 +220,7 @@ def test_a_count_of_flows_is_so_many_flows(scenario: Any) -> None:
     ]
     with pytest.raises(ScenarioError, match=r":7: flows\[2\]\.from: unknown host 's3'; allowed: s1, s2"):
         file = scenario()
-        expand(with_flow(file, flow.replace('"${n}"', "3")), "full")
+        expand(with_flow(file, flow.replace('"${n}"', "3")), "complete")
 
 
 def test_a_suspension_ends_and_one_that_begins_during_another_prolongs_it(scenario: Any) -> None:
@@ -230,7 +232,7 @@ def test_a_suspension_ends_and_one_that_begins_during_another_prolongs_it(scenar
             ("19900ms", "{forward: 1s}"),
         )
     )
-    [cell] = expand(scenario(f"events:\n{lines}"), "full")
+    [cell] = expand(scenario(f"events:\n{lines}"), "complete")
     assert [(event["at_ns"] / 1e9, event["suspension"]) for event in resolve(cell, 1)["events"]] == [
         (1, {"forward_ns": 400_000_000}),
         (1.1, {"backward_ns": 1_000_000_000}),
@@ -243,7 +245,7 @@ def test_a_suspension_ends_and_one_that_begins_during_another_prolongs_it(scenar
 def test_drawn_suspensions_are_as_long_as_they_may_be(scenario: Any) -> None:
     suspended = "suspension: {least: 100ms, most: 300ms, directions: [forward, backward]}"
     drawn = f"drawn_events: [{{after: 0s, mean_gap: 50s, on: path, {suspended}}}]\n"
-    [cell] = expand(scenario(drawn, duration="1000min"), "full")
+    [cell] = expand(scenario(drawn, duration="1000min"), "complete")
     events = [event["suspension"] for event in resolve(cell, 1)["events"]]
     lengths = [event["forward_ns"] / 1e6 for event in events if event.get("forward_ns")]
     assert len(lengths) == pytest.approx(1200, abs=5 * 1200**0.5)
@@ -254,7 +256,7 @@ def test_drawn_suspensions_are_as_long_as_they_may_be(scenario: Any) -> None:
 
 def test_clocks_are_in_run_json_only_where_there_are_any(scenario: Any) -> None:
     file = scenario("clocks: [{host: d1, offset: -3s}, {host: s2, skew: 31ppm}]\n")
-    assert resolve(expand(file, "full")[0], 1)["clocks"] == [
+    assert resolve(expand(file, "complete")[0], 1)["clocks"] == [
         {"host": "d1", "offset_ns": -3_000_000_000, "skew_ppb": 0},
         {"host": "s2", "offset_ns": 0, "skew_ppb": 31_000},
     ]
@@ -267,7 +269,7 @@ events:
   - {at: 5s, on: bottleneck, rate: 5mbit, buffer: 20p}
   - {at: 7s, on: path, loss: {forward: 0.1%}}
 """
-    assert resolve(expand(scenario(events), "full")[0], 1)["events"] == [
+    assert resolve(expand(scenario(events), "complete")[0], 1)["events"] == [
         {
             "at_ns": 5_000_000_000,
             "on": "bottleneck",
@@ -304,7 +306,7 @@ def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
         title="buffer ${buffer}",
     )
     file.write_text(file.read_text().replace("{target: 50ms}", '{slow_start: "${slow}"}'))
-    cells = expand(file, "full")
+    cells = expand(file, "complete")
     assert [cell.name for cell in cells] == [
         "buffer=40p,slow=never",
         "buffer=40p,slow=once",
@@ -321,12 +323,12 @@ def test_a_matrix_gives_one_cell_for_each_combination(scenario: Any) -> None:
 def test_paired_cells_draw_the_same_numbers(scenario: Any) -> None:
     more = "matrix: {buffer: [40p, 100p], rate: [2mbit, 5mbit]}\npaired: [rate]\nstart_jitter: 1s\n"
     file = scenario(more, bottleneck='{rate: "${rate}", buffer: "${buffer}"}')
-    starts = [resolve(cell, 1)["flows"][0]["start_ns"] for cell in expand(file, "full")]
+    starts = [resolve(cell, 1)["flows"][0]["start_ns"] for cell in expand(file, "complete")]
     assert starts[0] == starts[1] != starts[2] == starts[3]
 
 
 def test_the_seed_draws_how_much_longer_the_way_is(scenario: Any) -> None:
-    (cell,) = expand(scenario("delay_spread: 1ms\n"), "full")
+    (cell,) = expand(scenario("delay_spread: 1ms\n"), "complete")
     delays = [resolve(cell, seed)["delay"] for seed in (1, 1, 2)]
     assert delays[0] == delays[1] != delays[2]
     assert all(0 <= delay["forward_ns"] - 25_000_000 < 1_000_000 for delay in delays)
@@ -336,7 +338,7 @@ def test_only_what_varies_can_be_paired(scenario: Any) -> None:
     with pytest.raises(ScenarioError, match=r"paired\[0\]: found 'rat'; allowed: buffer"):
         expand(
             scenario("matrix: {buffer: [40p]}\npaired: [rat]\n", bottleneck='{rate: 2mbit, buffer: "${buffer}"}'),
-            "full",
+            "complete",
         )
 
 
@@ -344,7 +346,7 @@ def test_what_is_wrong_in_a_cell_hides_nothing_that_is_wrong_in_the_whole(scenar
     with pytest.raises(ScenarioError) as error:
         expand(
             scenario("matrix: {buffer: [many]}\npaired: [rat]\n", bottleneck='{rate: 2mbit, buffer: "${buffer}"}'),
-            "full",
+            "complete",
         )
     assert "bottleneck.buffer: found 'many'" in str(error.value)
     assert "paired[0]: found 'rat'; allowed: buffer" in str(error.value)
@@ -354,7 +356,7 @@ def test_a_choice_that_a_parameter_has_not_is_refused(scenario: Any) -> None:
     file = scenario("")
     file.write_text(file.read_text().replace("{target: 50ms}", "{slow_start: after-loss}"))
     with pytest.raises(ScenarioError, match=r"slow_start: found 'after-loss'; allowed: never, once"):
-        expand(file, "full")
+        expand(file, "complete")
 
 
 def test_cases_differ_in_the_fields_they_name(scenario: Any) -> None:
@@ -365,7 +367,7 @@ cases:
 matrix: {b: [10p, 20p]}
 """
     file = scenario(cases, bottleneck='{rate: 10mbit, buffer: "${b}"}')
-    runs = {cell.name: resolve(cell, 1) for cell in expand(file, "full")}
+    runs = {cell.name: resolve(cell, 1) for cell in expand(file, "complete")}
     assert list(runs) == ["case=plain,b=10p", "case=plain,b=20p", "case=slow,b=10p", "case=slow,b=20p"]
     assert runs["case=slow,b=20p"]["bottleneck"] == {"rate_bps": 2_000_000, "overhead_bytes": 0, "buffer_pkts": 20}
     assert [flow["name"] for flow in runs["case=slow,b=10p"]["flows"]] == ["only"]
@@ -373,18 +375,13 @@ matrix: {b: [10p, 20p]}
     assert runs["case=slow,b=10p"]["cell_values"] == {"case": "slow", "b": "10p"}
 
 
-def test_size_quick_has_its_own_values_and_seeds(scenario: Any) -> None:
-    file = scenario("seeds: {full: 7, quick: 2}\nquick: {duration: 5s, delay: {forward: 1ms}}\n")
-    [full], [quick] = expand(file, "full"), expand(file, "quick")
-    assert (list(full.seeds), full.virtual_s) == ([1, 2, 3, 4, 5, 6, 7], 20)
-    assert (list(quick.seeds), quick.virtual_s) == ([1, 2], 5)
-    assert resolve(quick, 1)["delay"] == {"forward_ns": 1_000_000, "backward_ns": 5_000_000}
-
-
-def test_size_quick_has_the_cases_that_it_lists(scenario: Any) -> None:
-    file = scenario("cases: {a: {}, b: {duration: 9s}, c: {}}\nquick: {cases: [c, b], duration: 5s}\n")
-    assert [cell.name for cell in expand(file, "full")] == ["case=a", "case=b", "case=c"]
-    assert [(cell.name, cell.virtual_s) for cell in expand(file, "quick")] == [("case=b", 9), ("case=c", 5)]
+def test_a_size_changes_the_seeds_and_nothing_else(scenario: Any) -> None:
+    """A case has its own; at size quick one seed unless the file says another number, and 0 leaves a cell out."""
+    file = scenario("seeds: {complete: 3}\ncases: {a: {}, b: {seeds: {complete: 5}}, c: {seeds: {quick: 0}}}\n")
+    complete, quick = expand(file, "complete"), expand(file, "quick")
+    assert [list(cell.seeds) for cell in complete] == [[1, 2, 3], [1, 2, 3, 4, 5], [1, 2, 3]]
+    assert [list(cell.seeds) for cell in quick] == [[1], [1], []]
+    assert [cell.settings for cell in complete] == [cell.settings for cell in quick]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES["files"], ids=lambda mistake: mistake["says"])
@@ -392,7 +389,7 @@ def test_a_mistake_is_told_with_its_line_and_field(scenario: Any, mistake: dict[
     replaced = {name: text for name, text in mistake.items() if name not in ("more", "says")}
     file = scenario(f"{mistake['more']}\n" if "more" in mistake else "", **replaced)
     with pytest.raises(ScenarioError) as error:
-        expand(file, "full")
+        expand(file, "complete")
     assert str(error.value).startswith(f"{file}:")
     assert mistake["says"] in str(error.value)
 
@@ -404,7 +401,7 @@ def test_a_mistake_in_a_flow(scenario: Any, mistake: dict[str, str]) -> None:
     lines[7] = f"  - {mistake['flow']}"
     file.write_text("\n".join(lines))
     with pytest.raises(ScenarioError) as error:
-        expand(file, "full")
+        expand(file, "complete")
     assert str(error.value).startswith((f"{file}:8: flows[1]", f"{file}:9: flows[2]"))
     assert mistake["says"] in str(error.value)
 
@@ -416,7 +413,7 @@ def test_a_clock_that_no_packet_shows_is_refused(scenario: Any) -> None:
         file.read_text().replace("{name: ledbat, implementation: tcp-ledbat, from: s2, to: d2,", f"{call} #")
     )
     with pytest.raises(ScenarioError) as error:
-        expand(file, "full")
+        expand(file, "complete")
     found = "found 'd2', whose flow 'call' is udp-cbr, without timestamps"
     allowed = "hosts all of whose flows are over TCP or uTP"
     assert str(error.value) == f"{file}:10: clocks[1].host: {found}; allowed: {allowed}"
@@ -425,7 +422,7 @@ def test_a_clock_that_no_packet_shows_is_refused(scenario: Any) -> None:
 def test_all_mistakes_are_told_at_once_and_each_once(scenario: Any) -> None:
     file = scenario("sample: 1\nmatrix: {b: [1p, 2p]}\n", duration="20", bottleneck='{rate: 1, buffer: "${b}"}')
     with pytest.raises(ScenarioError) as error:
-        expand(file, "full")
+        expand(file, "complete")
     assert [problem.line for problem in error.value.problems] == [4, 9, 10]
 
 
@@ -434,23 +431,23 @@ def test_files_that_are_no_scenario(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.yaml"
     file.write_bytes(content)
     with pytest.raises(ScenarioError, match=r"bad\.yaml:\d+: "):
-        expand(file, "full")
+        expand(file, "complete")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read: No such file"):
-        expand(tmp_path / "none.yaml", "full")
+        expand(tmp_path / "none.yaml", "complete")
 
 
 def test_on_is_no_truth_value_here(scenario: Any) -> None:
     file = scenario("events: [{at: 1s, on: bottleneck, rate: 1mbit}]\n")
     assert True in yaml.safe_load(file.read_text())["events"][0]  # what YAML 1.1 makes of it
-    assert resolve(expand(file, "full")[0], 1)["events"][0]["on"] == "bottleneck"
+    assert resolve(expand(file, "complete")[0], 1)["events"][0]["on"] == "bottleneck"
 
 
 def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scenario: Any) -> None:
-    file = scenario("seeds: {full: 2}\n")
-    assert plan([file], "full") == [
+    file = scenario("seeds: {complete: 2}\n")
+    assert plan([file], "complete") == [
         {
             "study": "study",
             "experiment": "study-one",
@@ -474,10 +471,10 @@ def test_a_plan_lists_cells_and_refuses_an_experiment_that_two_files_claim(scena
     twin = file.with_name("twin.yaml")
     twin.write_text(file.read_text())
     with pytest.raises(ScenarioError, match=r"twin\.yaml:1: experiment: 'study-one' is also the experiment of"):
-        plan([file, twin], "full")
+        plan([file, twin], "complete")
 
 
-@pytest.mark.parametrize("size", ["full", "quick"])
+@pytest.mark.parametrize("size", ["complete", "quick"])
 def test_all_scenarios_of_the_project_are_valid(size: str) -> None:
     files = [file for study in sorted(STUDIES.iterdir()) for file in scenario_files(study)]
     planned = plan(files, size)
@@ -561,7 +558,7 @@ def test_a_clients_file_is_as_long_as_the_path_can_carry(tmp_path: Path) -> None
     def lengths(rate: str, params: str = "", more: str = "") -> list[int]:
         file = tmp_path / "files.yaml"
         file.write_text(text.replace("RATE", rate).replace("PARAMS", params) + more)
-        (cell,) = expand(file, "full")
+        (cell,) = expand(file, "complete")
         return [flow["params"]["payload_bytes"] for flow in resolve(cell, 1)["flows"]]
 
     assert lengths("1mbit") == [64_000_000]
@@ -623,8 +620,8 @@ def test_a_guest_has_memory_for_its_clients(tmp_path: Path, client: str, size: s
     source["matrix"] = {"client": [client], "size": [size]}
     file = tmp_path / "study" / "swarm.yaml"
     file.parent.mkdir()
-    file.write_text(yaml.safe_dump(source | {"experiment": "study-swarm", "quick": {}}, sort_keys=False))
-    [cell] = expand(file, "full")
+    file.write_text(yaml.safe_dump(source | {"experiment": "study-swarm"}, sort_keys=False))
+    [cell] = expand(file, "complete")
     assert resolve(cell, 1)["sizes"]["memory_mib"] == memory_mib
 
 

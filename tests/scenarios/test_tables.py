@@ -53,10 +53,9 @@ def test_values_fill_nested_texts_and_may_stand_for_more_than_a_text(tmp_path: P
 
 
 def test_cases_may_be_a_list_of_named_entries(tmp_path: Path) -> None:
-    cases = '- {columns: [{case: "{x}", a: 1}, {case: "{x}-b"}], rows: [{x: c}]}\n- {case: d, seeds: {full: 2}}\n'
-    data, lines = spread(tmp_path, f"cases:\n{cases}quick: {{cases: [d]}}\n")
-    assert list(data["cases"].items()) == [("c", {"a": 1}), ("c-b", {}), ("d", {"seeds": {"full": 2}})]
-    assert data["quick"] == {"cases": ["d"]}
+    cases = '- {columns: [{case: "{x}", a: 1}, {case: "{x}-b"}], rows: [{x: c}]}\n- {case: d, seeds: {complete: 2}}\n'
+    data, lines = spread(tmp_path, f"cases:\n{cases}")
+    assert list(data["cases"].items()) == [("c", {"a": 1}), ("c-b", {}), ("d", {"seeds": {"complete": 2}})]
     assert [lines["cases", name] for name in data["cases"]] == [2, 2, 3]
 
 

@@ -28,7 +28,7 @@ events:
 {events}
 duration: {duration}
 sample: {sample}
-seeds: {{full: 1, quick: 1}}
+seeds: {{complete: 1, quick: 1}}
 {more}
 """
 
@@ -83,7 +83,7 @@ def run(tmp_path: Path) -> Run:
             name="behaviour", pairs=len(flows), flows="\n".join(lines), events=changes or "  []", **settings
         )
         file.write_text(text)
-        [cell] = expand(file, "full")
+        [cell] = expand(file, "complete")
         execute(cell, 1, tmp_path)
         traces = run_folder(tmp_path, cell, 1) / "traces"
         return lambda name: pl.read_csv(traces / f"{name}.csv").with_columns(t_s=pl.col("time_ns") / 1e9)

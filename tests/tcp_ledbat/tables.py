@@ -72,7 +72,7 @@ def runs(data: dict[str, Any], *traces: str) -> Iterator[tuple[dict[str, Any], T
         file = Path(folder) / "tables" / "scenario.yaml"
         file.parent.mkdir()
         file.write_text(yaml.safe_dump(data))
-        for cell in expand(file, "full"):
+        for cell in expand(file, "complete"):
             execute(cell, 1, Path(folder) / "runs")
             kept = run_folder(Path(folder) / "runs", cell, 1) / "traces"
             yield cell.settings["cell_values"], {name: pl.read_csv(kept / f"{name}.csv") for name in traces}

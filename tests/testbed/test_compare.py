@@ -105,15 +105,15 @@ def test_the_panel_takes_any_implementations(tmp_path: Path) -> None:
     names = ("libutp", "tcp-lp", "tcp-ledbatpp")
     for file in panel():
         (tmp_path / file.name).write_text(filled(file, names, 4))
-    cells = plan(sorted(tmp_path.glob("*.yaml")), "full")
-    assert {cell["experiment"] for cell in cells} == {cell["experiment"] for cell in plan(panel(), "full")}
+    cells = plan(sorted(tmp_path.glob("*.yaml")), "complete")
+    assert {cell["experiment"] for cell in cells} == {cell["experiment"] for cell in plan(panel(), "complete")}
     assert {tuple(cell["seeds"]) for cell in cells} == {(1, 2, 3, 4)}
     pairs = [cell["cell"] for cell in cells if cell["experiment"] == "compare-pairs"]
     assert pairs == [f"client={name},rival={other}" for name in names for other in names]
     # what is compared is what runs
     [flows] = [
         cell.settings["flows"]
-        for cell in expand(tmp_path / "pairs.yaml", "full")
+        for cell in expand(tmp_path / "pairs.yaml", "complete")
         if cell.name == "client=libutp,rival=tcp-lp"
     ]
     assert [flow["implementation"] for flow in flows] == ["libutp", "tcp-lp"]

@@ -97,7 +97,7 @@ def judged(folder: Path, client: str, *cases: str) -> dict[str, str]:
     scenario = folder / "conformance" / CASES.name
     scenario.parent.mkdir(parents=True)
     scenario.write_text(filled(CASES, [client], 1))
-    for cell in expand(scenario, "full"):
+    for cell in expand(scenario, "complete"):
         if cell.settings["cell_values"]["case"] in cases:
             execute(cell, 1, folder / "runs")
     for run in (folder / "runs").glob("*/*/*/seed-1"):

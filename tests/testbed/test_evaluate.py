@@ -106,7 +106,7 @@ def test_each_scenario_takes_a_program_over_udp(tmp_path: Path) -> None:
         for name, file in criterion.scenarios.items():
             points = points_for(file, names)
             (tmp_path / name).write_text(filled(file, names, 1, points))
-            assert {point(cell.name) for cell in expand(tmp_path / name, "full")} == {*points}
+            assert {point(cell.name) for cell in expand(tmp_path / name, "complete")} == {*points}
             if "clocks" in file.read_text():
                 left_out |= {*points_for(file, ["tcp-cubic", "libutp"])} - {*points}
     assert left_out == {"case=ahead", "case=behind", "case=steps"}
@@ -368,7 +368,7 @@ delay: {forward: 5ms, backward: 5ms}
 flows: [{name: client, implementation: "${client}", from: s1, to: d1}]
 matrix: {client: [tcp-cubic, OTHER]}
 duration: 2s
-seeds: {full: 2}
+seeds: {complete: 2}
 """
     folders = [tmp_path / name for name in ("tcp-reno", "tcp-vegas", "tcp-bbr")]
     for folder in folders:

@@ -282,7 +282,7 @@ def test_only_the_points_that_budgets_name_are_run(tmp_path: Path) -> None:
         wanted = budgets.load(put(tmp_path, *chosen))
         folder, texts = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path)
         own_study.write(folder, "gate", texts)
-        cells = expand(folder / "studies" / "gate" / "alone.yaml", "full")
+        cells = expand(folder / "studies" / "gate" / "alone.yaml", "complete")
         assert [cell.name for cell in cells] == [f"case={name},client=tcp-ledbat" for name in points]
         assert all(cell.settings["flows"][0]["may_fail"] for cell in cells)
 
@@ -293,7 +293,7 @@ def test_the_end_of_a_client_is_a_result_in_a_case_with_its_own_flows(tmp_path: 
     wanted = budgets.load(put(tmp_path, {"name": "a", "scenario": "own.yaml", "holds": "queue_ms.mean() < 1"}))
     folder, texts = prepare(wanted, "tcp-ledbat", tmp_path / "out", tmp_path)
     own_study.write(folder, "gate", texts)
-    [cell] = expand(folder / "studies" / "gate" / "own.yaml", "full")
+    [cell] = expand(folder / "studies" / "gate" / "own.yaml", "complete")
     assert cell.settings["flows"][0]["may_fail"]
 
 

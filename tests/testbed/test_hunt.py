@@ -93,7 +93,7 @@ def test_each_point_of_an_arena_is_a_scenario(file: Path, tmp_path: Path) -> Non
     for number, point in enumerate(points):
         written = tmp_path / f"{number}.yaml"
         written.write_text(text(place.scenario(point, "libutp")))
-        assert len(expand(written, "full")) == 1
+        assert len(expand(written, "complete")) == 1
 
 
 def test_the_events_of_a_tour_follow_one_another() -> None:
@@ -185,7 +185,7 @@ def test_a_client_without_timestamps_has_no_clocks() -> None:
         ),
         ("at: 0s..1s", "at: 0s..3s", ":10: events[0].at: found '3s', not before the end"),
         ("maybe: true, at", "maybe: 3, at", ":10: events[0].maybe: found 3; allowed: true, or no such field"),
-        ("duration: 2s", "duration: 2s\nseeds: {full: 2}", ":12: seeds: has no place in an arena"),
+        ("duration: 2s", "duration: 2s\nseeds: {complete: 2}", ":12: seeds: has no place in an arena"),
         ("name: client", "name: me", ":6: flows: no flow 'client'; allowed: one"),
     ],
 )
@@ -398,7 +398,7 @@ def test_the_corpus_of_findings_has_what_clients_broke_in() -> None:
         ("duration: 2s", "duration: 2s\ncases: {a: {bottleneck: {rate: 1}}}", "bottleneck.rate: found 1, a number"),
         (
             "duration: 2s",
-            "duration: 2s\ncases: {a: {seeds: {full: 2}}}",
+            "duration: 2s\ncases: {a: {seeds: {complete: 2}}}",
             "seeds: has no place in a corpus; allowed: one value",
         ),
     ],
@@ -499,7 +499,7 @@ def test_nothing_beside_a_finding_breaks_a_rule(tmp_path: Path) -> None:
     assert len(known) > 20
     for digest, tried in known.items():
         (file := tmp_path / f"{digest}.yaml").write_text(text(tried))
-        assert len(expand(file, "full")) == 1
+        assert len(expand(file, "complete")) == 1
 
 
 def test_changes_are_merged_whatever_their_order() -> None:
@@ -661,7 +661,7 @@ def test_a_real_hunt(small: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert Path(shlex.split(finding["rewind"])[2]).is_dir()
     assert Path(shlex.split(finding["command"])[2]).is_file()
     assert (own / "figure.svg").exists()
-    [cell] = expand(own / evidence.SCENARIO, "full")
+    [cell] = expand(own / evidence.SCENARIO, "complete")
     assert cell.settings["flows"][0]["implementation"] == "tcp-cubic"
     [budget] = budgets.load(folder / "gate.yaml").budgets
     assert budget.scenario == f"findings/{finding['id']}/scenario.yaml"

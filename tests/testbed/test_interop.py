@@ -54,7 +54,7 @@ def test_every_two_implementations_are_a_scenario_or_cannot_meet(tmp_path: Path)
     assert len(texts) == len(streams)
     for number, text in enumerate(texts):
         (tmp_path / f"{number}.yaml").write_text(text)
-        cells = expand(tmp_path / f"{number}.yaml", "full")
+        cells = expand(tmp_path / f"{number}.yaml", "complete")
         assert [cell.name for cell in cells] == [f"case={name}" for name in order["cases"]]
 
 
@@ -64,7 +64,7 @@ def test_every_library_meets_every_script(tmp_path: Path) -> None:
     assert [bool(meeting["unsupported"]) for meeting in order["alone"]] == [False, True, True]
     [(_, text)] = scripted(read(CASES).data, scripts, order)
     (tmp_path / "a.yaml").write_text(text)
-    cells = {cell.name.removeprefix("case="): cell.settings for cell in expand(tmp_path / "a.yaml", "full")}
+    cells = {cell.name.removeprefix("case="): cell.settings for cell in expand(tmp_path / "a.yaml", "complete")}
     assert list(cells) == list(scripts)
     for name, settings in cells.items():
         [flow] = settings["flows"]
@@ -108,7 +108,7 @@ def test_pairs_over_quic_leave_out_cases_that_need_timestamps(tmp_path: Path) ->
     assert {*pair["without"]} == {"clock-offset", "clock-skew"}
     [(_, text)] = filled(read(CASES).data, order)
     (tmp_path / "a.yaml").write_text(text)
-    names = [cell.name for cell in expand(tmp_path / "a.yaml", "full")]
+    names = [cell.name for cell in expand(tmp_path / "a.yaml", "complete")]
     assert len(names) == len(order["cases"]) - 2
     judge.write(tmp_path, order, "testbed interop a b")
     results = json.loads((tmp_path / "interop.json").read_text())["results"]

@@ -44,7 +44,7 @@ def test_a_version_stands_wherever_an_implementation_does(tmp_path: Path) -> Non
     """In the matrix of a scenario, and in the pipeline, which knows folders by its name."""
     name = panel()[0].name
     own_study.write(tmp_path, "gate", {name: filled(panel()[0], ["libtorrent@2.0.9"], 1)})
-    assert expand(tmp_path / "studies" / "gate" / name, "full")[0].name == "client=libtorrent@2.0.9"
+    assert expand(tmp_path / "studies" / "gate" / name, "complete")[0].name == "client=libtorrent@2.0.9"
     order = f"folder= {json.dumps(str(tmp_path), ensure_ascii=False)} "
     command = [
         sys.executable,

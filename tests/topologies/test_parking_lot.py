@@ -36,7 +36,7 @@ def lot(tmp_path: Path) -> Path:
 
 def test_each_pair_has_the_delay_and_the_tightest_capacity_of_what_it_crosses(lot: Path, tmp_path: Path) -> None:
     """The fidelity probe measures both before any flow starts; the audit counts every packet at each queue."""
-    (cell,) = expand(lot, "full")
+    (cell,) = expand(lot, "complete")
     summary = execute(cell, 1, tmp_path)
     capacities = {"s1-d1": 8e6, "s2-d2": 10e6, "s3-d3": 8e6}
     for name, capacity_bps in capacities.items():
@@ -56,7 +56,7 @@ def test_each_pair_has_the_delay_and_the_tightest_capacity_of_what_it_crosses(lo
 
 def test_without_spans_every_pair_crosses_all(lot: Path) -> None:
     lot.write_text(SCENARIO.replace("spans: [[1, 2], [1, 1], [2, 2]]\n", ""))
-    network = resolve(expand(lot, "full")[0], 1)["network"]
+    network = resolve(expand(lot, "complete")[0], 1)["network"]
     assert [path["forward"]["rate_bps"] for path in network["paths"]] == [8_000_000] * 3
     assert network["queues"]["bottleneck-2"]["arrivals"] == ["r2-r1"]
 
@@ -81,5 +81,5 @@ def test_without_spans_every_pair_crosses_all(lot: Path) -> None:
 def test_what_the_topology_does_not_have_is_refused(lot: Path, text: str, by: str, message: str) -> None:
     lot.write_text(SCENARIO.replace(text, by))
     with pytest.raises(ScenarioError) as caught:
-        expand(lot, "full")
+        expand(lot, "complete")
     assert message in str(caught.value)

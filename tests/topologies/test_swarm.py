@@ -78,12 +78,12 @@ def test_each_peer_sends_and_receives_at_its_own_rates(tmp_path: Path) -> None:
 )
 def test_what_the_topology_does_not_have_is_refused(tmp_path: Path, text: str, by: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        expand(trial(tmp_path, SCENARIO.replace(text, by)), "full")
+        expand(trial(tmp_path, SCENARIO.replace(text, by)), "complete")
     assert message in str(caught.value)
 
 
 def test_only_the_ways_that_flows_take_are_probed(tmp_path: Path) -> None:
-    (cell,) = expand(trial(tmp_path, SCENARIO.replace("peers: 3", "peers: 30")), "full")
+    (cell,) = expand(trial(tmp_path, SCENARIO.replace("peers: 3", "peers: 30")), "complete")
     run = resolve(cell, 1)
     assert [path["name"] for path in run["network"]["paths"]] == ["p1-p2", "p1-p3"]
     assert {flow["direction"] for flow in run["flows"]} == {"forward"}

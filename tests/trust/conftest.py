@@ -53,7 +53,7 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cell(scenario: Path) -> Cell:
-    return expand(scenario, "full")[0]
+    return expand(scenario, "complete")[0]
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ def of_implementations(folder: Path) -> dict[str, Cell]:
             file = folder / "alone" / f"{name}.yaml"
             file.parent.mkdir(exist_ok=True)
             file.write_text(_by_script() if name == PEER else ALONE.format(name=name))
-            (cells[name],) = expand(file, "full")
+            (cells[name],) = expand(file, "complete")
     return cells
 
 

@@ -65,7 +65,7 @@ def long_run(count: int, folder: Path) -> tuple[dict[str, int], dict[str, int], 
     scenario = folder / "long" / "short.yaml"
     scenario.parent.mkdir()
     scenario.write_text(SCENARIO)
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
 
     def carry_out(seed: int) -> None:
         assert execute(cell, seed, folder)["digests"]

@@ -80,7 +80,7 @@ def chosen(count: int | None, most_s: float, seed: int) -> list[tuple[Cell, int]
     if count is None:
         runs = [(cell, cell.seeds[0]) for cell in cells_of("quick")]
     else:
-        runs = [(cell, number) for cell in cells_of("full") if light(cell, most_s) for number in cell.seeds]
+        runs = [(cell, number) for cell in cells_of("complete") if light(cell, most_s) for number in cell.seeds]
     return random.Random(seed).sample(runs, min(count or len(runs), len(runs)))  # noqa: S311 - it must repeat
 
 

@@ -11,7 +11,7 @@ from common.sums import FILE
 from tests.trust.conftest import SHORT
 
 ROOT = Path(__file__).parents[2]
-SCENARIO = SHORT.replace("captures: [", "captures: [bottleneck-in, ") + "seeds: {full: 2}\n"
+SCENARIO = SHORT.replace("captures: [", "captures: [bottleneck-in, ") + "seeds: {complete: 2}\n"
 CLAIMS = """\
 experiment: short
 title: A trial

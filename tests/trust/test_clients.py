@@ -42,7 +42,7 @@ def attacked(own_implementations: Path, program: Callable[[str], None], tmp_path
         with (own_implementations / "client/implementation.yaml").open("a") as file:
             file.write(asked)
         program("client")
-        (cell,) = expand(trial(tmp_path, SCENARIO), "full")
+        (cell,) = expand(trial(tmp_path, SCENARIO), "complete")
         return execute(cell, 1, tmp_path / "runs"), run_folder(tmp_path / "runs", cell, 1)
 
     return run
@@ -117,7 +117,7 @@ FORGERIES = {
 def test_a_forged_capture_fails_its_run(scenario: Path, tmp_path: Path, sabotage: Sabotage, what: str) -> None:  # noqa: F811
     how, sentence = FORGERIES[what]
     sabotage("engine/guest/captures.py", "\n    counted = subprocess", FORGE.format(how=how))
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     with pytest.raises(EngineError, match=sentence):
         execute(cell, 1, tmp_path)
 
@@ -133,6 +133,6 @@ open('/results/logs/told', 'w').write(told.stdout)
 
 def test_hostfs_is_sealed_even_for_root(scenario: Path, tmp_path: Path, sabotage: Sabotage) -> None:  # noqa: F811
     sabotage(*at_the_end(f"exec({MOUNT.format(sealed='/proc/sys/fs/hostfs/sealed')!r})"))
-    (cell,) = expand(scenario, "full")
+    (cell,) = expand(scenario, "complete")
     execute(cell, 1, tmp_path)
     assert (run_folder(tmp_path, cell, 1) / "logs/told").read_text() == "32\n1\n"

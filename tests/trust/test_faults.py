@@ -44,7 +44,7 @@ def longer(scenario: Path) -> Path:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Digests of the longer scenario's run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    digests: dict[str, str] = execute(expand(trial(folder, LONGER), "full")[0], 1, folder)["digests"]
+    digests: dict[str, str] = execute(expand(trial(folder, LONGER), "complete")[0], 1, folder)["digests"]
     return digests
 
 
@@ -54,7 +54,7 @@ class Run:
     def __init__(self, scenario: Path, into: Path, *before: str) -> None:
         command = [*before, TESTBED, "run", str(scenario), "--seed", "1", "--into", str(into)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        self.cell = expand(scenario, "full")[0]
+        self.cell = expand(scenario, "complete")[0]
         self.folder = run_folder(into, self.cell, 1)
 
     def descendants(self, name: str) -> list[int]:
@@ -221,7 +221,7 @@ def test_runs_that_have_finished_are_kept_when_a_scheduler_ends_the_next(longer:
         process.terminate()
         assert process.communicate(timeout=60)[1].endswith("terminated; finished runs are kept\n")
     assert process.returncode == 128 + signal.SIGTERM
-    folder = run_folder(tmp_path, expand(longer, "full")[0], 1)
+    folder = run_folder(tmp_path, expand(longer, "complete")[0], 1)
     assert json.loads((folder / "summary.json").read_text())["status"] == "ok"
     assert [path.name for path in folder.parent.iterdir()] == ["seed-1"]
 
@@ -299,7 +299,7 @@ images.PROJECT = Path(sys.argv[1])
 usage.FREE_BYTES = 0
 run._check_space = lambda folder, run: 1 << 30
 try:
-    run.execute(expand(Path(sys.argv[2]), "full")[0], 1, Path(sys.argv[3]))
+    run.execute(expand(Path(sys.argv[2]), "complete")[0], 1, Path(sys.argv[3]))
 except EngineError as error:
     sys.exit(str(error))
 """

@@ -75,7 +75,7 @@ def test_what_fuzzing_found_is_refused_with_its_place(tmp_path: Path, what: str)
     file = tmp_path / "trial.yaml"
     file.write_text(text)
     with pytest.raises(ScenarioError, match=re.escape(str(file)) + ":" + f".*{words}") as refused:
-        expand(file, "full")
+        expand(file, "complete")
     assert len(str(refused.value)) < 20_000
 
 
@@ -95,7 +95,7 @@ def test_what_would_take_for_ever_is_refused_at_once(
 ) -> None:
     """The cells are there within two seconds, or a line for each thing that is too much."""
     text = SHORT.replace("title: One", f"title: {''.join(f'${{{name}}}' for name in matrix)} One")
-    text = text.replace("duration: 1s", f"duration: {minutes}min") + f"seeds: {{full: {seeds}}}\n"
+    text = text.replace("duration: 1s", f"duration: {minutes}min") + f"seeds: {{complete: {seeds}}}\n"
     values = {name: [f"v{number}" for number in range(length)] for name, length in matrix.items()}
     text += yaml.safe_dump({"matrix": values, "cases": {f"c{number}": {} for number in range(cases)}})
     file = tmp_path / "trial.yaml"
@@ -104,10 +104,10 @@ def test_what_would_take_for_ever_is_refused_at_once(
     too_long = len(minutes) > 4 or int(minutes) > 1440
     too_many = seeds > 100_000 or (count * seeds > 100_000 and not too_long)  # what has no cell has no runs
     refused = {"duration"} if too_long else set()
-    refused |= {"seeds.full"} if too_many else set()
+    refused |= {"seeds.complete"} if too_many else set()
     refused = {"matrix"} if matrix in ENDLESS else refused
     try:
-        assert len(expand(file, "full")) == count
+        assert len(expand(file, "complete")) == count
     except ScenarioError as error:
         assert {problem.field for problem in error.problems} == refused
         assert all(str(problem).startswith(f"{file}:{problem.line}: ") for problem in error.problems)
@@ -121,7 +121,7 @@ def test_drawn_events_without_end_are_refused(tmp_path: Path) -> None:
     drawn = "drawn_events: [{at: 0s, mean_gap: 10ms, on: path, delay: {base: 1ms, mean_extra: 1ms}}]\n"
     file.write_text(SHORT.replace("duration: 1s", "duration: 1440min") + drawn)
     with pytest.raises(ScenarioError, match=r":11: drawn_events\[0\]\.mean_gap: found '10ms', about 8640000 events in"):
-        expand(file, "full")
+        expand(file, "complete")
 
 
 @pytest.mark.parametrize("name", ["$(touch pwned)", "<script>", "../../x", "'", "{x}", "a\nb"])
@@ -136,10 +136,10 @@ def test_names_that_are_none_are_refused(tmp_path: Path, place: str, name: str) 
     field, _ = place.split(": ")
     file.write_text(SHORT.replace(place, f"{field}: '{name.replace(chr(39), chr(39) * 2)}'{', ' * place.count(',')}"))
     if field == "title":
-        expand(file, "full")
+        expand(file, "complete")
         return
     with pytest.raises(ScenarioError):
-        expand(file, "full")
+        expand(file, "complete")
 
 
 @pytest.mark.parametrize("name", ["$(touch pwned)", "../x", "{x}"])
@@ -147,7 +147,7 @@ def test_cells_have_names_that_folders_may_have(tmp_path: Path, name: str) -> No
     file = tmp_path / "trial.yaml"
     file.write_text(SHORT + f"cases: {{'{name}': {{}}}}\n")
     with pytest.raises(ScenarioError, match="cases"):
-        expand(file, "full")
+        expand(file, "complete")
 
 
 def test_names_of_files_do_not_reach_a_shell(small: Any) -> None:  # noqa: F811

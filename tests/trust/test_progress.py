@@ -196,7 +196,7 @@ def test_a_slow_guest_that_idles_goes_on(
     monkeypatch.setattr(watch, "_LOOK_S", 0.01)  # a fast machine carries the run out in a second
     scenario.write_text(SHORT.replace("10mbit", "50mbit").replace("1s", "60s"))
     Disturbance(0.2, lambda _: None).start()
-    execute(expand(scenario, "full")[0], 1, tmp_path)
+    execute(expand(scenario, "complete")[0], 1, tmp_path)
     assert judged and not any(judged)
 
 
@@ -210,7 +210,7 @@ def test_a_guest_that_was_stopped_goes_on(scenario: Path, tmp_path: Path, judged
     scenario.write_text(SHORT.replace("1s", "60s"))
     disturbance = Disturbance(1.0, stop)
     disturbance.start()
-    assert execute(expand(scenario, "full")[0], 1, tmp_path)["wall_s"] > 4
+    assert execute(expand(scenario, "complete")[0], 1, tmp_path)["wall_s"] > 4
     assert disturbance.kernel and not judged
 
 

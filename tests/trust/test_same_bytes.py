@@ -53,7 +53,7 @@ def everybody(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cell(everybody: Path) -> Cell:
-    (cell,) = expand(everybody, "full")
+    (cell,) = expand(everybody, "complete")
     return cell
 
 
@@ -78,7 +78,7 @@ def digests(cell: Cell, into: Path) -> Digests:
 
 @pytest.fixture(scope="module")
 def reference(everybody: Path, tmp_path_factory: pytest.TempPathFactory) -> Digests:
-    (cell,) = expand(everybody, "full")
+    (cell,) = expand(everybody, "complete")
     sums = digests(cell, tmp_path_factory.mktemp("reference"))
     assert len(sums) > len(cell.settings["flows"])
     return sums

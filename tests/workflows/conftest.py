@@ -185,7 +185,7 @@ class Pipeline:
         return [line for line in lines if line.startswith(start)]
 
     def done_seeds(self) -> list[str]:
-        """Runs at size full that are there, as experiment/cell/seed."""
+        """Runs at size complete that are there, as experiment/cell/seed."""
         runs = (self.folder / "results" / "runs").glob("*/*/*/seed-*/summary.json")
         return sorted("/".join(run.parts[-4:-1]) for run in runs)
 
@@ -224,8 +224,8 @@ def small(pipeline: Pipeline) -> Pipeline:
     (study / "study.yaml").write_text(STUDY)
     (study / "one.claims.yaml").write_text(claims("toy-one", "measure: jain()"))
     (study / "two.claims.yaml").write_text(claims("toy-two", 'holds: jain() > run("toy-one").jain()'))
-    (study / "one.yaml").write_text(scenario("toy-one", "seeds: {full: 3, quick: 1}\n"))
-    (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {full: 2}\n"))
+    (study / "one.yaml").write_text(scenario("toy-one", "seeds: {complete: 3, quick: 1}\n"))
+    (study / "two.yaml").write_text(scenario("toy-two", "cases: {a: {}, b: {duration: 2s}}\nseeds: {complete: 2}\n"))
     (pipeline.folder / "workflows/config.yaml").write_text("studies: [toy]\njobs: {runs: 2}\n")
     return pipeline
 

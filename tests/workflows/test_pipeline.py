@@ -130,7 +130,7 @@ def test_everything_is_made_once_and_the_summary_printed(small: Any) -> None:
 
     # Another scenario text: this experiment again, the other not. A seed that is no longer planned goes away.
     file = small.folder / "workflows/studies/toy/one.yaml"
-    file.write_text(file.read_text().replace("full: 3", "full: 2"))
+    file.write_text(file.read_text().replace("complete: 3", "complete: 2"))
     assert "removing results/runs/toy/toy-one/single/seed-3" in small()
     assert small.calls("testbed run") == ["testbed run single [1, 2] full"]
     assert "toy-one/single/seed-3" not in small.done_seeds()

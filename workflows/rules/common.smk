@@ -25,7 +25,7 @@ if workflow.is_main_process and not {"-n", "--dry-run", "--dryrun"} & set(sys.ar
     HELD = lock()
 
 # Each size has a folder of its own, so that a quick look never overwrites a full reproduction.
-ROOTS = {"full": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
+ROOTS = {"complete": config["folders"]["results"], "quick": f"{config['folders']['results']}/quick"}
 RESULTS = ROOTS[config["size"]]
 # The results of a complete reproduction.
 REFERENCE = "workflows/reference"

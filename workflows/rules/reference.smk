@@ -4,7 +4,7 @@ rule:
     name:
         "diff-reference"
     input:
-        PLANS["full"].report("all"),
+        PLANS["complete"].report("all"),
     log:
         f"{ROOTS['full']}/logs/diff-reference.log",
     params:

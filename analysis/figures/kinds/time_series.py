@@ -361,7 +361,7 @@ def _columns(figure: Fields, ask: Question, drawn: list[Panel]) -> Iterator[Colu
     if not by_cell:
         raise BadInputError(f"no run of {ask.experiment} succeeded")
     titles = _titles(figure) or {cell: cell for cell in by_cell}
-    # size quick has fewer cells than the figure shows at size full
+    # size quick has fewer cells than the figure shows at size complete
     there = [cell for cell in titles if cell in by_cell]
     if not there:
         raise figure.error(figure.name("cells"), ", ".join(titles), f"at least one of {', '.join(by_cell)}")
