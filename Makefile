@@ -5,7 +5,7 @@ BIN := .venv/bin
 # or else each of thousands of processes compiles the modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help host env wheel images debug-images lab-images release reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
+.PHONY: help host env wheel images what-boots debug-images lab-images release reproduce quick test test-reach ns2 crosscheck lint bench fuzz long-runs mutants identity modes lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -16,13 +16,17 @@ host:  ## check the host's packages, install missing ones where allowed
 env: .venv/installed  ## Python environment in .venv, exactly as locked
 
 .venv/locked: requirements.lock
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
-	touch $@
+	@test ! -e .venv || test -e .venv/locked || test -e .venv/made-by-make || \
+	  { echo "error: .venv was not made by \`make env\`, which would replace it: move it away" >&2; exit 1; }
+	@echo "environment: installing $$(grep -c == requirements.lock) Python packages (a minute)"
+	@$(PYTHON) -m venv --clear .venv
+	@touch .venv/made-by-make
+	@$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	@touch $@
 
 .venv/installed: .venv/locked pyproject.toml $(wildcard analysis/capture/*.[ch])
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $@
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
 
 wheel: env  ## the testbed and the observer for any environment of Python 3.11 or newer, into dist/
 	$(BIN)/python -m testbed.release
@@ -30,8 +34,12 @@ wheel: env  ## the testbed and the observer for any environment of Python 3.11 o
 release: env  ## the same, with a pack of each of CLIENTS and of labs (LAB=1), a container's recipe, and sums, signed with KEY
 	$(BIN)/python -m testbed.release $(CLIENTS) $(if $(LAB),--lab) $(if $(KEY),--sign $(KEY))
 
-images: env  ## guest kernel, root file system, tools and module (into cache/)
-	$(BIN)/python -m images
+images:  ## guest kernel, root file system, tools and module (into cache/), while the environment is installed
+	@$(MAKE) --no-print-directory --jobs 2 env what-boots
+	@$(BIN)/python -m images
+
+what-boots:
+	@$(PYTHON) -m images.boot
 
 debug-images: env  ## also the kernel with KASAN, lockdep and KUnit, for the module's own tests
 	$(BIN)/python -m images --debug

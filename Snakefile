@@ -25,12 +25,12 @@ include: "workflows/rules/seeds.smk"  # undecided claims -> more seeds
 rule all:
     default_target: True
     input:
-        PLANS[config["size"]].report("all"),
+        JOBS.reports(config["size"]),
 
 
 rule quick:
     input:
-        PLANS["quick"].report("all"),
+        JOBS.reports("quick"),
 
 
 include: "workflows/rules/targets.smk"  # studies and experiments by their ids

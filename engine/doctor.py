@@ -283,7 +283,15 @@ def report(answers: list[Check]) -> str:
     return "\n".join(lines)
 
 
-def install(packages: list[HostPackage], run: Callable[[list[str]], int] = subprocess.call) -> str | None:
+def _call(command: list[str]) -> int:
+    """Run a command and show what it prints only if it fails: dpkg counts to a hundred for each package."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        print(done.stdout, file=sys.stderr, end="")
+    return done.returncode
+
+
+def install(packages: list[HostPackage], run: Callable[[list[str]], int] = _call) -> str | None:
     """Install what is missing where that needs no password; return the command to type when it cannot be done."""
     missing = [package.name for package in packages if not package.present()]
     if not missing:
@@ -297,7 +305,7 @@ def install(packages: list[HostPackage], run: Callable[[list[str]], int] = subpr
         if shutil.which("sudo") is None or run(["sudo", "-n", "true"]) != 0:
             return by_hand
         prefix = ["sudo", "-n"]
-    print(f"installing host packages: {' '.join(missing)}", flush=True)
+    print(f"installing host packages: {' '.join(missing)} (up to a minute)", flush=True)
     quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive"]
     run([*quiet, "apt-get", "update", "--quiet=2"])
     if run([*quiet, *command, "--quiet=2"]) != 0:
@@ -337,7 +345,7 @@ def prepare() -> int:
     return 1 if missing else 0
 
 
-def prepare_tests(run: Callable[[list[str]], int] = subprocess.call) -> int:
+def prepare_tests(run: Callable[[list[str]], int] = _call) -> int:
     """Install what only tests need where that is allowed; without it they are skipped, so nothing is refused."""
     if by_hand := install(host_packages(FOR_TESTS.read_text()), run):
         print(f"some tests will be skipped; this lets them run:\n  {by_hand}", file=sys.stderr)

@@ -7,23 +7,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from images import guest_code, guest_tools, index, lab, lock, module, pack, programs
-from images.build_root import BuildRoot
+from images import guest_code, index, lab, lock, pack, programs
+from images.boot import build_all, timed_say
 from images.cache import Store, default_root, project_root
 from images.errors import ImageError
 from images.given import check_started, folder_of
-from images.kernel import build as kernel
-from images.kernel.trial import seccomp_works
 from images.paths import refused_cache
-from images.rootfs import build as rootfs
 from images.run import Say
+from images.steps import at_once
 from scenarios import homes, implementations
 from scenarios.errors import ScenarioError
 
@@ -67,11 +65,7 @@ def main() -> int:
     file, words = (Path(words[0]), words[1:]) if verb in ("pack", "unpack") else (Path(), words)
     # as if interrupted at the keyboard, so child processes end, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    start = time.monotonic()
-
-    def say(step: str) -> None:
-        print(f"[{time.monotonic() - start:4.0f} s] {step}", flush=True)
-
+    say = timed_say()
     try:
         if refused := refused_cache(default_root()):
             raise ImageError(refused)
@@ -101,9 +95,11 @@ def main() -> int:
             for kind, asked_for in ((index.DEBUG, options.debug), (index.LAB, options.lab))
             if asked_for or kind in packed_kinds or (options.prune and index.path(store.root, kind).exists())
         ]
-        boots = [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in (index.BOOT, *kinds)][-1]
-        for name in dict.fromkeys(wanted):
-            lock.renewing(store, say, partial(programs.build, store, say, name))
+        boots, *_ = at_once(
+            partial(_boots, store, say, (index.BOOT, *kinds)),
+            *(partial(_program, store, say, name) for name in dict.fromkeys(wanted)),
+            most=1 + len(os.sched_getaffinity(0)),
+        )
         if options.deb:
             lab.with_debian(store, say, options.deb)
         if options.pip:
@@ -112,7 +108,8 @@ def main() -> int:
             lab.with_python(store, say, [f"{name}=={about['version']}" for name, about in python.versions.items()])
         root = index.read(boots)["rootfs"]
         guest_code.compiled(store, project_root(), store.root / root["path"], root["digest"])
-        index.register(store.root)
+        if store.writable:
+            index.register(store.root)
         if options.prune:
             prune(store)
         if verb == "pack":
@@ -127,38 +124,22 @@ def main() -> int:
     return 0
 
 
+def _boots(store: Store, say: Say, kinds: Sequence[str]) -> Path:
+    """Build these kinds of what boots; return the index of the last one."""
+    return [lock.renewing(store, say, partial(build_all, store, say, kind)) for kind in kinds][-1]
+
+
+def _program(store: Store, say: Say, name: str) -> Path:
+    with store.part() as part:
+        return lock.renewing(part, say, partial(programs.build, part, say, name))
+
+
 def _elsewhere(store: Store, given: Sequence[Path]) -> list[str]:
     """Let programs lie in what is given; return their names. Raises ImageError for one that has none."""
     try:
         return [homes.add(folder_of(each, store)) for each in given]
     except ValueError as error:
         raise ImageError(f"--implementation: {error}") from None
-
-
-def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
-    """Build what boots, of one of `index.KINDS`, into the store, and return its index."""
-    entries: dict[str, dict[str, object]] = {}
-    listed = index.path(store.root, kind)
-    inside = BuildRoot(store, say)
-    folder, digest = guest_tools.build(store, say, inside)
-    entries["tools"] = {"path": str(folder), "digest": digest}
-    root = rootfs.build_lab(store, say) if kind == index.LAB else rootfs.build(store, say)
-    entries["rootfs"] = {"path": str(root.root), "digest": root.digest, "packages": str(root.packages)}
-    built = kernel.build(store, say, inside, kind)
-    entries["kernel"] = {
-        "path": str(built.program),
-        "digest": built.digest,
-        "release": built.release,
-        "source": built.source,
-        "seccomp": seccomp_works(built.program, built.probe),
-    }
-    made = [module.build(store, say, inside, name, built) for name in module.NAMES]
-    if kind == index.LAB:  # labs of courses load it to read windows of connections
-        made.append(module.build(store, say, inside, "tcp_probe", built, kernel.HERE))
-    for path, digest in made:
-        for file in sorted(path.parent.glob("*.ko")):
-            entries[f"module:{file.stem}"] = {"path": str(file), "digest": digest}
-    return index.write(store, listed, entries)
 
 
 def known(names: Sequence[str], say: Say) -> list[str]:

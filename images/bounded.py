@@ -49,17 +49,17 @@ class Bounds:
 def run(folder: Path, bounds: Bounds, words: Sequence[str]) -> int:
     """Do what this module's description says."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (bounds.disk_bytes, bounds.disk_bytes))
-    if os.geteuid() == 0:
-        with contextlib.suppress(OSError):  # a container may forbid it
-            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    else:
+    if os.geteuid() != 0:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         wanted = _of_user() + bounds.processes
         if most == resource.RLIM_INFINITY or wanted < most:
             resource.setrlimit(resource.RLIMIT_NPROC, (wanted, wanted))
     started_s = time.monotonic()
     next_walk_s = started_s
-    with subprocess.Popen(words) as process:
+    with subprocess.Popen(words) as process:  # with this process's nice value
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):  # a container may forbid it
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         while True:
             try:
                 status = process.wait(_LOOK_S)
@@ -96,7 +96,7 @@ def _of_user() -> int:
 def _too_long(took_s: float, top: int, bounds: Bounds) -> str | None:
     if took_s <= bounds.time_s:
         return None
-    return f"after {took_s:.0f} s `{_busiest(_below(top))}` still ran; allowed are {bounds.time_s} s"
+    return f"after {took_s:.0f} s `{busiest(top)}` still ran; allowed are {bounds.time_s} s"
 
 
 def _too_many(top: int, bounds: Bounds) -> str | None:
@@ -143,8 +143,9 @@ def _below(top: int, most: int = 1 << 22) -> list[int]:
     return inside[1:]
 
 
-def _busiest(inside: list[int]) -> str:
-    return max(((_cpu_ticks(process), _name(process)) for process in inside), default=(0, "nothing"))[1]
+def busiest(top: int) -> str:
+    """Return the name of that process below `top` which took most CPU time."""
+    return max(((_cpu_ticks(process), _name(process)) for process in _below(top)), default=(0, "nothing"))[1]
 
 
 def _cpu_ticks(process: int) -> int:

@@ -8,14 +8,14 @@ nothing else is done: no script of a package runs, nothing needs another user's 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from images import locked, walls
 from images.cache import Store, digest_of, file_digest, remove
 from images.locked import Lock, requested
-from images.run import Say, logged
+from images.run import Say, Tell, logged
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "build-packages.txt"
@@ -46,13 +46,18 @@ class BuildRoot:
         self._store = store
         self._say = say
         self._lock = lock or base_lock()
+        self._making = threading.Lock()
+        self._root: Path | None = None
         self.digest = digest_of({"packages": self._lock.digest, "recipe": file_digest(Path(__file__))})
         store.keep("build-roots", self.digest)
 
-    @cached_property
+    @property
     def root(self) -> Path:
-        """Its folder. ImageError when it cannot be made."""
-        return self._store.ensure("build-roots", self.digest, self._make) / "root"
+        """Its folder, which the first step makes that needs it. ImageError when it cannot be made."""
+        with self._making:
+            if self._root is None:
+                self._root = self._store.ensure("build-roots", self.digest, self._make) / "root"
+        return self._root
 
     def run(
         self,
@@ -63,6 +68,7 @@ class BuildRoot:
         work: Path,
         see: Mapping[str, Path] | None = None,
         environment: Mapping[str, str] | None = None,
+        tell: Tell | None = None,
     ) -> None:
         """Run `command` inside, without a network, in the folder `work`, which is `/build` there and can be written.
 
@@ -70,7 +76,7 @@ class BuildRoot:
         ImageError when it fails.
         """
         variables = {**_ENVIRONMENT, **(environment or {})}
-        logged(walls.command(self.root, command, work, see or {}, variables), log, what)
+        logged(walls.command(self.root, command, work, see or {}, variables), log, what, tell=tell)
 
     def _make(self, folder: Path) -> None:
         files = locked.fetch(self._store, self._say, self._lock, "build root")

@@ -3,24 +3,30 @@
 
 An entry is a folder `<root>/<kind>/<digest>/`, the digest being that of its inputs. It is built under another name and
 renamed when whole, so an entry that exists is complete; a manifest with the SHA-256 of each file tells a damaged one.
+A build that can go on where it was interrupted leaves its folder to the next one with the same inputs.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
+import pwd
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.locks import held
 from images import stamps
 from images.errors import ImageError
 
 MANIFEST = "manifest.json"
+UNFINISHED = "unfinished"
+"""Folder of a store for what failed builds of programs leave to the next ones."""
+_INTERRUPTED = ".interrupted"
+"""Marks a folder in which every command of a build was ended, so that each file is as its command left it."""
 
 
 def project_root() -> Path:
@@ -56,9 +62,17 @@ class Store:
     def __init__(self, root: Path, say: Callable[[str], None] = print, *, closed: str = "") -> None:
         """Use the store at `root`; `closed`, if given, says why nothing may be built."""
         self.root = root
-        self._closed = closed
-        self._say = say
+        self.writable = _writable(root)
+        self._closed = closed or ("" if self.writable else _unwritable(root))
+        self.say = say
         self.asked_for: set[Path] = set()
+
+    @contextmanager
+    def part(self) -> Iterator[Store]:
+        """Yield this store for one build: what that asks for is counted by itself, and then here, too."""
+        part = Store(self.root, self.say, closed=self._closed)
+        yield part
+        self.asked_for |= part.asked_for
 
     def path(self, kind: str, digest: str) -> Path:
         """Return where the entry is, or would be."""
@@ -68,11 +82,12 @@ class Store:
         """Tell whether the entry exists (it may still be damaged)."""
         return (self.path(kind, digest) / MANIFEST).is_file()
 
-    def ensure(self, kind: str, digest: str, build: Callable[[Path], None]) -> Path:
+    def ensure(self, kind: str, digest: str, build: Callable[[Path], None], *, goes_on: bool = False) -> Path:
         """Return the entry's folder, calling `build(empty folder)` first when it is missing or damaged.
 
-        Whatever `build` raises goes through, and then nothing is left behind. A second caller with the same digest
-        waits for the first and finds the entry there.
+        Whatever `build` raises goes through, and then nothing is left behind, unless it `goes_on`: then it gets the
+        folder with what it had made when it was interrupted. A second caller with the same digest waits for the first
+        and finds the entry there.
         """
         entry = self.path(kind, digest)
         self.asked_for.add(entry)
@@ -82,14 +97,23 @@ class Store:
             if self._closed:
                 raise ImageError(f"{kind}/{digest[:12]} is needed and would have to be built: {self._closed}")
             working = entry.with_name(f".{digest}.building")
-            remove(working)
-            working.mkdir(parents=True)
-            mode = stat.S_IMODE(working.stat().st_mode)
+            interrupted = working / _INTERRUPTED
+            if not interrupted.exists():  # else every file in it is as a command left it that was waited for
+                remove(working)
+                working.mkdir(parents=True)
+            interrupted.unlink(missing_ok=True)
+            mode = stat.S_IMODE(working.parent.stat().st_mode)
             working.chmod(0o700)  # other users of this host run nothing that a build marks set-user-ID
             try:
                 build(working)
                 working.chmod(mode)
                 _seal(working)
+            except (KeyboardInterrupt, SystemExit):
+                if goes_on:
+                    interrupted.touch()
+                else:
+                    remove(working)
+                raise
             except BaseException:
                 remove(working)
                 raise
@@ -105,33 +129,48 @@ class Store:
 
     def prune(self, keep: Collection[Path]) -> None:
         """Remove the entries that are not in `keep`."""
+        remove(self.root / UNFINISHED)
+        for left in self.root.glob(f"*/.*.building/{_INTERRUPTED}"):
+            remove(left.parent)
         for manifest in sorted(self.root.glob(f"*/*/{MANIFEST}")):
             entry = manifest.parent
             if entry not in keep:
                 with self._locked(entry.parent.name, entry.name):
                     remove(entry)
                     stamps.forget(self.root, entry)
-                self._say(f"{entry.parent.name}/{entry.name[:12]}: removed")
+                self.say(f"{entry.parent.name}/{entry.name[:12]}: removed")
 
     def _intact(self, entry: Path) -> bool:
         if not entry.exists():
             return False
         damaged = _compared(self.root, entry, stamps.of(entry))
         if damaged is not None:
-            self._say(f"{entry.parent.name}/{entry.name[:12]} is damaged ({damaged}): building it again")
+            self.say(f"{entry.parent.name}/{entry.name[:12]} is damaged ({damaged}): building it again")
         return damaged is None
 
     @contextmanager
     def _locked(self, kind: str, digest: str) -> Iterator[None]:
+        if not self.writable:  # nothing is built
+            yield
+            return
         locks = self.root / "locks"
         locks.mkdir(parents=True, exist_ok=True)
-        with (locks / f"{kind}-{digest}").open("w") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._say(f"waiting for another build of {kind}/{digest[:12]}")
-                fcntl.flock(stream, fcntl.LOCK_EX)
+        with held(locks / f"{kind}-{digest}", f"is building {kind}/{digest[:12]}", self.say):
             yield
+
+
+def _writable(root: Path) -> bool:
+    """Tell whether this user can write at `root`, or make it."""
+    there = next(folder for folder in (root, *root.parents) if folder.exists())
+    return os.access(there, os.W_OK | os.X_OK, effective_ids=True)
+
+
+def _unwritable(root: Path) -> str:
+    """Say why nothing can be built there, and who can."""
+    there = next(folder for folder in (root, *root.parents) if folder.exists())
+    number = there.stat().st_uid
+    owner = next((entry.pw_name for entry in pwd.getpwall() if entry.pw_uid == number), str(number))
+    return f"this user cannot write {there}, which belongs to {owner}: {owner} builds, or TESTBED_CACHE names another"
 
 
 def manifest_of(folder: Path) -> dict[str, str]:

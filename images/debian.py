@@ -7,24 +7,27 @@ configuration (proxies, certificates) is used. Everything comes through the arch
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from common.estimate import about, left_s
+from common.locks import held
 from images.errors import ImageError
-from images.run import logged
+from images.run import Say, Tell, logged
 from scenarios.names import KINDS
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = re.compile(r"^(bookworm|trixie|forky|sid|stable|testing|oldstable|unstable)(-updates|-backports)?$")
 BINARIES, SOURCES = "deb", "deb-src"
 """What a line of apt's sources is about."""
+_S_A_BYTE = 1 / 5e6
+_TRUST_BYTES = 10e6
 SCHEMES = ("http://", "https://", "file:/", "copy:/")
 
 
@@ -131,14 +134,23 @@ def source_lines(suite: str) -> str:
     return "".join(f"deb [signed-by={KEYRING}] {url} {suite} main\n" for url in mirrors())
 
 
+def _bytes_in(folder: Path) -> int:
+    count = 0
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):  # apt has renamed it
+            count += file.stat().st_size
+    return count
+
+
 class Archive:
     """One suite of the archive. Its lists are kept below `folder`, which one process uses at a time (`opened`)."""
 
     _updated: ClassVar[set[Path]] = set()
 
-    def __init__(self, folder: Path, suite: str, kind: str = BINARIES) -> None:
+    def __init__(self, folder: Path, suite: str, kind: str = BINARIES, say: Say = print) -> None:
         self._folder = folder / (suite if kind == BINARIES else f"{suite}-{kind}")
         self._kind = kind
+        self._say = say
         self.suite = suite
 
     @contextmanager
@@ -149,8 +161,7 @@ class Archive:
         """
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(self._folder / "lock", f"fetches packages of Debian {self.suite}", self._say):
             if self._folder not in self._updated:
                 self._update()
                 self._updated.add(self._folder)
@@ -204,15 +215,22 @@ class Archive:
     def download(self, packages: Sequence[Package], into: Path) -> None:
         """Fetch packages into the folder, under names that apt gives; it has checked them against the signed lists."""
         wanted = [f"{package.name}={package.version}" for package in packages]
-        self._apt_get("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into)
+        whole = sum(package.size for package in packages)
+
+        def tell(_: str, __: str, took_s: float) -> None:
+            came = min(whole, _bytes_in(into))
+            seconds = left_s(whole - came, came, took_s, _S_A_BYTE, _TRUST_BYTES)
+            self._say(f"Debian {self.suite}: {came / 1e6:.0f} of {whole / 1e6:.0f} MB have come, {about(seconds)} left")
+
+        self._apt_get("download", "--", *wanted, what=f"Fetching {', '.join(wanted)[:100]}", cwd=into, tell=tell)
 
     def download_source(self, name: str, into: Path) -> None:
         """Fetch a package's source as its authors gave it, without Debian's changes, into the folder; apt checks it."""
         words = ("source", "--download-only", "--tar-only", "--", name)
         self._apt_get(*words, what=f"Fetching the source of {name}", cwd=into)
 
-    def _apt_get(self, *arguments: str, what: str, cwd: Path | None = None) -> None:
-        logged([*self._command("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd)
+    def _apt_get(self, *arguments: str, what: str, cwd: Path | None = None, tell: Tell | None = None) -> None:
+        logged([*self._command("apt-get"), *arguments], self._folder / "apt.log", what, cwd=cwd, tell=tell)
 
     def _apt_cache(self, *arguments: str) -> str:
         done = subprocess.run([*self._command("apt-cache"), *arguments], capture_output=True, text=True, check=False)

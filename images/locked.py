@@ -180,7 +180,7 @@ def _writes(name: str) -> str:
 
 
 def _archive(store: Store, suite: str) -> Archive:
-    return Archive(store.root / "downloads" / "apt", suite)
+    return Archive(store.root / "downloads" / "apt", suite, say=store.say)
 
 
 def _is(file: Path, package: Package) -> bool:

@@ -16,16 +16,18 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from common.estimate import about, left_s
 from images import index, tars
 from images.cache import MANIFEST, Store, file_digest, first_difference, remove
 from images.commit import commit
 from images.errors import ImageError
-from images.run import Say
+from images.run import TELL_S, Say
 
 ABOUT = "pack.json"
 _ONLY_FOR_BUILDS = ("build-roots", "fetched")
@@ -33,6 +35,8 @@ _ROOTS = ("rootfs", "roots")
 """Kinds of entries with a folder `root`, in which links are meant for the guest."""
 _ENTRY = re.compile(r"[a-z]+(-[a-z]+)*/[0-9a-f]{64}")
 _LONGEST_ABOUT_BYTES = 1 << 20
+_FORMAT = tarfile.PAX_FORMAT
+_S_A_BYTE = 1 / 3e6  # xz
 _DAMAGES = (tarfile.TarError, EOFError, lzma.LZMAError)
 
 
@@ -56,7 +60,7 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
         for entry in store.asked_for
         if entry.parent.name not in _ONLY_FOR_BUILDS and (entry / MANIFEST).is_file()
     )
-    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'} (some minutes)")
+    say(f"packing {len(entries)} entries, with the programs {', '.join(sorted(programs)) or '(none)'}")
     about = json.dumps(
         {"commit": commit(), "programs": sorted(programs), "kinds": sorted(kinds), "entries": entries}, indent=1
     ).encode()
@@ -65,7 +69,9 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
         with (
             draft.open("wb") as stream,
             lzma.open(stream, "wb", preset=lzma.PRESET_DEFAULT) as compressed,
-            tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+            tarfile.open(
+                fileobj=_Watched(compressed, _bytes(store, entries), say), mode="w", format=_FORMAT
+            ) as archive,  # type: ignore[call-overload]
         ):
             header = tarfile.TarInfo(ABOUT)
             header.size = len(about)
@@ -76,6 +82,31 @@ def pack(store: Store, say: Say, programs: Sequence[str], kinds: Sequence[str], 
     finally:
         draft.unlink(missing_ok=True)
     say(f"{file}: {file.stat().st_size / 1e6:.0f} MB, SHA-256 {file_digest(file)}")
+
+
+class _Watched:
+    """A file that is written, and says now and then how much of `total` bytes has been, and how long the rest takes."""
+
+    def __init__(self, file: IO[bytes], total: int, say: Say) -> None:
+        self._file, self._total, self._say = file, total, say
+        self._done = 0
+        self._started_s = self._said_s = time.monotonic()
+        self.tell = file.tell
+
+    def write(self, data: bytes) -> int:
+        """Write as a file does."""
+        self._done += len(data)
+        now_s = time.monotonic()
+        if now_s - self._said_s > TELL_S:
+            self._said_s, left = now_s, max(0, self._total - self._done)
+            seconds = left_s(left, self._done, now_s - self._started_s, _S_A_BYTE, self._total / 20)
+            self._say(f"packed {self._done >> 20} of {self._total >> 20} MiB, {about(seconds)} left")
+        return self._file.write(data)
+
+
+def _bytes(store: Store, entries: Sequence[str]) -> int:
+    files = (path for entry in entries for path in (store.root / entry).rglob("*"))
+    return sum(path.stat().st_size for path in files if path.is_file() and not path.is_symlink())
 
 
 def unpack(store: Store, say: Say, file: Path) -> Contents:

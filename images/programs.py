@@ -10,22 +10,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from images import build_root, fetched, index, locked, roots, walls
 from images.build_root import BuildRoot
-from images.cache import Store, digest_of, file_digest, remove, without_privileges
+from images.cache import UNFINISHED, Store, digest_of, file_digest, remove, without_privileges
 from images.errors import ImageError
 from images.locked import Lock, requested
-from images.run import Say
+from images.run import Say, Tell
 from scenarios import implementations, load
 from scenarios.errors import choices
 from scenarios.homes import DESCRIPTION
 
 ROOT_LOCK, BUILD_LOCK = "root.lock", "build.lock"
 _OUT = ".out"
+KEPT = ("target", ".cache")
+"""Folders in which cargo, as the builds call it, and go keep what they have compiled."""
+_LONGEST_SAID = 100
 _LONGEST_LINE_BYTES = 256  # of a script's first line, which Linux reads
 
 
@@ -168,7 +172,8 @@ def _files(
         if "build" in sources:
             seen = fetch()
             say(f"{name}: building")
-            _build(folder, seen, inside, log, name, version)
+            with _taken_up(store, folder / "work", name, folders, [inside.digest, *inputs["fetched"], version]):
+                _build(folder, seen, inside, log, name, version, partial(_tell, say, name, folders))
         if not (files / "endpoint").exists():
             raise ImageError(f"{name} has no file `endpoint`, and its `build` makes none")
         check_executable(name, files / "endpoint")
@@ -197,17 +202,62 @@ def check_executable(what: str, file: Path) -> None:
         )
 
 
-def _build(folder: Path, seen: dict[str, Path], inside: BuildRoot, log: Path, name: str, version: str) -> None:
+@contextmanager
+def _taken_up(store: Store, work: Path, name: str, folders: Sequence[Path], with_: Sequence[str]) -> Iterator[None]:
+    """Let a build in `work` find what an earlier one that failed or was interrupted had compiled, in KEPT.
+
+    It had the same name, tools and fetched files (`with_`). What compilers make of these alone need not be made again
+    when a mistake in the program's own files is mended; they compare those themselves. A commit or an archive leaves
+    nothing, and takes nothing: what one of a stranger's made must not get into another one's program. Nor does anything
+    that a CI service runs.
+    """
+    left = store.root / UNFINISHED / digest_of([name, *with_])
+    strangers = any(folder.is_relative_to(store.root) for folder in folders)
+    try:
+        if not strangers and "CI" not in os.environ:
+            work.mkdir()
+            for each in left.glob("*"):
+                each.rename(work / each.name)
+        yield
+    except (ImageError, KeyboardInterrupt, SystemExit):
+        if not strangers and "CI" not in os.environ:
+            remove(left)
+            for kept in filter(Path.is_dir, (work / each for each in KEPT)):
+                left.mkdir(parents=True, exist_ok=True)
+                kept.rename(left / kept.name)
+        raise
+    remove(left)
+
+
+def _tell(say: Say, name: str, folders: Sequence[Path], said: str, tool: str, took_s: float) -> None:
+    """Say how far a build is: how long it takes, which program works, and what the build printed last."""
+    last = said.strip().rpartition("\n")[2].strip()[:_LONGEST_SAID]
+    locks = (folder / "Cargo.lock" for folder in folders)
+    if last.startswith("Compiling ") and (lock := next(filter(Path.exists, locks), None)):
+        last += f" (crate {said.count('Compiling ')} of at most {lock.read_text().count('[[package]]')})"
+    say(f"{name}: building for {took_s / 60:.1f} min, with `{tool}`" + (f": {last}" if last else ""))
+
+
+def _build(
+    folder: Path,
+    seen: dict[str, Path],
+    inside: BuildRoot,
+    log: Path,
+    name: str,
+    version: str,
+    tell: Tell,
+) -> None:
     """Run `build` inside the walls, in a copy of the folder; what it leaves in /build/out joins the files."""
     if walls.unconfined():
         raise ImageError(f"{name}: `build` of a program never runs without walls ({walls.UNCONFINED} is set)")
     work = folder / "work"
-    shutil.copytree(folder / "files", work)
+    shutil.copytree(folder / "files", work, dirs_exist_ok=True)
     (folder / "files").rename(work / _OUT)
     check_executable(f"Building {name}", work / "build")
     see = {f"{walls.SEEN}/{package}": source for package, source in seen.items()}
     environment = {"FETCHED": walls.SEEN, "OUT": f"{walls.WORK}/{_OUT}"} | ({"VERSION": version} if version else {})
-    inside.run([f"{walls.WORK}/build"], log, f"Building {name}", work=work, see=see, environment=environment)
+    command = [f"{walls.WORK}/build"]
+    inside.run(command, log, f"Building {name}", work=work, see=see, environment=environment, tell=tell)
     if (work / _OUT).is_symlink():  # to any folder of this host
         raise ImageError(f"Building {name}: `build` replaced its folder $OUT by a link")
     without_privileges(work / _OUT)

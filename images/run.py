@@ -4,19 +4,39 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from images import bounded
 from images.errors import ImageError
 
 Say = Callable[[str], None]
 """Tells the waiting user what is happening."""
+Tell = Callable[[str, str, float], None]
+"""Gets, now and then, what a command has printed, which of its programs works, and for how many seconds it has run."""
 
+TELL_S = 15
 TAIL_LINES = 15
 TAIL_WIDTH = 200
+MOST_ERROR_LINES = 400
+
+_ERROR = re.compile(
+    r"error(\[\w+\])?: |[^\s:]+:\d+(:\d+)?: (fatal )?error: |[^\s:]+\.go:\d+:\d+: |.*: undefined reference to |"
+    "It was ended: "
+)
+"""How Rust's, C's and Go's compilers, the linker and images/bounded.py begin an error."""
+_EXPLAINS = re.compile(r"\s|\d+ +\||\.\.\.")
+"""How lines begin that belong to the error before them."""
+
+_running: set[subprocess.Popen[bytes]] = set()
+_starting = threading.Lock()
+_ending = threading.Event()
 
 
 def logged(
@@ -27,16 +47,20 @@ def logged(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     text: str | None = None,
+    tell: Tell | None = None,
 ) -> None:
     """Run `command`, appending its output to `log`.
 
     `what` names the step in the error, `environment` is added to this process's own, `text` goes to standard input.
-    Raises ImageError with the last lines of the output if the command cannot be started or fails.
+    Raises ImageError with the errors that compilers gave, or else the last lines of the output, if the command cannot
+    be started or fails; KeyboardInterrupt if it was ended because the user interrupts or another step has failed.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab+") as stream, ExitStack() as ends:
         start = stream.seek(0, os.SEEK_END)
-        with _interruption_held():
+        with _interruption_held(), _starting:
+            if _ending.is_set():
+                raise KeyboardInterrupt
             try:
                 process = subprocess.Popen(
                     command,
@@ -53,18 +77,60 @@ def logged(
             except PermissionError as error:
                 raise ImageError(f"{what}: the file `{Path(command[0]).name}` is not executable (chmod +x)") from error
             ends.enter_context(_ended_with_us(process))
-        process.communicate((text or "").encode())
+        _wait(process, text, tell, lambda: _since(log, start))
+        if _ending.is_set():
+            raise KeyboardInterrupt
         if process.returncode == 0:
             return
-        stream.seek(start)
-        tail = stream.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
-    lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in tail)
+    lines = "".join(f"\n    {line[:TAIL_WIDTH]}" for line in _telling(_since(log, start).splitlines()))
     raise ImageError(f"{what} failed (exit status {process.returncode}); the whole log is {log}{lines}")
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """End the commands of all threads; until the block ends, none starts another."""
+    with _starting:
+        _ending.set()
+        for process in _running:
+            _kill(process)
+    try:
+        yield
+    finally:
+        _ending.clear()
+
+
+def _wait(process: subprocess.Popen[bytes], text: str | None, tell: Tell | None, said: Callable[[], str]) -> None:
+    started_s = time.monotonic()
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate((text or "").encode(), timeout=TELL_S if tell else None)
+            return
+        if tell:
+            tell(said(), bounded.busiest(process.pid), time.monotonic() - started_s)
+
+
+def _since(log: Path, start: int) -> str:
+    with log.open("rb") as stream:
+        stream.seek(start)
+        return stream.read().decode(errors="replace")
+
+
+def _telling(lines: Sequence[str]) -> list[str]:
+    """Return all errors of compilers, each with the lines that explain it, or else the last lines."""
+    errors, inside = [], False
+    for line in lines:
+        inside = bool(_ERROR.match(line) or (inside and _EXPLAINS.match(line)))
+        if inside:
+            errors.append(line)
+    return errors[:MOST_ERROR_LINES] or list(lines[-TAIL_LINES:])
 
 
 @contextmanager
 def _interruption_held() -> Iterator[None]:
     """Delay Ctrl-C until the block ends: within Popen, a process has started that nobody could end yet."""
+    if threading.current_thread() is not threading.main_thread():  # only that gets it
+        yield
+        return
     held: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     try:
@@ -78,9 +144,19 @@ def _interruption_held() -> Iterator[None]:
 @contextmanager
 def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """End the whole process group if this process is interrupted: `make` alone would leave its compilers running."""
+    _running.add(process)
     try:
         yield
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.wait()
         raise
+    finally:
+        with _starting:
+            _running.discard(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

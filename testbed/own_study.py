@@ -1,6 +1,5 @@
 """Writes a study that a command makes of its arguments, and carries out its runs."""
 
-import fcntl
 import re
 import shutil
 import subprocess
@@ -8,9 +7,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from common.locks import held
 from engine import sources
 from engine.errors import EngineError
 from engine.finished import is_finished
@@ -114,12 +115,7 @@ def need(folder: Path, wanted: Sequence[Wanted], beside: Sequence[Path] = ()) ->
 def alone(folder: Path) -> Iterator[None]:
     """Hold a folder from before its study is written until its runs are judged; wait for another command that does."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"Waiting for another command, which is working in {folder}.", file=sys.stderr, flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with held(folder / ".lock", f"is at work in {folder}", partial(print, file=sys.stderr, flush=True)):
         yield
 
 

@@ -1,8 +1,6 @@
 """The static report: an index and one page an experiment, in one folder that needs no network."""
 
-import fcntl
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from analysis.report.pages import (
 from analysis.report.rendering import write_shared
 from analysis.report.results import Result, collect, titled
 from common import sums
+from common.locks import held
 
 Simulated = Mapping[str, Sequence[Mapping[str, Any]]]  # by claim: what the papers' simulator gives, in each reading
 
@@ -37,20 +36,16 @@ def write_report(
 ) -> Path:
     """Write the report on everything under `results`, with others and a simulator's beside; returns its index."""
     out.mkdir(parents=True, exist_ok=True)
-    with _alone(out), sums.replacing(out, instead_of=sums.known(out)) as draft:
+    # a later report of another target into the same folder holds what both have
+    with (
+        held(out / ".lock", f"writes the report in {out}", print),
+        sums.replacing(out, instead_of=sums.known(out)) as draft,
+    ):
         experiments = [_beside_simulator(_if_drawn(experiment), simulated or {}) for experiment in collect(results)]
         full_run = reference.claims if reference else None
         experiments = [titled(experiment, full_run) for experiment in experiments]
         _write(Report(experiments, results, draft, out, reference, others))
     return out / "index.html"
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Wait for another target's report into the same folder: the later one holds what both have."""
-    with (out / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _write(report: Report) -> None:

@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from images import index
+from images import index, walls
 from images.build_root import BuildRoot
 from images.cache import Store, digest_of, file_digest, remove, tree_digest
 from images.errors import ImageError
-from images.kernel import sources
+from images.kernel import progress, sources
 from images.run import Say, logged
 
 HERE = Path(__file__).parent
@@ -35,6 +35,8 @@ KINDS = {
     index.DEBUG: ("debug kernel", (CONFIG, DEBUG_CONFIG)),
     index.LAB: ("lab kernel", (CONFIG, LAB_CONFIG)),
 }
+_PREPARED = "prepared"
+"""Marks a folder whose source has been unpacked, patched and configured."""
 
 # The same bytes from the same inputs: nothing of the builder or the hour goes in.
 REPRODUCIBLE = {
@@ -106,30 +108,56 @@ class Kernel:
         return (self.folder / "release").read_text().strip()
 
 
-def build(store: Store, say: Say, root: BuildRoot, kind: str = index.BOOT) -> Kernel:
-    """Return a guest kernel, built in the build root when the store lacks it. ImageError when it cannot be had."""
-    package = sources.locked_source()
-    name, configs = KINDS[kind]
+def digest_for(root: BuildRoot, kind: str) -> str:
+    """Return the digest of what a kind of kernel is built from."""
     inputs = {
-        "source": package.sha256,
-        "config": settings("".join(path.read_text() for path in configs)),
+        "source": sources.locked_source().sha256,
+        "config": settings("".join(path.read_text() for path in KINDS[kind][1])),
         "patches": tree_digest(PATCHES),
         "probe": file_digest(PROBE),
         "recipe": file_digest(Path(__file__)),
         "build root": root.digest,
     }
-    digest = digest_of(inputs)
+    return digest_of(inputs)
+
+
+def build(store: Store, say: Say, root: BuildRoot, kind: str = index.BOOT) -> Kernel:
+    """Return a guest kernel, built in the build root when the store lacks it. ImageError when it cannot be had."""
+    package = sources.locked_source()
+    name, configs = KINDS[kind]
+    digest = digest_for(root, kind)
 
     def make(folder: Path) -> None:
-        deb = sources.fetch(store, say)
-        _compile(folder, deb, package.name, configs, lambda step: say(f"{name}: {step}"), root)
+        def say_of(step: str) -> None:
+            say(f"{name}: {step}")
 
-    return Kernel(store.ensure("kernels", digest, make), digest, f"{package.name} {package.version}")
+        log = folder / "build.log"
+        try:
+            if (folder / _PREPARED).exists():
+                say_of("going on where it was interrupted")
+            else:
+                deb = sources.fetch(store, say)
+                _prepare(folder, deb, package.name, configs, log, say_of, root)
+            _compile(folder, kind, log, say_of, root)
+        except ImageError as error:  # the folder goes
+            kept = store.root / "logs" / f"{name.replace(' ', '-')}.log"
+            kept.parent.mkdir(exist_ok=True)
+            if log.exists():
+                shutil.copyfile(log, kept)
+            raise ImageError(str(error).replace(str(log), str(kept))) from None
+
+    entry = store.ensure("kernels", digest, make, goes_on=not walls.unconfined())
+    return Kernel(entry, digest, f"{package.name} {package.version}")
 
 
-def _compile(folder: Path, deb: Path, name: str, configs: Sequence[Path], say: Say, root: BuildRoot) -> None:
-    log = folder / "build.log"
+def _make(*targets: str) -> list[str]:
+    return ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", *ABSENT, *targets]
+
+
+def _prepare(folder: Path, deb: Path, name: str, configs: Sequence[Path], log: Path, say: Say, root: BuildRoot) -> None:
+    """Unpack, patch and configure the source in `folder/source`."""
     source = folder / "source"
+    remove(source)
     source.mkdir()
 
     def run(command: Sequence[str], what: str, see: Mapping[str, Path], **environment: str) -> None:
@@ -148,14 +176,20 @@ def _compile(folder: Path, deb: Path, name: str, configs: Sequence[Path], say: S
 
     wanted = "".join(path.read_text() for path in configs)
     (folder / "config").write_text(wanted)
-    make = ["make", "ARCH=um", f"-j{len(os.sched_getaffinity(0))}", *ABSENT]
     see = {"/seen/config": folder / "config"}
-    run([*make, "allnoconfig"], "Configuring the kernel", see, **REPRODUCIBLE, KCONFIG_ALLCONFIG="/seen/config")
+    run(_make("allnoconfig"), "Configuring the kernel", see, **REPRODUCIBLE, KCONFIG_ALLCONFIG="/seen/config")
     unset = not_set(wanted, (source / ".config").read_text())
     if unset:
         raise ImageError(f"{name} did not take these settings of images/kernel/*config: {', '.join(unset)}")
-    say("compiling (4 to 8 minutes on 2 cores)")
-    run([*make, "linux", "modules"], "Compiling the kernel", {}, **REPRODUCIBLE)
+    (folder / _PREPARED).touch()
+
+
+def _compile(folder: Path, kind: str, log: Path, say: Say, root: BuildRoot) -> None:
+    """Compile the source, which may have been compiled in part."""
+    source, make = folder / "source", _make("linux", "modules")
+    tell = progress.telling(kind, log.read_text(errors="replace"), say)
+    root.run(make, log, "Compiling the kernel", work=source, environment=REPRODUCIBLE, tell=tell)
+    (folder / _PREPARED).unlink()
     _keep(folder, source, log)
     trial = ["gcc", "-O2", "-static", "-o", "probe", "/seen/probe.c"]
     root.run(trial, log, "Compiling the trial boot's program", work=folder, see={"/seen/probe.c": PROBE})

@@ -36,7 +36,7 @@ def fetch(store: Store, say: Say, path: Path = LOCK) -> Path:
 
 def resolve(store: Store) -> Lock:
     """Return a lock of the newest source in the tested range that the mirror has. ImageError when it has none."""
-    archive = Archive(store.root / "downloads" / "apt", SUITE)
+    archive = Archive(store.root / "downloads" / "apt", SUITE, say=store.say)
     with archive.opened():
         offered = archive.offers(archive.names(PREFIX))
     package = newest(offered)

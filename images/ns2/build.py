@@ -72,7 +72,7 @@ def _source(store: Store, say: Say) -> Path:
     if file.is_file() and file_digest(file) == SOURCE.sha256:
         return file
     say(f"ns-2: downloading its source ({SOURCE.size / 1e6:.0f} MB)")
-    archive = Archive(store.root / "downloads" / "apt", SUITE, SOURCES)
+    archive = Archive(store.root / "downloads" / "apt", SUITE, SOURCES, store.say)
     with archive.opened(), tempfile.TemporaryDirectory(dir=folder, prefix=".coming-") as place:
         archive.download_source(SOURCE.name, Path(place))
         for came in Path(place).iterdir():

@@ -137,7 +137,7 @@ def _build(
 
     def make(folder: Path) -> None:
         files = locked.fetch(store, say, lock, name)
-        say(f"{name}: installing Debian {SUITE} (1 minute)")
+        say(f"{name}: installing Debian {SUITE}")
         log = store.root / "logs" / "rootfs.log"
         install_debian(folder, lock, files, hooks, log, f"Building the {name}", kept)
 

@@ -46,11 +46,15 @@ class Call:
             plan = self._jobs.plans[results]
             for experiment in plan.experiments:
                 unplanned.remove([Path(plan.folder(experiment))], plan.runs(experiment))
-        due = [job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "runs"]
+        needed = list(self._workflow.dag.needrun_jobs())
+        due = [job for job in needed if job.rule.name == "runs"]
         if due:
             weights = [(job, self._jobs.weights(job.wildcards).items()) for job in due]
             runs = {run: (weight, job.output[0]) for job, its_runs in weights for run, weight in its_runs}
-            Progress(runs, time.time()).start()
+            builds = [job.output[0] for job in needed if job.rule.name == "program"]
+            reports = [job for job in needed if job.rule.name == "report"]
+            first = {marker: page for job in reports for marker, page in self._jobs.first_page(job.wildcards).items()}
+            Progress(runs, builds, self._workflow.cores, time.time(), first).start()
             if local:
                 self._start_forks({name for job in due for name in self._jobs.batch(job.wildcards).programs()})
 

@@ -11,6 +11,8 @@ from testbed.batches import Batch, speeds
 from testbed.pipeline.plan import SCHEMAS, Plan, Studies
 from testbed.pipeline.sources import Sources
 
+FIRST: Final = 10**8
+"""The priority of what comes first: no job's runs weigh so much."""
 DUE: Final = ".due"
 """The note in an experiment's folder whose age says since when it has to be measured."""
 
@@ -29,8 +31,10 @@ class Wildcards(Protocol):
 class Jobs:
     """The jobs of the plans of all sizes. Functions that take wildcards are for rules."""
 
-    def __init__(self, plans: Iterable[Plan], sources: Sources, cache: str, cores: int) -> None:
+    def __init__(self, plans: Iterable[Plan], sources: Sources, cache: str, cores: int, first: str = "") -> None:
+        """Make the jobs; `first` is the experiment that comes first, with its report, while the others run."""
         self.plans = {plan.results: plan for plan in plans}
+        self._first = first
         self._sources = sources
         self._cache = cache
         self._cores = cores
@@ -102,9 +106,34 @@ class Jobs:
         place = self._plan(wildcards).folder(wildcards.experiment)
         return {f"{place}/{run}": weight for run, weight in self.batch(wildcards).weights().items()}
 
+    def reports(self, size: str) -> list[str]:
+        """Return the markers that the report holds the first experiment, if the studies have it, and all."""
+        plan = next(plan for plan in self.plans.values() if plan.size == size)
+        first = [self._first] if self._first in plan.studies.claims else []
+        return [plan.report(target) for target in (*first, "all")]
+
+    def first_page(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return the page of the first experiment, by the marker that the report holds it, if a job writes that."""
+        if wildcards.target != self._first:
+            return {}
+        plan = self._plan(wildcards)
+        return {plan.report(self._first): f"{plan.results}/report/{self._first}.html"}
+
     def priority(self, wildcards: Wildcards) -> int:
-        """Return the weight of all runs of a job: the longest come first."""
-        return int(sum(self.weights(wildcards).values()))
+        """Return the weight of all runs of a job: the longest come first, after the first experiment."""
+        return self.priority_of_experiment(wildcards) + int(sum(self.weights(wildcards).values()))
+
+    def priority_of_experiment(self, wildcards: Wildcards) -> int:
+        """Return what lets all that belongs to the first experiment begin before others' runs."""
+        return FIRST if wildcards.experiment == self._first else 0
+
+    def priority_of_target(self, wildcards: Wildcards) -> int:
+        """Return what lets measurements and report of the first experiment begin before further runs."""
+        return FIRST if wildcards.target == self._first else 0
+
+    def threads_of_target(self, wildcards: Wildcards) -> int:
+        """Return two for measurements and report; one for the first experiment's, since runs leave two at the end."""
+        return 1 if wildcards.target == self._first else 2
 
     def minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Return how long a job may take on a cluster: ten times the expected time, and more with each attempt."""

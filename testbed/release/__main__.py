@@ -5,6 +5,7 @@ Wheels, a pack for each client and for labs, a Dockerfile, and the sums of all, 
 
 import argparse
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,8 +29,10 @@ def main() -> int:
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the sums with this OpenSSH key")
     options = parser.parse_args()
     into: Path = options.into
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     try:
         into.mkdir(parents=True, exist_ok=True)
+        (into / sums.FILE).unlink(missing_ok=True)
         files = wheels.build(into)
         files += [_packed(into, client, client) for client in options.client]
         files += [_packed(into, "lab", "--boot", "--lab")] if options.lab else []
@@ -37,6 +40,9 @@ def main() -> int:
         (into / sums.FILE).write_text("".join(f"{file_digest(file)}  {file.name}\n" for file in files))
         if options.sign:
             sign(into / sums.FILE, options.sign)
+    except KeyboardInterrupt:
+        print(f"interrupted; {into} has no sums, so it is no release", file=sys.stderr)
+        return 130
     except (EngineError, OSError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

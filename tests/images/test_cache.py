@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,7 +139,7 @@ def test_a_killed_build_is_no_entry_and_its_rest_goes_with_the_next(store: Store
     assert not (entry / "half").exists()
 
 
-def test_two_builds_of_one_entry_do_not_collide(store: Store, said: list[str]) -> None:
+def test_two_builds_of_one_entry_do_not_collide(store: Store) -> None:
     calls = []
 
     def slow(folder: Path) -> None:
@@ -152,7 +153,30 @@ def test_two_builds_of_one_entry_do_not_collide(store: Store, said: list[str]) -
     for thread in threads:
         thread.join()
     assert len(calls) == 1
-    assert "waiting for another build of kind/d1" in said
+
+
+def test_who_waits_for_another_process_says_for_whom_and_since_when(store: Store, said: list[str]) -> None:
+    program = (
+        "import sys; from pathlib import Path; from images.cache import Store\n"
+        "def build(folder):\n    (folder / 'file').touch(); print('building', flush=True); sys.stdin.readline()\n"
+        "Store(Path(sys.argv[1])).ensure('kind', 'd1', build)\n"
+    )
+    words = [sys.executable, "-c", program, str(store.root)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin
+        assert other.stdout
+        other.stdout.readline()
+
+        def say(line: str) -> None:
+            said.append(line)
+            other.stdin.close()  # type: ignore[union-attr]
+
+        Store(store.root, say).ensure("kind", "d1", Builder())
+    told = (
+        rf"Waiting for process {other.pid} \(`python.*`, since [-0-9]{{10}} [:0-9]{{8}}\), which is building kind/d1\."
+    )
+    assert len(said) == 1
+    assert re.fullmatch(told, said[0], re.DOTALL)
 
 
 def test_pruning_keeps_what_it_is_told_to(store: Store, said: list[str]) -> None:

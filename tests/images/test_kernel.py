@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from images import index
+from images.cache import default_root
 from images.debian import Package
+from images.kernel import progress
 from images.kernel.build import CONFIG, DEBUG_CONFIG, LAB_CONFIG, not_set, settings
 from images.kernel.sources import newest, version
 
@@ -43,3 +47,27 @@ def test_options_of_some_versions_only_may_be_missing() -> None:
 def test_other_kernels_add_to_the_plain_one(more: Path) -> None:
     added = {name for name, value in settings(more.read_text()).items() if value != "n"}
     assert not settings(CONFIG.read_text()).keys() & added
+
+
+def test_how_far_a_kernel_is_is_told_in_files_and_right_from_the_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    said: list[str] = []
+    tell = progress.telling(index.BOOT, "unpacked\n" + progress.COMPILED * 83, said.append)
+    tell("  HOSTCC x" + progress.COMPILED * 100, "cc1", 40)  # 0.4 s each: a slow machine
+    tell(progress.COMPILED * 700, "ld", 200)
+    assert said == [
+        "compiling, 83 of 783 files done, about 3 min left",
+        "compiling, 183 of 783 files done, about 4 min left",
+        "linking",
+    ]
+
+
+@pytest.mark.parametrize("kind", progress.FILES)
+def test_as_many_files_are_compiled_as_is_told(kind: str) -> None:
+    """In the log of the build that this checkout boots."""
+    listed = index.path(default_root(), kind)
+    if not listed.exists():
+        pytest.skip(f"no {kind} kernel has been built here from these sources")
+    kernel = default_root() / index.read(listed)["kernel"]["path"]
+    compiled = (kernel.parent / "build.log").read_text(errors="replace").count(progress.COMPILED)
+    assert compiled == pytest.approx(progress.FILES[kind], rel=0.02)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from images import programs, walls
+from images.cache import Store
 from images.errors import ImageError
 from scenarios import implementations
 from tests.images.building import build_root, store_with_build_root
@@ -126,6 +127,45 @@ def test_without_walls_no_program_is_built(described: Describe, monkeypatch: pyt
     monkeypatch.setenv(walls.UNCONFINED, "1")
     with pytest.raises(ImageError, match="trial: `build` of a program never runs without walls"):
         described("true")
+
+
+def test_after_a_mistake_a_build_takes_up_what_was_compiled_until_it_succeeds(
+    described: Describe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    compiles = 'mkdir -p target "$HOME/.cache" other; ls -A target .cache other >"$OUT/found"; touch'
+    with pytest.raises(ImageError, match="Building trial failed"):
+        described(f"{compiles} target/crate .cache/package other/thing; exit 1")
+    assert (
+        described(f"{compiles} target/more") / "found"
+    ).read_text() == ".cache:\npackage\n\nother:\n\ntarget:\ncrate\n"
+    assert (described(f"{compiles} target/again") / "found").read_text() == ".cache:\n\nother:\n\ntarget:\n"
+
+
+FIND = 'ls target 2>/dev/null >"$OUT/found" || true; mkdir -p target; touch target/crate'
+
+
+def test_in_a_ci_service_nothing_compiled_is_taken_up(described: Describe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(ImageError, match="Building trial failed"):
+        described(f"{FIND}; exit 1")
+    monkeypatch.setenv("CI", "true")
+    assert (described(FIND) / "found").read_text() == ""
+
+
+def test_a_strangers_commit_takes_up_nothing(
+    described: Describe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(ImageError, match="Building trial failed"):
+        described(f"{FIND}; exit 1")
+    given = tmp_path / "store" / "given"
+    (tmp_path / "implementations").rename(given)  # as a commit or an archive is unpacked
+    monkeypatch.setattr(implementations, "IMPLEMENTATIONS", given)
+    (given / "trial/build").write_text(f"#!/bin/sh\n{FIND}\n")
+    store = Store(tmp_path / "store", print)
+    built = json.loads(programs.build(store, print, "trial").read_text())
+    assert (store.root / built["files"] / "found").read_text() == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root")

@@ -161,7 +161,7 @@ def test_a_second_gate_waits_before_it_changes_what_the_first_one_runs(tmp_path:
         command = [sys.executable, "-P", "-m", "testbed", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as second:
             assert second.stderr
-            assert second.stderr.readline().startswith("Waiting for another command, which is working in ")
+            assert second.stderr.readline().startswith(f"Waiting for process {os.getpid()} (`")
             assert [path.name for path in folder.iterdir()] == [".lock"]
             second.terminate()
 

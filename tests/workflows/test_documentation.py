@@ -15,6 +15,7 @@ from analysis.claims import registry, vocabulary
 from analysis.run import Run
 from analysis.series import Instants, Series
 from analysis.verdicts.rules import Verdict
+from images.locked import read_any
 from scenarios import scenario_files
 from scenarios.cells import plan
 from scenarios.load import read
@@ -233,3 +234,21 @@ def test_no_number_of_a_report_begins_a_line() -> None:
         for line in file.read_text().splitlines():
             code ^= line.lstrip().startswith("```")
             assert code or not re.match(r"#+[^# ]", line), f"{file}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "lock", "package"),
+    [
+        ("nothing: it is always there", "build-packages.lock", "gcc-14"),
+        ("`build_packages: [cargo]`", "implementations/utp-crate/build.lock", "rustc"),
+        ("`build_packages: [cargo-web]`", "implementations/librqbit-utp/build.lock", "rustc-web"),
+        ("`build_packages: [golang-go]`", "implementations/anacrolix-utp/build.lock", "golang-1.24-go"),
+        ("`root: {suite: trixie, packages: [nodejs]}`", "implementations/utp-native/root.lock", "nodejs"),
+    ],
+)
+def test_the_guide_names_the_toolchains_that_builds_have(asked_for: str, lock: str, package: str) -> None:
+    table = re.findall(
+        r"^\| (.+) \| .+ \| (\S+) \|$", (ROOT / "docs/howto/adding-a-client.md").read_text(), re.MULTILINE
+    )
+    locked = {each.name: each.upstream for each in read_any(ROOT / "images" / lock, lock).packages}
+    assert dict(table)[asked_for] == locked[package]

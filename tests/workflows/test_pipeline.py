@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import re
 import shutil
 import signal
@@ -50,7 +51,7 @@ def test_the_graphs_of_both_sizes(pipeline: Any) -> None:
     )
     assert full["measurements_due"] >= len(ICCCN)
     assert full["runs"] >= 7
-    assert full["report"] == 1
+    assert full["report"] == 2  # the first experiment's comes while the others run
     per_size = ("measurements_due", "measurements", "report")
     assert {rule: both[rule] for rule in per_size} == {rule: 2 * full[rule] for rule in per_size}
     # One plan for each size, although snakemake was called twice.
@@ -406,3 +407,27 @@ def test_lint(pipeline: Any) -> None:
     text = pipeline("--lint", "text", code=1)
     hints = set(re.findall(r"^ {4}\* (.*):$", text, flags=re.MULTILINE))
     assert hints == {"Specify a conda environment or container for each rule."}, text
+
+
+def test_with_an_empty_cache_quick_builds_what_its_runs_need_and_nothing_else(pipeline: Any) -> None:
+    shutil.rmtree(pipeline.folder / "cache")
+    planned = pipeline("--dry-run", "--quiet", "host", "--", "quick")
+    built = set(re.findall(r"^ +output: results/sources/images/(\S+)\.json$", planned, re.MULTILINE))
+    plans = [file.read_text().splitlines()[1:] for file in (pipeline.folder / ".snakemake/plans").iterdir()]
+    cells = [json.loads(line) for lines in plans for line in lines]
+    needed = {name for cell in cells if cell.get("size", "quick") == "quick" for name in cell.get("programs", ())}
+    assert built == {index.BOOT, *needed}
+    assert "rule module_tests" not in planned
+
+
+def test_the_first_experiment_and_its_page_come_before_the_others_run(small: Any) -> None:
+    config = small.folder / "workflows/config.yaml"
+    config.write_text(f"{config.read_text()}first: toy-one\n")
+    said = small()
+    calls = small.calls()
+    reports = [number for number, call in enumerate(calls) if call.startswith("analysis report")]
+    others = [number for number, call in enumerate(calls) if "case=" in call]
+    assert len(reports) == 2
+    assert reports[0] < min(others)
+    assert " toy-two" not in calls[reports[0]]
+    assert "the first figure is there, while the rest runs: results/report/toy-one.html\n" in said

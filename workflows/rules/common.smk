@@ -36,7 +36,7 @@ CACHE = os.environ.get("TESTBED_CACHE", "cache")
 SOURCES = Sources(Path(config["folders"]["results"], "sources"), CACHE, config["backend"])
 STUDIES = Studies(Path(config["folders"]["studies"]), config["studies"], SOURCES.digests)
 PLANS = {size: Plan(STUDIES, size, results, config["jobs"]) for size, results in ROOTS.items()}
-JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores)
+JOBS = of_pipeline.Jobs(PLANS.values(), SOURCES, CACHE, workflow.cores, config["first"])
 CALL = Call(workflow, JOBS)
 
 # a process that runs one job finds everything as the first process left it

@@ -28,8 +28,9 @@ rule program:
         SOURCES.log("{program}"),
     wildcard_constraints:
         program="(?!(boot|debug|lab)$)[^/]+",
+    priority: of_pipeline.FIRST  # runs wait for it; most compilers use one processor, and runs of others the rest
     localrule: True
-    threads: workflow.cores
+    threads: 1
     params:
         index=JOBS.index_of_program,
     shell:

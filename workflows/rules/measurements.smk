@@ -14,6 +14,7 @@ rule measurements_due:
         lost=JOBS.lost_measurements,
     output:
         touch(f"{{results}}/experiments/{{experiment}}/{of_pipeline.DUE}"),
+    priority: JOBS.priority_of_experiment
     localrule: True
 
 
@@ -24,7 +25,8 @@ rule measurements:
         touch("{results}/experiments/.measured-for-{target}"),
     log:
         "{results}/logs/measurements/{target}.log",
-    threads: 2
+    priority: JOBS.priority_of_target
+    threads: JOBS.threads_of_target
     params:
         claims=JOBS.claims_of_target,
         note=of_pipeline.DUE,

@@ -17,7 +17,8 @@ rule report:
         touch("{results}/report/.made-for-{target}"),
     log:
         "{results}/logs/report/{target}.log",
-    threads: 2
+    priority: JOBS.priority_of_target
+    threads: JOBS.threads_of_target
     params:
         experiments=JOBS.experiments,
         reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],

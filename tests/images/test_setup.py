@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""`make`: what a newcomer's commands do on a machine that has nothing yet, and what they leave alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call `make` in a folder that has of a clone what that reads."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    command = ["make", "--no-print-directory", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_quick_sets_up_the_host_then_environment_and_images_at_once(tmp_path: Path) -> None:
+    """A clone that has nothing: no environment, no cache."""
+    said = make(tmp_path, "--dry-run", "quick").stdout
+    steps = ["engine.doctor --install", "--jobs 2 env what-boots", "venv --clear .venv", "images.boot", "snakemake"]
+    assert all(step in said for step in steps), said
+    places = [said.index(step) for step in steps]
+    assert [places[0], places[1], places[-1]] == sorted([places[0], places[1], places[-1]])
+    assert "--debug" not in said
+    assert "--lab" not in said
+
+
+def test_what_boots_is_built_with_the_standard_library_alone() -> None:
+    """The environment is being installed meanwhile."""
+    code = "import images.boot, sys; print(*(name for name in sys.modules if '.' not in name))"
+    words = [sys.executable, "-S", "-c", code]
+    loaded = subprocess.check_output(words, cwd=ROOT, text=True).split()
+    own = {"images", "common", "scenarios", "__main__"}
+    assert {*loaded} - own <= {*sys.stdlib_module_names, "sitecustomize"}
+
+
+def test_an_environment_that_make_has_not_made_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv/own").touch()
+    done = make(tmp_path, "env", "PYTHON=false")
+    assert done.returncode != 0
+    assert "error: .venv was not made by `make env`, which would replace it: move it away\n" in done.stderr
+    assert (tmp_path / ".venv/own").exists()
