@@ -151,12 +151,16 @@ def _download(store: Store, say: Say, lock: Lock, missing: list[Package], what: 
             return
         size = sum(package.size for package in missing) / 1e6
         say(f"{what}: downloading {_count(missing)} ({size:.0f} MB)")
-        archive.download(missing, Path(place))
-        came = {file_digest(file): file for file in Path(place).glob("*.deb")}
+        try:
+            archive.download(missing, Path(place))
+        finally:  # the next build need not fetch again what came before this one failed or was interrupted
+            came = {file_digest(file): file for file in Path(place).glob("*.deb")}
+            for package in missing:
+                if package.sha256 in came:
+                    came[package.sha256].rename(folder / f"{package.sha256}.deb")
         for package in missing:
             if package.sha256 not in came:
                 raise ImageError(f"{package.name} {package.version} came with another SHA-256 than {package.sha256}")
-            came[package.sha256].rename(folder / f"{package.sha256}.deb")
 
 
 def _gone(lock: Lock, gone: list[Package], offered: list[Package], what: str) -> str:

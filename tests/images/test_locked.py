@@ -84,6 +84,16 @@ def test_what_has_left_the_mirror_is_named_with_what_to_do(
     assert list((store.root / "downloads" / "packages").iterdir()) == []
 
 
+def test_what_came_before_a_download_failed_need_not_come_again(store: Store, mirror: Mirror) -> None:
+    mirror.offer({"one": "1", "two": "2"})
+    made = locked.resolve(store, SUITE, ["one", "two"], complete=False, name=NAME)
+    (mirror.root / "pool/two_2_all.deb").unlink()
+    with pytest.raises(ImageError, match="Fetching one=1, two=2 failed"):
+        locked.fetch(store, print, made, "trial")
+    (one, _) = made.packages
+    assert [file.stem for file in (store.root / "downloads/packages").glob("*.deb")] == [one.sha256]
+
+
 @pytest.fixture
 def one_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build root of one package, with a lock of its own."""

@@ -103,7 +103,7 @@ error[E0425]: cannot find value `z` in this scope
 
 error: could not compile `endpoint` (bin "endpoint") due to 2 previous errors
 """
-GO = "# endpoint\n./library.go:12:2: undefined: conect\n./library.go:30:9: not enough return values\n\thave ()\n"
+GO = "# endpoint\n./library.go:12:2: undefined: dial\n./library.go:30:9: not enough return values\n\thave ()\n"
 
 
 @pytest.mark.parametrize(
