@@ -1,8 +1,8 @@
 """What came out of each paper: `python -m analysis papers` writes it into the docs, from the reference set alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from os.path import relpath
 from pathlib import Path
-from textwrap import fill
 from typing import Any, Final
 
 from analysis.claims import registry
@@ -17,7 +17,6 @@ from analysis.verdicts.rules import Verdict, judge_case
 from common.counts import plural
 
 START, END = "<!-- papers: written by python -m analysis papers -->", "<!-- end of papers -->"
-WIDTH: Final = 120
 # verdicts in the order of the tables, and what the tables call them
 SHOWN: Final = {
     Verdict.REPRODUCED: "holds",
@@ -32,14 +31,23 @@ SHOWN: Final = {
 def write(folder: Path, reference: Path, page: Path, summary: Path) -> None:
     """Write what a reference set has of the papers among the studies in `folder`, between the marks of two pages.
 
-    The page gets all findings, the summary a few sentences a paper. Raises BadInputError where a mark is missing, or
+    The page gets all findings, the summary a row a paper. Raises BadInputError where a mark is missing, or
     there are no studies.
+    """
+    views = of_papers(folder, reference)
+    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
+    link = relpath(page, summary.parent)
+    replace_between(summary, START, END, "\n" + "".join(f"{line}\n" for line in _in_short(views, link)) + "\n")
+
+
+def of_papers(folder: Path, reference: Path) -> list[StudyView]:
+    """Give what a reference set has of the papers among the studies in a folder.
+
+    Raises BadInputError where there are no studies.
     """
     full = reference_set(reference)
     results = [result for study in registry.folders_of_studies(folder) for result in _results(study, full)]
-    views = studies(results, None)
-    replace_between(page, START, END, "\n" + "\n".join(line for view in views for line in _in_full(view)))
-    replace_between(summary, START, END, "\n" + "".join(f"{_in_short(view)}\n" for view in views) + "\n")
+    return studies(results, None)
 
 
 def _results(folder: Path, full: Beside) -> Iterator[Result]:
@@ -82,9 +90,14 @@ def _outcome(view: StudyView) -> str:
     return f"of its {plural(len(view.findings), 'finding')}, {Standing.of(view.counts)}"
 
 
-def _in_short(view: StudyView) -> str:
-    text = f"- **{view.label}**: {_outcome(view)}. {' '.join(view.conclusions['short'])}"
-    return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+def _in_short(views: Iterable[StudyView], page: str) -> Iterator[str]:
+    """Yield a table with a row a paper, which leads to its part of the page."""
+    yield "| paper | it asks | its findings here | what came out |"
+    yield "|---|---|---|---|"
+    for view in views:
+        standing = f"of {len(view.findings)}: {Standing.of(view.counts)}"
+        paper = f"[{view.label}]({page}#{view.label.lower().replace(' ', '-')})"
+        yield row(paper, view.paper["asks"], standing, " ".join(view.conclusions["short"]))
 
 
 def _in_full(view: StudyView) -> Iterator[str]:
@@ -95,11 +108,12 @@ def _in_full(view: StudyView) -> Iterator[str]:
         said = " ".join(f"“{quote['text']}”" for quote in view.outcome)
         yield f"The {view.outcome[0]['source']} says: {said}\n"
     yield f"{sentence(_outcome(view))} {' '.join(view.conclusions['short'])}\n"
-    yield "| finding | in the paper | outcome | what decides |"
-    yield "|---|---|---|---|"
-    order = list(SHOWN)
-    for finding in sorted(view.findings, key=lambda finding: order.index(finding.state)):
-        yield _row(finding)
+    yield "| finding | in the paper | outcome | what decides | claim |"
+    yield "|---|---|---|---|---|"
+    for finding in in_order(view.findings):
+        where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
+        decides = sentence(finding.numbers).replace(NARROW, " ")
+        yield row(finding.sentence, where, SHOWN[finding.state], decides, f"`{finding.claim}`")
     for name in ("wrong", "open"):
         if view.conclusions.get(name):
             yield f"\n**{view.head(name)}**\n"
@@ -107,7 +121,12 @@ def _in_full(view: StudyView) -> Iterator[str]:
     yield ""
 
 
-def _row(finding: Finding) -> str:
-    where = "; ".join(dict.fromkeys(label for label, _ in finding.where))
-    cells = (finding.sentence, where, SHOWN[finding.state], sentence(finding.numbers).replace(NARROW, " "))
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by their outcomes, as the tables have them."""
+    order = list(SHOWN)
+    return sorted(findings, key=lambda finding: order.index(finding.state))
+
+
+def row(*cells: str) -> str:
+    """Write a row of a table; a bar inside a cell is no border."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

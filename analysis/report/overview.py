@@ -78,7 +78,7 @@ class Finding:
     sentence: str
     state: str
     numbers: str
-    link: str
+    claim: str  # the id of the one that decides
     where: list[tuple[str, str]]  # labels and pages of the experiments that speak of it
     elsewhere: str
     full: str  # its state in the full run: these results, or the reference set where these are a look
@@ -88,6 +88,11 @@ class Finding:
     full_of_same: str  # what the full run has of the claim that decides here, where another one decided there
     full_others: list[tuple[str, str, str, str]]  # of experiments with another verdict: label, page, verdict, numbers
     strip: Markup  # of the claim that decides
+
+    @property
+    def link(self) -> str:
+        """The address of the card of the claim that decides."""
+        return page_of(self.claim)
 
 
 @dataclass(frozen=True)
@@ -345,7 +350,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         sentence=experiments[0].findings.get(name, deciding["title"]),
         state=states[name],
         numbers=numbers_of(deciding),
-        link=page_of(deciding["id"]),
+        claim=deciding["id"],
         where=[(label, page) for page, label in where.items()],
         elsewhere=there if there and there != states[name] else "",
         full=full,

@@ -18,8 +18,15 @@ def written(page: Path, summary: Path, studies: Path = STUDIES) -> int:
     return main(["papers", "--studies", str(studies), "--reference", str(REFERENCE), *into])
 
 
+def copied(folder: Path) -> tuple[Path, Path]:
+    """The two pages in a folder, as they lie to each other."""
+    copies = [folder / page.relative_to(ROOT) for page in (PAGE, README)]
+    copies[0].parent.mkdir(parents=True)
+    return Path(shutil.copy(PAGE, copies[0])), Path(shutil.copy(README, copies[1]))
+
+
 def test_pages_have_what_the_reference_set_has(tmp_path: Path) -> None:
-    copies = [Path(shutil.copy(page, tmp_path)) for page in (PAGE, README)]
+    copies = copied(tmp_path)
     assert written(*copies) == 0
     assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
 
@@ -41,7 +48,7 @@ def test_without_studies_nothing_is_said_of_a_reference_set(
 def test_a_folder_without_studies_leaves_the_pages_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copies = [Path(shutil.copy(page, tmp_path)) for page in (PAGE, README)]
-    assert written(copies[0], copies[1], tmp_path) == 2
+    copies = copied(tmp_path)
+    assert written(*copies, tmp_path) == 2
     assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
     assert [copy.read_text() for copy in copies] == [PAGE.read_text(), README.read_text()]
