@@ -47,9 +47,9 @@ debug-images: env  ## also the kernel with KASAN, lockdep and KUnit, for the mod
 lab-images: env  ## also the kernel and root file system of `testbed exec`
 	$(BIN)/python -m images --lab
 
-reproduce: host images  ## everything: set-up, all runs, the report; says before which claims its seeds leave open
-	$(BIN)/python -m analysis like --studies workflows/studies --reference workflows/reference
+reproduce: host images  ## everything: set-up, all runs, the report, and whether all is as in the reference set
 	$(BIN)/snakemake --cores all
+	$(BIN)/python -m analysis diff --results results --reference workflows/reference
 
 quick: host images  ## the same with each experiment at its smallest useful size
 	$(BIN)/snakemake --cores all quick

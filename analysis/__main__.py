@@ -21,7 +21,8 @@ from scenarios.run_files import FAILED
 def main(arguments: Sequence[str] | None = None, called: str = "python -m analysis") -> int:
     """Run one command, `called` so in messages.
 
-    Returns 0 done, 2 bad input, 3 it hung, 130 interrupted (Ctrl-C), 141 nobody reads the output.
+    Returns 0 done, 1 a comparison found a difference, 2 bad input, 3 it hung, 130 interrupted (Ctrl-C), 141 nobody
+    reads the output.
     """
     options = _parser(called).parse_args(arguments)
     end_with_pipeline()
@@ -174,9 +175,10 @@ def _summary(options: argparse.Namespace) -> None:
 
 
 def _reference(options: argparse.Namespace) -> None:
-    from analysis.reference import record
+    from analysis.reference.record import record
+    from common.commit import commit
 
-    record(options.results, options.out)
+    record(options.studies, options.results, options.out, commit())
 
 
 def _papers(options: argparse.Namespace) -> None:
@@ -191,16 +193,10 @@ def _rejudge(options: argparse.Namespace) -> None:
     rejudge(options.studies, options.reference)
 
 
-def _diff(options: argparse.Namespace) -> None:
-    from analysis.reference.likeness import compare
+def _diff(options: argparse.Namespace) -> int:
+    from analysis.reference.diff import compare
 
-    compare(options.results, options.reference)
-
-
-def _like(options: argparse.Namespace) -> None:
-    from analysis.reference.seeds import request_seeds
-
-    request_seeds(options.studies, options.reference, options.out)
+    return int(not compare(options.results, options.reference))
 
 
 def _seeds(options: argparse.Namespace) -> None:
@@ -222,7 +218,6 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int | None]]] = {
     "papers": _papers,
     "rejudge": _rejudge,
     "diff": _diff,
-    "like": _like,
     "seeds": _seeds,
 }
 
@@ -286,7 +281,9 @@ def _parser(called: str) -> argparse.ArgumentParser:
 
     summary.add_argument("--cpu", type=float, help="CPU time used since that instant, in seconds")
 
-    reference = commands.add_parser("reference", help="write the reference set from results")
+    about = "record a reference set from complete results of this commit; refused from any others"
+    reference = commands.add_parser("reference", help=about)
+    reference.add_argument("studies", metavar="STUDY", nargs="+", type=Path, help="the folder of a study")
     reference.add_argument("--results", type=Path, required=True, help="folder of results")
     reference.add_argument("--out", type=Path, required=True, help="folder for the reference set")
 
@@ -300,14 +297,11 @@ def _parser(called: str) -> argparse.ArgumentParser:
     rejudge.add_argument("--studies", type=Path, required=True, help="folder of the studies")
     rejudge.add_argument("--reference", type=Path, required=True, help="folder of the reference set to change")
 
-    diff = commands.add_parser("diff", help="what differs from a reference set")
+    about = "compare each verdict and value with a reference set; status 1 where one differs"
+    diff = commands.add_parser("diff", help=about)
     diff.add_argument("--results", type=Path, required=True, help="folder of results")
-    diff.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-
-    like = commands.add_parser("like", help="claims that get another verdict with the seeds of a first run")
-    like.add_argument("--studies", type=Path, required=True, help="folder of the studies")
-    like.add_argument("--reference", type=Path, required=True, help="folder of the reference set")
-    like.add_argument("--out", type=Path, help="file for these seeds, which the pipeline's next pass reads")
+    either = "folder of the reference set, or of other results"
+    diff.add_argument("--reference", type=Path, required=True, help=either)
 
     seeds = commands.add_parser("seeds", help="cells that need more seeds for undecided claims, and their cost")
     seeds.add_argument("--results", type=Path, required=True, help="folder of results")

@@ -51,11 +51,3 @@ def replace_between(page: Path, start: str, end: str, text: str) -> None:
     if not marker:
         raise BadInputError(f"{page}: found no {start} ... {end}; allowed: a page with both")
     write_text(page, f"{head}{start}\n{text}{end}{tail}")
-
-
-def reference_files(folder: Path) -> list[Path]:
-    """List the files that `python -m analysis reference` wrote. Raises BadInputError if there are none."""
-    files = sorted(folder.glob("*.json"))
-    if not files:
-        raise BadInputError(f"{folder}: there is no reference set (make one with: python -m analysis reference)")
-    return files

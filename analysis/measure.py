@@ -233,7 +233,7 @@ def _extra(extra: Extra, experiment: Experiment, ask: Question, rows: list[tuple
         values, unknown = {}, unknown | dict.fromkeys(values, "one seed says nothing over the seeds")
     cell = extra.cell or ask.own_cell or ALL_CELLS
     rows += [(experiment.id, cell, seed, "", extra.metric, _csv(value), extra.unit) for seed, value in values.items()]
-    measured = asdict(spread(values)) if values else None
+    measured = asdict(spread(values)) | {"by_seed": as_json(values)} if values else None
     return {"metric": extra.metric, "unit": extra.unit, "cell": extra.cell, "measured": measured, "unknown": unknown}
 
 

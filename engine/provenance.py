@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from common.commit import commit
 from engine import sources
 from engine.images import Images, Program
-from images.commit import commit
 
 MOST_PARTS = 100
 """That a stranger's provenance may have."""

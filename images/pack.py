@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from common.commit import commit
 from common.estimate import about, left_s
 from images import index, tars
 from images.cache import MANIFEST, Store, file_digest, first_difference, remove
-from images.commit import commit
 from images.errors import ImageError
 from images.run import TELL_S, Say
 

@@ -16,7 +16,7 @@ from analysis.claims.registry import Claim, Experiment, Study
 from analysis.claims.syntax import is_about_means
 from analysis.digits import nine_digits
 from analysis.measure import measure
-from analysis.reference import check
+from analysis.reference.kept import check
 from analysis.reference.rejudge import NEVER
 from analysis.report.beside import Beside, reference_set
 from analysis.report.cards import how_known, not_judged, rule

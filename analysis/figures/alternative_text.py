@@ -61,28 +61,18 @@ def course(points: Sequence[tuple[float, float]]) -> str:
     return text
 
 
-def over_time(
-    plots: Sequence[tuple[str | None, Sequence[Plot]]], begin_s: float, end_s: float, measured_until_s: float
-) -> str:
-    """Say what plots over time show; they stand one above the other, in columns that may have a heading.
-
-    Lines are measured until an instant, from where on only pale ones go on.
-    """
+def over_time(plots: Sequence[tuple[str | None, Sequence[Plot]]], begin_s: float, end_s: float) -> str:
+    """Say what plots over time show; they stand one above the other, in columns that may have a heading."""
     axes = dict.fromkeys(drawn.axis for _, column in plots for drawn in column)
     parts = [
         (
             f"{heading}, {drawn.axis}" if heading else drawn.axis,
-            [
-                *((line.label, _thirds(line.band.until(measured_until_s))) for line in drawn.lines),
-                *((f"{line.label} (full run)", _thirds(line.band)) for line in drawn.pale),
-            ],
+            [(line.label, _thirds(line.band)) for line in drawn.lines],
         )
         for heading, column in plots
         for drawn in column
     ]
-    head = f"{', '.join(axes)} over {style.number(begin_s)} to {style.number(measured_until_s)} s"
-    if measured_until_s < end_s:
-        head += f", in the full run to {style.number(end_s)} s"
+    head = f"{', '.join(axes)} over {style.number(begin_s)} to {style.number(end_s)} s"
     return picture(head, "Values are the medians of the first, middle and last third, and the largest value", parts)
 
 

@@ -1,6 +1,6 @@
 """A long series as what the eye sees of it: in each of many short intervals its median and its range."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,29 +28,6 @@ class Band:
         there = (~np.isnan(middle)).sum(axis=1)
         chosen = middles[np.arange(len(middles)), np.maximum(there - 1, 0) // 2]
         return Band(self.edges[::by], np.fmin.reduce(low, axis=1), chosen, np.fmax.reduce(high, axis=1))
-
-    def until(self, t: float) -> "Band":
-        """Give the intervals that begin before an instant, s."""
-        count = int(np.searchsorted(self.edges[:-1], t))
-        return Band(self.edges[: count + 1], self.low[:count], self.middle[:count], self.high[:count])
-
-    def nothing_from(self, t: float) -> "Band":
-        """Leave the intervals empty that begin at an instant (s) or later."""
-        is_there = self.edges[:-1] < t
-        return Band(self.edges, *(np.where(is_there, values, np.nan) for values in (self.low, self.middle, self.high)))
-
-    def as_lists(self) -> list[list[float | None]]:
-        """Give low, middle and high values to three digits as JSON may have them: null where there is none."""
-        return [
-            [_short(value) if value == value else None for value in values.tolist()]
-            for values in (self.low, self.middle, self.high)
-        ]
-
-
-def from_lists(lists: Sequence[Sequence[float | None]], t0: float, t1: float) -> Band:
-    """Make a band from what `as_lists` gave, over intervals of the same length."""
-    low, middle, high = (np.array([np.nan if value is None else value for value in values]) for values in lists)
-    return Band(np.linspace(t0, t1, len(middle) + 1), low, middle, high)
 
 
 def band(shown: Series, others: Iterable[Series], t0: float, t1: float, count: int) -> Band:
@@ -85,11 +62,6 @@ def strokes(series: Series, t0: float, t1: float, count: int) -> list[tuple[floa
             t = strokes.pop()[0]
         strokes.append((t, u, value))
     return strokes
-
-
-def _short(value: float) -> float:
-    rounded = float(f"{value:.3g}")
-    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _pieces(series: Series, edges: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:

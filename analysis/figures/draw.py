@@ -7,13 +7,13 @@ from pathlib import Path
 from analysis.documents import read_made
 from analysis.errors import BadInputError
 from analysis.experiment_files import CAPTION, PICTURE, VERDICTS
-from analysis.figures import full_run, kinds, page, style, svg
+from analysis.figures import in_reference, kinds, page, style, svg
 from analysis.pool import each
 from common import sums
 
 
 def draw(experiments: Sequence[str], runs: Path, out: Path, processes: int = 1, reference: Path | None = None) -> None:
-    """Draw the figures of experiments as their study declares them; those of a quick look with the full run behind.
+    """Draw the figures of experiments as their study declares them; a quick look's with the reference set behind.
 
     Writes figure.svg, figure-narrow.svg (for phones), figure.html (interactive, with ../viewer.js) and
     figure.txt (the caption) into each experiment's folder, where `measure` has left the declaration in verdicts.json.
@@ -34,8 +34,8 @@ def outdated(
 
 def _is_current(folder: Path, code: Path | None, reference: Path | None) -> bool:
     last = folder / CAPTION  # it is written last
-    kept = reference / f"{folder.name}.json" if reference else None
-    sources = [folder / VERDICTS, *([code] if code else []), *([kept] if kept and kept.exists() else [])]
+    kept = in_reference.file_of(reference, folder.name)
+    sources = [folder / VERDICTS, *([code] if code else []), *([kept] if kept else [])]
     is_newer = last.exists() and all(last.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
     return is_newer and not sums.damaged(folder)
 
@@ -46,10 +46,9 @@ def _draw(experiment: str, runs: Path, out: Path, reference: Path | None) -> Non
     if not measured.exists():
         raise BadInputError(f"{measured}: missing; make it first with: python -m analysis measure {experiment}")
     document = read_made(folder, VERDICTS)
-    full_run.add_ranges(document.data, reference)
+    in_reference.add(document.data, reference)
     figure = kinds.make(document, runs)
-    caption = figure.caption() + full_run.lengths(document.data) + full_run.missing_numbers(document.data["figure"])
-    says = figure.alternative()
+    caption, says = figure.caption(), figure.alternative()
     layouts = [figure.specify(width, interactive=True) for width in style.WIDTHS.values()]
     interactive = page.interactive(layouts, document.child("experiment"), caption, says)
     with sums.replacing(folder) as draft:

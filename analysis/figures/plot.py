@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Any, Final
 
-import numpy as np
-
 from analysis.figures import roles, style
 from analysis.figures.bands import Band
 from analysis.figures.style import Specification
@@ -86,7 +84,6 @@ class Plot:
     levels: Sequence[tuple[str, float]] = ()
     marks: Sequence[Mark] = ()
     heights: Sequence[Mark] = ()  # values on its axis that a paper prints
-    pale: Sequence[Line] = ()  # what the full run has, behind the lines
     words: bool = True  # whether the marks' words stand above the plot
     last: bool = True  # whether the time stands below it
 
@@ -135,8 +132,7 @@ def draw(
 ) -> Specification:
     """Draw a plot of so many pixels. Its rows are `rows(plot.lines)`, a data set of the name `data`.
 
-    Where it has pale lines, their rows are a data set of the name `data`-pale. Interactive plots have one more,
-    `hover(plot)` of the name `data`-hover; `zoom` lets the reader zoom in.
+    Interactive plots have one more, `hover(plot)` of the name `data`-hover; `zoom` lets the reader zoom in.
     """
     ceiling = plot.top * 1.06
     axis: Specification = {"title": "time [s]"} if plot.last else {"title": None, "labels": False, "ticks": False}
@@ -152,24 +148,16 @@ def draw(
     clip = {"clip": True} if interactive else {}
     area = {"type": "area", "interpolate": "step-after", "opacity": style.BAND, "line": False, **clip}
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6, **clip}
-    pale_area, pale_line = {**area, "opacity": style.GHOST_BAND}, {**line, "opacity": style.GHOST}
     dash = {"condition": [_dashed(plot, stroke) for stroke in range(1, len(STROKES))], "value": STROKES[0]}
     low, middle = ({**value, "field": name} for name in "lm")
     until = {"x2": {"field": "u"}, "y": {**value, "field": "y"}}
-
-    def _of(name: str, area: Specification, line: Specification) -> list[Specification]:
-        rows = {"data": {"name": name}}
-        return [
-            {**rows, "mark": area, "encoding": {**across, "y": low, "y2": {"field": "h"}, **coloured}},
-            {**rows, "mark": line, "encoding": {**across, "y": middle, **coloured, "strokeDash": dash}},
-        ]
-
+    rows = {"data": {"name": data}}
     stroke = {"type": "rule", "strokeWidth": 2.4, "strokeCap": "round", **clip}
     layers: list[Specification] = [
         *_marks(plot, across, width),
         *_heights(plot, value),
-        *(_of(f"{data}-pale", pale_area, pale_line) if plot.pale else ()),
-        *_of(data, area, line),
+        {**rows, "mark": area, "encoding": {**across, "y": low, "y2": {"field": "h"}, **coloured}},
+        {**rows, "mark": line, "encoding": {**across, "y": middle, **coloured, "strokeDash": dash}},
         *(
             {"data": {"values": strokes(line)}, "mark": stroke, "encoding": {**across, **until, **coloured}}
             for line in plot.lines
@@ -220,28 +208,17 @@ def hover(plot: Plot) -> Rows:
     made: Rows = []
     edges: Sequence[float] = plot.lines[0].band.edges.tolist() if plot.lines else []
     values = [_values(line.band) for line in plot.lines]
-    there = {line.label: line.band for line in plot.pale}
     for first in range(0, len(edges) - 1, HOVER):
         after = min(first + HOVER, len(edges) - 1)
         row: dict[str, Any] = {"t": _short(edges[first]), "u": _short(edges[after])}
         row["at"] = f"{style.number(row['t'])} s"
-        for number, (line, of_line) in enumerate(zip(plot.lines, values, strict=True)):
+        for number, of_line in enumerate(values):
             low, middle, high = (part[first:after] for part in of_line)
             says = _words(low, middle, high, plot.unit)
-            if not says and line.label in there:
-                says = _of_full_run(there[line.label], edges[first], plot.unit)
             has_begun = any(value == value for value in of_line[1][:first])
             row[f"n{number}"] = says or ("ended" if has_begun else "not yet")
         made.append(row)
     return made
-
-
-def _of_full_run(band: Band, t: float, unit: str) -> str:
-    """Say what the full run has at an instant; nothing where it has nothing."""
-    place = max(0, int(np.searchsorted(band.edges, t, side="right")) - 1)
-    low, middle, high = (part[place : place + 1] for part in _values(band))
-    says = _words(low, middle, high, unit)
-    return f"{says} in the full run" if says else ""
 
 
 def _row(line: Line, t: float, values: tuple[float, ...]) -> dict[str, Any]:
@@ -384,8 +361,8 @@ def place_words(plot: Plot, width: int) -> list[Words]:
 
 
 def _names(plot: Plot, width: int, height: int, ceiling: float) -> list[Specification]:
-    longest = {line.label: line for line in (*plot.lines, *plot.pale)}
-    lines = [Name(line.label, _end(line) / ceiling, line.colour, line.stroke) for line in longest.values()]
+    by_label = {line.label: line for line in plot.lines}
+    lines = [Name(line.label, _end(line) / ceiling, line.colour, line.stroke) for line in by_label.values()]
     levels = [
         Name(plot.level(name, at), min(at / ceiling, 1.0), style.INK, int(name in DASHES)) for name, at in plot.levels
     ]

@@ -43,7 +43,7 @@ MINUS: Final = "\N{MINUS SIGN}"  # as Vega writes the numbers of axes
 LETTER: Final = 6.3  # mean width of one at that size
 
 BAND: Final = 0.22  # opacity of a range, under its median
-# opacities of what the full run has, behind a quick look: lines and marks, bars, bands
+# opacities of what the reference set has, behind a quick look: lines and marks, bars, bands
 GHOST: Final = 0.35
 GHOST_BAR: Final = 0.175
 GHOST_BAND: Final = 0.07

@@ -35,4 +35,4 @@ def stacked(
     drawn = [plot.draw(panel, inside, HEIGHT, data=panel.axis) for panel in plots]
     datasets = {panel.axis: plot.rows(panel.lines) for panel in plots}
     whole = style.specification({"vconcat": drawn, "spacing": 10, "datasets": datasets})
-    return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval, interval[1]))
+    return svg.draw(whole, alternative_text.over_time([(None, plots)], *interval))

@@ -12,7 +12,8 @@ from analysis.claims.registry import Claim, Experiment
 from analysis.documents import read_json
 from analysis.files import write_text
 from analysis.measure import as_entry
-from analysis.reference import as_table, check, judged_of
+from analysis.reference.files import files
+from analysis.reference.kept import as_table, check, judged_of
 from analysis.verdicts import rules
 from analysis.verdicts.findings import JUDGED, WANTED
 from analysis.verdicts.of_claim import judge
@@ -26,13 +27,13 @@ def rejudge(studies: Path, reference: Path, console: Console | None = None) -> i
     A claim that is checked in another way than when it was measured keeps its verdict, and is named.
     """
     console = console or Console()
-    changed = 0
+    changed, recorded = 0, files(reference)
     for folder in registry.folders_of_studies(studies):
         experiments = [registry.load(file) for file in registry.claims_files(folder)]
         originals = {claim.id: (claim, experiment) for experiment in experiments for claim in experiment.claims}
         for experiment in experiments:
-            file = reference / f"{experiment.id}.json"
-            if not file.exists():
+            file = recorded.get(experiment.id)
+            if file is None:
                 continue
             kept = read_json(file).data
             for name, before, now in _anew(experiment, originals, kept["claims"]):

@@ -9,7 +9,6 @@ from analysis.experiment_files import CAPTION
 from analysis.report.beside import Beside
 from analysis.report.pages import (
     Report,
-    write_builds,
     write_causes,
     write_changes,
     write_experiments,
@@ -42,8 +41,8 @@ def write_report(
         sums.replacing(out, instead_of=sums.known(out)) as draft,
     ):
         experiments = [_beside_simulator(_if_drawn(experiment), simulated or {}) for experiment in collect(results)]
-        full_run = reference.claims if reference else None
-        experiments = [titled(experiment, full_run) for experiment in experiments]
+        there = reference.claims if reference else None
+        experiments = [titled(experiment, there) for experiment in experiments]
         _write(Report(experiments, results, draft, out, reference, others))
     return out / "index.html"
 
@@ -58,7 +57,6 @@ def _write(report: Report) -> None:
     write_index(report, write_causes(report, quotable), is_explained)
     if report.reference:
         write_changes(report, report.reference)
-        write_builds(report)
     if report.others:
         write_machines(report)
 

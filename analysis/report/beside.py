@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.digits import nine_digits
 from analysis.errors import BadInputError
 from analysis.experiment_files import KUNIT_CASE, VERDICTS
-from analysis.files import reference_files
+from analysis.reference import files
 from analysis.report.formats import result_text
 from analysis.report.results import is_look, is_look_there, state_of
 from analysis.verdicts.findings import JUDGED, WANTED
@@ -19,23 +19,27 @@ from common import archives
 from common.archives import ArchiveError
 from scenarios.resolve import QUICK
 
-REFERENCE: Final = "full run"
+REFERENCE: Final = "reference set"
 MEASURED: Final = f"experiments/*/{VERDICTS}"
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Results of elsewhere, by claim; `made` says when, on what and from which commit, as far as it is known."""
+    """Results of elsewhere, by claim; `made` says when, on what and from which commit, as far as it is known.
+
+    A reference set also has `kept`, what its files have of each experiment, and the number of its `runs`.
+    """
 
     name: str
     claims: dict[str, dict[str, Any]]
     made: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, dict[str, Any]] = field(default_factory=dict)  # by experiment: its file of the reference set
+    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
+    runs: int = 0
 
-    @property
-    def date(self) -> str:
-        """The day on which it was made; nothing where it does not say."""
-        return self.made.get("date", "")
+    def called(self, experiment: str = "") -> str:
+        """Name it with its day, as far as it has one for an experiment, by default for all."""
+        is_of_day = not experiment or self.kept.get(experiment, {}).get("commit") == self.made.get("commit")
+        return f"{self.name} of {self.made['date']}" if is_of_day and "date" in self.made else self.name
 
     def entry(self, claim: Mapping[str, Any]) -> dict[str, Any] | None:
         """Give verdict, text, number of seeds, and whether the verdict is the same, of a claim; None if it has none."""
@@ -70,8 +74,7 @@ def reference_set(folder: Path) -> Beside:
 
     Raises BadInputError where there are none.
     """
-    files = reference_files(folder)
-    kept = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
+    about, kept = files.read(folder)
     claims = {
         name: {
             "verdict": claim["verdict"],
@@ -79,22 +82,21 @@ def reference_set(folder: Path) -> Beside:
             "measured": claim["by_seed"] and _spread(claim["by_seed"]),
             "is_look": is_look_there(claim),
             **{name: claim.get(name) for name in (*JUDGED, WANTED)},
-            **_tested(claim, each),
+            **_tested(claim),
         }
         for each in kept.values()
         for name, claim in each["claims"].items()
     }
-    dates = sorted(each["ended"] for each in kept.values() if "ended" in each)
-    return Beside(REFERENCE, claims, {"date": dates[-1][:10]} if dates else {}, kept)
+    made = {name: about[name] for name in ("date", "commit") if name in about}
+    return Beside(REFERENCE, claims, made, kept, about.get("runs", 0))
 
 
-def _tested(claim: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, str]:
-    """Say what the module's unit test of a claim came to, and when its experiment was recorded; nothing of others."""
+def _tested(claim: Mapping[str, Any]) -> dict[str, str]:
+    """Say what the module's unit test of a claim came to; nothing of others."""
     if claim["check"] != KUNIT_CASE:
         return {}
     outcome = {Verdict.REPRODUCED: "passed", Verdict.NOT_REPRODUCED: "failed"}.get(claim["verdict"], "was not run")
-    recorded = f" (recorded {kept['ended'][:10]})" if "ended" in kept else ""
-    return {"tested": f"the module's unit test {outcome}{recorded}"}
+    return {"tested": f"the module's unit test {outcome}"}
 
 
 def _spread(by_seed: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Card:
     rule: str  # what decides: the interval, and where it has to lie
     why_not: str  # it is not judged
     strip: Markup
-    full_strip: Markup  # that of the full run, where it says more
+    strip_there: Markup  # that of the reference set, where it says more
     cause: Cause | None
     beside: list[dict[str, Any]]
     by_reading: list[dict[str, str]]  # verdict and number by each other reading of the text
@@ -95,7 +95,7 @@ def cards(claims: Sequence[Mapping[str, Any]], others: Sequence[Beside], source:
 
 
 def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mapping[str, str], source: Source) -> Card:
-    known, why_not = _in_full(claim, others), not_judged(claim)
+    known, why_not = _in_reference(claim, others), not_judged(claim)
     is_statement = claim.get("held") and not why_not  # of one that is not judged here, the number alone is shown
     return Card(
         name=name_of(claim),
@@ -108,7 +108,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
         rule=rule(known, known is not claim),
         why_not=why_not,
         strip=Markup() if why_not and claim.get("held") else _strip(claim),
-        full_strip=_strip(known) if known is not claim and not strip(claim) else Markup(),
+        strip_there=_strip(known) if known is not claim and not strip(claim) else Markup(),
         cause=None if known["verdict"] == Verdict.REPRODUCED else _cause(claim, first_cards),
         beside=[entry for machine in others if (entry := machine.entry(claim))],
         by_reading=[
@@ -128,7 +128,7 @@ def _card(claim: Mapping[str, Any], others: Sequence[Beside], first_cards: Mappi
 
 
 def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
-    """Say in words what decides a claim: its 95 % interval, maybe the full run's, and where all of that has to lie."""
+    """Say in words what decides a claim: its 95 % interval, maybe the reference set's, and where it has to lie."""
     held, zones, interval = claim.get("held"), claim.get("zones"), claim.get("measured_interval")
     if claim.get("kunit") or claim["verdict"] == Verdict.NOT_TESTABLE or not (held or zones):
         return ""
@@ -142,10 +142,9 @@ def rule(claim: Mapping[str, Any], is_elsewhere: bool = False) -> str:
     assert zones is not None  # noqa: S101 (as above)
     places = [_place(zone(zones, kind), unit) for kind in KINDS]
     if not interval:
-        return f"In a full run, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
-    interval_text = (
-        f"95 % interval{of_what}{' in the full run' if is_elsewhere else ''}: {_known(interval, unit, bool(held))}."
-    )
+        return f"With more seeds, reproduced needs the whole 95 % interval{of_what} {places[0]}, near {places[1]}."
+    where = " in the reference set" if is_elsewhere else ""
+    interval_text = f"95 % interval{of_what}{where}: {_known(interval, unit, bool(held))}."
     more = " As many seeds as the rules allow would not show more." if "do not tell" in claim.get("why", "") else ""
     if zone(zones, "near") != zones["near"]:
         more += " The paper's value is next to zero, so an absolute tolerance decides."
@@ -185,8 +184,8 @@ def _place(zone: Sequence[float | None], unit: str | None) -> str:
     return f"from {number(low)} to {with_unit(high, unit)}"
 
 
-def _in_full(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str, Any]:
-    """Give a claim as the full run has it, where it is only looked at here."""
+def _in_reference(claim: Mapping[str, Any], others: Sequence[Beside]) -> Mapping[str, Any]:
+    """Give a claim as the reference set has it, where it is only looked at here."""
     there = next((other.claims.get(claim["id"]) for other in others if other.name == REFERENCE), None)
     if not there or not is_for_now(claim):
         return claim

@@ -71,7 +71,7 @@ class Group:
 def table(
     experiments: Sequence[Result], reference: Beside | None, values: Mapping[str, set[float]]
 ) -> dict[str, Any] | None:
-    """Give what the page of causes shows, of the full run where there is one; None where no claim failed.
+    """Give what the page of causes shows, of the reference set where there is one; None where no claim failed.
 
     Near claims stand behind, as far as they have a cause.
 

@@ -67,7 +67,9 @@ def summary(differences: Sequence[Change], claims: int, compared: int, is_quick:
         both = "" if compared == claims else f" that {'has' if compared == 1 else 'have'} numbers in both"
         return f"All {plural(compared, 'claim')}{both} have the same verdict and the same numbers."
     if is_quick:
-        result = f"{_some(verdicts, 'contradicts', 'contradict')} the full run's verdict{'s' if verdicts > 1 else ''}"
+        result = (
+            f"{_some(verdicts, 'contradicts', 'contradict')} the reference set's verdict{'s' if verdicts > 1 else ''}"
+        )
         result += ", as one seed may" if verdicts else ""
         others = f"{_some(numbers, 'has', 'have')} other numbers in the same seed"
     else:

@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median_high
 from typing import Any, Final
 
-from analysis.documents import Fields
-from analysis.figures.full_run import NOTHING, Range, Recorded, ranges, recorded
+from analysis.figures import in_reference
+from analysis.figures.in_reference import Range, ranges
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import number
@@ -24,7 +22,7 @@ SHOWN: Final = 5  # findings of a kind
 
 @dataclass(frozen=True)
 class Machine:
-    """How claims measured here compare with the full run; of a look, only its own seed is compared."""
+    """How claims measured here compare with the reference set; of a look, only its own seed is compared."""
 
     claims: int
     compared: int
@@ -40,9 +38,8 @@ class Share:
     low: float
     middle: float
     high: float
-    is_here: bool  # measured here, or in the full run
-    full: str = ""  # what the full run has beside one seed measured here
-    is_few: bool = False  # is known of fewer seeds of the full run than others
+    is_here: bool  # measured here, or in the reference set
+    there: str = ""  # what the reference set has beside one seed measured here
 
 
 @dataclass(frozen=True)
@@ -53,34 +50,36 @@ class Yielding:
     what: str  # the numbers are
     columns: list[str]
     rows: list[tuple[str, list[Share | None]]]
-    not_run: list[str]  # neither here nor in the full run
+    not_run: list[str]  # neither here nor in the reference set
 
 
-@dataclass(frozen=True)
-class FullRun:
-    """How large the full run is."""
-
-    runs: int
-    seeds: int  # that half of its measured claims have, or more
-    claims_with_them: int
-    claims: int  # that it could test, of those that count
+def whose_verdicts(reference: Beside | None, is_quick: bool) -> str:
+    """Say what stands beside these results, and where the verdicts of a look come from; nothing without a reference."""
+    if reference is None:
+        return ""
+    how = f": {plural(reference.runs, 'run')}, all from one commit and one set of images" if reference.runs else ""
+    return f"{'Verdicts are those of' if is_quick else 'Beside them stands'} the {reference.called()}{how}."
 
 
-def full_run(experiments: Iterable[Result], reference: Beside) -> FullRun | None:
-    """Say how many runs the full run had, and how many seeds its claims have; None where it does not say."""
-    runs: dict[str, int] = {}
-    testable: list[Mapping[str, Any]] = []
-    for experiment in experiments:
-        there = [reference.claims[claim["id"]] for claim in experiment.counted if claim["id"] in reference.claims]
-        testable += [claim for claim in there if state_of(claim) != Verdict.NOT_TESTABLE]
-        runs_of = experiment.data["experiment"]["runs_of"]
-        runs[runs_of] = max(runs.get(runs_of, 0), reference.kept.get(experiment.id, {}).get("runs", 0))
-    seeds = [len(claim["held"] or (claim["measured"] or {}).get("by_seed") or ()) for claim in testable]
-    measured = list(filter(None, seeds))
-    if not measured or not any(runs.values()):
-        return None
-    middle = int(median_high(measured))
-    return FullRun(sum(runs.values()), middle, sum(amount >= middle for amount in measured), len(testable))
+def same_numbers(machine: Machine | None, is_quick: bool) -> str:
+    """Say how many claims have the numbers of the reference set; nothing where none is compared."""
+    if machine is None or not machine.compared:
+        return ""
+    have = "has" if machine.same_numbers == 1 else "have"
+    whose = "number for the same seed" if is_quick else "numbers, seed by seed"
+    text = f"Of {plural(machine.compared, 'claim')} measured here, {machine.same_numbers:,} {have}"
+    text += f" the reference set's {whose}, to nine digits."
+    if machine.same_numbers < machine.compared:
+        text += " A number differs only where code or images do."
+    return text
+
+
+def other_verdicts(machine: Machine, is_quick: bool) -> str:
+    """Say how many claims have another verdict than in the reference set."""
+    amount, is_one = machine.differ or "None", machine.differ < 2
+    if is_quick:
+        return f"{amount} {'contradicts' if is_one else 'contradict'} a verdict of the reference set"
+    return f"{amount} {'has' if is_one else 'have'} another verdict"
 
 
 def papers(views: Sequence[StudyView]) -> str:
@@ -108,7 +107,7 @@ def ranking(experiments: Iterable[Result]) -> Result | None:
 
 
 def of_result(experiment: Result) -> list[tuple[str, str]]:
-    """Give what the runs of this page have of the claims behind a title of the full run: name and text.
+    """Give what the runs of this page have of the claims behind a title, which is by the reference set: name and text.
 
     Nothing where these runs decide it themselves.
     """
@@ -134,7 +133,7 @@ def unit_tests(experiments: Iterable[Result]) -> str:
 
 
 def picked(views: Sequence[StudyView]) -> list[tuple[str, list[tuple[StudyView, Finding]]]]:
-    """Give findings that hold, that do not, and that are open by the full run: some of each, of several studies."""
+    """Give findings that hold, that do not and that are open by the reference set: some of each, of several studies."""
     kinds = (
         ("Holds", Verdict.REPRODUCED, "right"),
         ("Does not hold", Verdict.NOT_REPRODUCED, "wrong"),
@@ -149,7 +148,7 @@ def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> lis
     for view in views:
         named = view.concluded.get(concluded, [])
         fitting = sorted(
-            (finding for finding in view.findings if finding.full == state), key=lambda one: _telling(one, named)
+            (finding for finding in view.findings if finding.there == state), key=lambda one: _telling(one, named)
         )
         turns += [(turn, view, finding) for turn, finding in enumerate(fitting)]
     return [(view, finding) for _, view, finding in sorted(turns, key=lambda turn: turn[0])][:SHOWN]
@@ -158,32 +157,32 @@ def _from_several(views: Sequence[StudyView], state: str, concluded: str) -> lis
 def _telling(finding: Finding, named: Sequence[str]) -> tuple[int, int]:
     """Put what a study's conclusions name first; then those with numbers, of which more experiments speak."""
     place = named.index(finding.name) if finding.name in named else len(named)
-    return place, -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.full_numbers)
+    return place, -len(finding.where) - 10 * any(letter.isdigit() for letter in finding.numbers_there)
 
 
 def undecided(experiments: Sequence[Result], reference: Beside | None) -> tuple[int, int]:
-    """Count claims that the full run leaves undecided: those that want more seeds, and those that none would decide."""
-    full = [
+    """Count claims undecided in the reference set: those that want more seeds, and those that none would decide."""
+    known = [
         (reference.claims.get(claim["id"]) if reference else None) or claim
         for experiment in experiments
         for claim in experiment.counted
     ]
-    wanted = [claim[WANTED] for claim in full if state_of(claim) == Verdict.UNDECIDED]
+    wanted = [claim[WANTED] for claim in known if state_of(claim) == Verdict.UNDECIDED]
     return sum(map(bool, wanted)), wanted.count(0)
 
 
 def standings(views: Iterable[StudyView]) -> list[tuple[StudyView, Standing]]:
-    """Say of each study how its findings stand by the full run."""
-    return [(view, Standing.of(Counter(finding.full for finding in view.findings))) for view in views]
+    """Say of each study how its findings stand by the reference set."""
+    return [(view, Standing.of(Counter(finding.there for finding in view.findings))) for view in views]
 
 
 def standing(views: Iterable[StudyView]) -> Standing:
-    """Say how the findings of all studies stand by the full run."""
-    return Standing.of(Counter(finding.full for view in views for finding in view.findings))
+    """Say how the findings of all studies stand by the reference set."""
+    return Standing.of(Counter(finding.there for view in views for finding in view.findings))
 
 
 def machine(experiments: Iterable[Result], reference: Beside) -> Machine:
-    """Compare the claims that are measured here with the full run."""
+    """Compare the claims that are measured here with the reference set."""
     claims = [(experiment, claim) for experiment in experiments for claim in experiment.counted]
     entries = [
         entry
@@ -201,34 +200,20 @@ def yielding(experiments: Iterable[Result], reference: Beside | None) -> Yieldin
     for experiment in experiments:
         figure = experiment.data["figure"]
         if figure.get("overview") == "yielding":
-            kept = reference.kept.get(experiment.id) if reference else None
-            place = Fields(Path(experiment.id), figure, "figure")
-            there = recorded(place, experiment.data, kept) if kept else NOTHING
-            here = ranges(figure)
+            file = reference.kept.get(experiment.id) if reference else None
+            there = ranges(in_reference.kept(experiment.data, file)) if file else {}
+            here = ranges(in_reference.numbers_of(figure))
             labels = [value["label"] for value in figure["values"]]
-            what = ". ".join(filter(None, (_of_seeds(figure) if here else "", *_of_full_run(here, there))))
+            what = ". ".join(filter(None, (_of_seeds(figure) if here else "", *_of_reference(here, there))))
             return _table(f"{experiment.id}.html", what, here, there, labels) if what else None
     return None
 
 
-def _of_full_run(here: Mapping[str, Range], there: Recorded) -> list[str]:
-    """Say which numbers are the full run's, of how many of its seeds, and why some have none beside them."""
-    both = [_beside(here[label], there.ranges[label]) for label in here.keys() & there.ranges.keys()]
-    marks = ["pale"] * bool(there.ranges.keys() - here.keys()) + ["in brackets"] * any(both)
-    if not marks:
-        return []
-    range_too = ", median and range" if any(low < high for low, _, high in there.ranges.values()) else ""
-    seeds = "the full run" if _is_mixed(there) else there.description
-    few = plural(there.few_seeds or 0, "seed")
-    fewer = f" over {there.most or 'all its seeds'} (*: {few}, whose range may be narrower)" if _is_mixed(there) else ""
-    sentence = f"{' and '.join(marks).capitalize()}: {seeds}{range_too}{fewer}"
-    unknown = "" if here.keys() <= there.ranges.keys() else " or none is known"
-    without = f"Without brackets, its known seeds give the same number, rounded{unknown}"
-    return [sentence, *([without] if any(both) and not all(both) else [])]
-
-
-def _is_mixed(there: Recorded) -> bool:
-    return 0 < len(there.few) < len(there.ranges)
+def _of_reference(here: Mapping[str, Range], there: Mapping[str, Range]) -> list[str]:
+    """Say which numbers are the reference set's."""
+    both = [_beside(here[label], there[label]) for label in here.keys() & there.keys()]
+    marks = ["pale"] * bool(there.keys() - here.keys()) + ["in brackets"] * any(both)
+    return [f"{' and '.join(marks).capitalize()}: the reference set, median and range"] if marks else []
 
 
 def _of_seeds(figure: dict[str, Any]) -> str:
@@ -237,24 +222,22 @@ def _of_seeds(figure: dict[str, Any]) -> str:
 
 
 def _beside(here: Range, there: Range) -> str:
-    """Say what seeds of the full run have beside one seed of these runs; nothing where all are the same, rounded."""
+    """Say what the reference set has beside one seed of these runs; nothing where all are the same, rounded."""
     low, middle, high = (number(value, 2) for value in there)
     if here[0] != here[2] or {low, middle, high} == {number(here[1], 2)}:
         return ""
     return middle if low == high else f"{middle}, {low} to {high}"
 
 
-def _table(page: str, what: str, here: dict[str, Range], there: Recorded, labels: list[str]) -> Yielding:
+def _table(page: str, what: str, here: dict[str, Range], there: dict[str, Range], labels: list[str]) -> Yielding:
     pairs = [label.partition(": ") for label in labels]
     columns, rows = list(dict.fromkeys(pair[0] for pair in pairs)), list(dict.fromkeys(pair[2] for pair in pairs))
 
     def share(row: str, column: str) -> Share | None:
         label = f"{column}: {row}"
-        full = there.ranges.get(label)
-        shown = here.get(label) or full
-        beside = _beside(here[label], full) if label in here and full else ""
-        is_few = _is_mixed(there) and label in there.few
-        return Share(shown[0], shown[1], shown[2], label in here, beside, is_few) if shown else None
+        shown = here.get(label) or there.get(label)
+        beside = _beside(here[label], there[label]) if label in here and label in there else ""
+        return Share(shown[0], shown[1], shown[2], label in here, beside) if shown else None
 
     shares = {row: [share(row, column) for column in columns] for row in rows}
     run = {row: beside for row, beside in shares.items() if any(beside)}

@@ -57,7 +57,7 @@ class Cell:
     numbers: str
     link: str
     elsewhere: str  # the state in the reference set, where that differs
-    full_numbers: str  # that decided there, where nothing is judged here
+    numbers_there: str  # that decided there, where nothing is judged here
     contradicts: bool  # that state
 
 
@@ -81,12 +81,12 @@ class Finding:
     claim: str  # the id of the one that decides
     where: list[tuple[str, str]]  # labels and pages of the experiments that speak of it
     elsewhere: str
-    full: str  # its state in the full run: these results, or the reference set where these are a look
-    full_numbers: str
-    full_link: str  # to the claim that decided there
-    full_title: str  # of that claim, where another one decides here
-    full_of_same: str  # what the full run has of the claim that decides here, where another one decided there
-    full_others: list[tuple[str, str, str, str]]  # of experiments with another verdict: label, page, verdict, numbers
+    there: str  # its state by the reference set where these results are a look, or by these results
+    numbers_there: str
+    link_there: str  # to the claim that decided there
+    title_there: str  # of that claim, where another one decides here
+    same_there: str  # what the reference set has of the claim that decides here, where another one decided there
+    others_there: list[tuple[str, str, str, str]]  # of experiments with another verdict: label, page, verdict, numbers
     strip: Markup  # of the claim that decides
 
     @property
@@ -126,7 +126,7 @@ class StudyView:
         """Head a list of conclusions; one that does not name all findings with its outcome says how many there are."""
         text, verdicts = CONCLUSIONS[kind]
         decided = {verdict for _, some in CONCLUSIONS.values() for verdict in some}
-        states = {one.name: one.full for one in self.findings}
+        states = {one.name: one.there for one in self.findings}
         about = {name for name, state in states.items() if (state in verdicts if verdicts else state not in decided)}
         if about <= {*self.concluded.get(kind, [])}:
             return text
@@ -189,7 +189,7 @@ def _counts(claim: Mapping[str, Any]) -> bool:
 class Standing:
     """How many findings have each outcome. What one seed shows is open, too, and so is what no run here judges.
 
-    `absent` are those of which the full run knows nothing.
+    `absent` are those of which the reference set knows nothing.
     """
 
     holds: int
@@ -221,13 +221,13 @@ class Standing:
             (self.fails, "does not" if self.fails == 1 else "do not"),
             (self.open, "is open" if self.open == 1 else "are open"),
             (self.untestable, "cannot be tested"),
-            (self.absent, "not in the full run"),
+            (self.absent, "not in the reference set"),
         )
         return ", ".join([holds, *(f"{amount} {words}" for amount, words in others if amount)])
 
 
 def _headline(counts: Counter[str], there: Counter[str], reference: Beside | None) -> tuple[str, str]:
-    """Say in a sentence how all findings stand here, and behind it how the full run has them, where that differs."""
+    """Say in a sentence how all findings stand here, and behind it how in the reference set, where that differs."""
     all_of_them = plural(counts.total(), "finding")
     agree, nearly = (counts[LOOKS[outcome]] for outcome in HOLDS)
     looked = sum(counts[look] for look in LOOKS.values())
@@ -241,8 +241,7 @@ def _headline(counts: Counter[str], there: Counter[str], reference: Beside | Non
         headline, tail = f"Of {all_of_them}, {Standing.of(counts)}.", ""
     differs = any(there[outcome] != counts[outcome] for outcome in (*HOLDS, Verdict.NOT_REPRODUCED))
     if reference and there and differs:
-        when = f" of {reference.date}" if reference.date else ""
-        tail += f" In the full run{when}, {Standing.of(there)}."
+        tail += f" In the {reference.called()}, {Standing.of(there)}."
     return headline, tail.strip()
 
 
@@ -272,13 +271,13 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
         # a claim told elsewhere has a card here, too
         link=f"{experiment.id}.html#{name_of(decided_there or deciding)}",
         elsewhere=there if there and there != state else "",
-        full_numbers=numbers_of(decided_there) if decided_there else "",
+        numbers_there=numbers_of(decided_there) if decided_there else "",
         contradicts=_contradicts(state, there),
     )
 
 
 def _contradicts(state: str, there: str) -> bool:
-    """Say whether a state and a verdict of the full run exclude each other; a look does not decide between others."""
+    """Say whether a state and the reference set's verdict exclude each other; a look does not decide between others."""
     if state == NOT_HERE or not there:
         return False
     if state in LOOKS.values():
@@ -337,13 +336,13 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         if own:
             where[f"{experiment.id}.html#{name_of(own[0])}"] = label_of(experiment.artefact)
     asks_there = is_quick(experiments) or any(map(is_for_now, claims))
-    full_claims = _as_there(claims, reference) if reference and asks_there else claims
-    full = states_of_findings(full_claims).get(name, "")
-    decided_there = _deciding(full_claims, full) if full_claims else None
+    claims_there = _as_there(claims, reference) if reference and asks_there else claims
+    state_there = states_of_findings(claims_there).get(name, "")
+    decided_there = _deciding(claims_there, state_there) if claims_there else None
     deciding = _deciding(claims, states[name], decided_there["id"] if decided_there else "")
     # several may have decided there
-    full_deciding = _deciding(full_claims, full, deciding["id"]) if full_claims else deciding
-    is_same = full_deciding["id"] == deciding["id"]
+    deciding_there = _deciding(claims_there, state_there, deciding["id"]) if claims_there else deciding
+    is_same = deciding_there["id"] == deciding["id"]
     there = _states_there(claims, reference).get(name, "")
     return Finding(
         name=name,
@@ -353,13 +352,15 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
         claim=deciding["id"],
         where=[(label, page) for page, label in where.items()],
         elsewhere=there if there and there != states[name] else "",
-        full=full,
-        full_numbers=numbers_of(full_deciding),
-        full_link=page_of(full_deciding["id"]),
-        full_title="" if is_same else full_deciding["title"],
-        full_of_same="" if is_same else _told(deciding["id"], full_claims),
-        full_others=list(_others(full_claims, name, full_deciding["id"].partition("/")[0], full, experiments)),
-        strip=strip(full_deciding),
+        there=state_there,
+        numbers_there=numbers_of(deciding_there),
+        link_there=page_of(deciding_there["id"]),
+        title_there="" if is_same else deciding_there["title"],
+        same_there="" if is_same else _told(deciding["id"], claims_there),
+        others_there=list(
+            _others(claims_there, name, deciding_there["id"].partition("/")[0], state_there, experiments)
+        ),
+        strip=strip(deciding_there),
     )
 
 
@@ -369,19 +370,19 @@ def _told(name: str, claims: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _others(
-    claims: Sequence[Mapping[str, Any]], finding: str, decided: str, full: str, experiments: Iterable[Result]
+    claims: Sequence[Mapping[str, Any]], finding: str, decided: str, verdict: str, experiments: Iterable[Result]
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield label, page, verdict and numbers of the experiments with another verdict than the one that decided."""
     for experiment in experiments:
         own = [dict(claim) for claim in claims if claim["id"].partition("/")[0] == experiment.id]
-        state = states_of_findings(own).get(finding, full)
-        if experiment.id != decided and state not in (full, *NOT_JUDGED):
+        state = states_of_findings(own).get(finding, verdict)
+        if experiment.id != decided and state not in (verdict, *NOT_JUDGED):
             deciding = _deciding(own, state)
             yield label_of(experiment.artefact), page_of(deciding["id"]), state, numbers_of(deciding)
 
 
 def _as_there(claims: Iterable[Mapping[str, Any]], reference: Beside) -> list[dict[str, Any]]:
-    """Give claims with what the full run has of them; those that it has not are left out."""
+    """Give claims with what the reference set has of them; those that it has not are left out."""
     moved = []
     for claim in claims:
         if there := reference.claims.get(claim["id"]):

@@ -12,15 +12,14 @@ from jinja2 import Environment
 
 from analysis.claims import shortened
 from analysis.experiment_files import CAPTION, PICTURE
-from analysis.figures import seeds_behind, style
+from analysis.figures import style
+from analysis.figures.in_reference import range_of
 from analysis.files import whole, write_text
 from analysis.report import causes, changes, first_page, machines, overview, prose
 from analysis.report.beside import Beside
-from analysis.report.builds import Origin, origin
 from analysis.report.cards import OMITTED, cards, page_of
 from analysis.report.evidence import Source, command_of_all, list_of, listed, simulated
 from analysis.report.explained import explained
-from analysis.report.outside import Numbers, numbers_beside
 from analysis.report.overview import StudyView
 from analysis.report.packets import Watched, watched
 from analysis.report.rendering import TEMPLATES, pages, render
@@ -60,16 +59,6 @@ class Report:
         return is_quick(self.experiments)
 
     @cached_property
-    def numbers(self) -> Numbers | None:
-        """How numbers beside claims compare with the full run; None without one."""
-        return numbers_beside(self.shown, self.reference) if self.reference else None
-
-    @cached_property
-    def origin(self) -> Origin | None:
-        """What the full run was made from; None without one."""
-        return origin(self.shown, self.reference) if self.reference else None
-
-    @cached_property
     def _environment(self) -> Environment:
         return pages(TEMPLATES)
 
@@ -78,7 +67,6 @@ class Report:
         return {
             "studies": self.views,
             "reference": self.reference,
-            "origin": self.origin,
             "others": self.others,
             "made": overview.banner(self.experiments),
             "drawn": {experiment.id for experiment in self.shown},
@@ -93,7 +81,6 @@ def write_experiments(report: Report) -> dict[str, Any]:
     """Write a page for each experiment; return the values that the causes of each quote."""
     tiles = {tile.experiment.id: tile for view in report.views for tile in view.tiles}
     shown, reference = report.shown, report.reference
-    builds = {one.experiment.id: one for one in report.origin.experiments} if report.origin else {}
     quotable = {}
     for before, experiment, after in zip([None, *shown], shown, [*shown[1:], None], strict=False):
         _copy_figure(experiment, report.out)
@@ -102,7 +89,6 @@ def write_experiments(report: Report) -> dict[str, Any]:
         values = _page(experiment, shown, reference, report.others, source)
         quotable[experiment.id] = values["values"]
         values |= {"before": before, "after": after, "tile": tiles.get(experiment.id)}
-        values["builds"] = builds.get(experiment.id)
         report.write("experiment.html", values, f"{experiment.id}.html")
     return quotable
 
@@ -144,6 +130,7 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
     """Write the first page."""
     shown, reference, views = report.shown, report.reference, report.views
     ranking = first_page.ranking(shown)
+    machine = first_page.machine(shown, reference) if reference else None
     report.write(
         "index.html",
         {
@@ -157,13 +144,14 @@ def write_index(report: Report, why: Any, is_explained: bool) -> None:
             "is_shortened": any(experiment.is_shortened for experiment in shown),
             "programs": first_page.programs(shown),
             "variants": len({name for experiment in shown for name in experiment.implementations}),
-            "full_run": first_page.full_run(shown, reference) if reference else None,
             "picked": first_page.picked(views),
             "standings": first_page.standings(views),
-            "full": first_page.standing(views),
+            "standing": first_page.standing(views),
             "undecided": first_page.undecided(shown, reference),
-            "machine": first_page.machine(shown, reference) if reference else None,
-            "numbers": report.numbers,
+            "machine": machine,
+            "whose_verdicts": first_page.whose_verdicts(reference, report.is_quick),
+            "same_numbers": first_page.same_numbers(machine, report.is_quick),
+            "other_verdicts": first_page.other_verdicts(machine, report.is_quick) if machine else "",
             "yielding": first_page.yielding(shown, reference),
             "ranking": ranking,
             "ranking_caption": _caption(ranking) if ranking else "",
@@ -184,15 +172,9 @@ def write_changes(report: Report, reference: Beside) -> None:
     differences = changes.changes(report.shown, reference)
     compared = first_page.machine(report.shown, reference)
     summary = changes.summary(differences, compared.claims, compared.compared, report.is_quick)
-    values = {"changes": differences, "numbers": report.numbers, "summary": summary, "is_quick": report.is_quick}
+    values = {"changes": differences, "summary": summary, "is_quick": report.is_quick}
     report.write("changes.html", values)
     write_text(report.out / "feed.xml", changes.feed(differences, "LEDBAT testbed: what changed", summary))
-
-
-def write_builds(report: Report) -> None:
-    """Write from which builds each experiment of the full run comes."""
-    if report.origin:
-        report.write("builds.html", {})
 
 
 def write_machines(report: Report) -> None:
@@ -214,7 +196,7 @@ def _watched(results: Path, out: Path) -> list[Watched]:
 def _searched(experiments: Sequence[Result], reference: Beside | None) -> list[list[str]]:
     """Give what the search looks through: for each claim its page, finding, state, place, text, and what is not shown.
 
-    That is the title of its experiment, what came out of it, and the verdict of the full run.
+    That is the title of its experiment, what came out of it, and the verdict of the reference set.
     """
     there = reference.claims if reference else {}
     return [
@@ -290,19 +272,15 @@ def _caption(experiment: Result) -> str:
 
 
 def _further(experiment: Result, reference: Beside | None) -> list[dict[str, Any]]:
-    """Give the numbers without verdicts that are known, with the full run's as `full` beside those of a quick look."""
+    """Give the numbers without verdicts that are known, beside those of a quick look the reference set's as `there`."""
     kept = reference.kept.get(experiment.id, {}) if reference and is_quick([experiment]) else {}
-    there = kept.get("also_measured", {})
-    seeds = seeds_behind.by_cell(experiment.data, kept) if there else {}
-    declared = {extra["metric"]: extra for extra in experiment.data["experiment"].get("also_measured", [])}
     numbers = []
     for entry in experiment.data["also_measured"]:
+        by_seed = kept.get("also_measured", {}).get(entry["metric"], {})
+        there = {"unit": entry["unit"], "range": range_of(by_seed.values()), "seeds": len(by_seed)}
         is_known = entry["measured"] and entry["measured"]["mean"] is not None
-        measured: dict[str, Any] | None = there.get(entry["metric"])
-        counts = seeds_behind.of_cells(declared.get(entry["metric"], {}), experiment.data, seeds)
-        full = measured and {"unit": entry["unit"], "measured": measured | {"ci95": None}, "seeds": counts}
-        if is_known or full:
-            numbers.append({**entry, "measured": entry["measured"] if is_known else None, "full": full})
+        if is_known or there["range"]:
+            numbers.append({**entry, "measured": entry["measured"] if is_known else None, "there": there})
     return numbers
 
 

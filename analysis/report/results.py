@@ -44,7 +44,7 @@ class Result:
     findings: dict[str, str]
     folder: Path | None
     data: dict[str, Any]
-    result: str = ""  # what came out in the full run, in a sentence, where its claims are decided
+    result: str = ""  # what came out by the reference set, in a sentence, where its claims are decided
     quotes: Sequence[Mapping[str, Any]] = ()  # the paper's own sentences, as study.yaml has them
 
     @property
@@ -80,7 +80,7 @@ class Result:
         return any(cell["duration_s"] < cell.get("full_s", 0) for cell in self.data.get("settings", []))
 
     def is_comparable(self, claim: Mapping[str, Any]) -> bool:
-        """Whether a claim's numbers can be the full run's; those of shorter runs, which judge nothing, cannot."""
+        """Whether a claim's numbers can be the reference set's; those of shorter runs, which judge nothing, cannot."""
         state = state_of(claim)
         return state != NOT_HERE and not (state == Verdict.NOT_TESTABLE and self.is_shortened)
 
@@ -96,10 +96,10 @@ class Result:
         return {(self.data["experiment"]["runs_of"], run["cell"], run["seed"]): float(run["virtual_s"]) for run in runs}
 
 
-def titled(experiment: Result, full_run: Mapping[str, Mapping[str, Any]] | None) -> Result:
-    """Give an experiment with its result, unless the full run, or without one these runs, leaves open what it says."""
+def titled(experiment: Result, there: Mapping[str, Mapping[str, Any]] | None) -> Result:
+    """Give an experiment with its result, unless the reference set, or without one these runs, leaves that open."""
     entry = experiment.data.get("experiment", {})
-    claims: Mapping[str, Mapping[str, Any]] = full_run or {claim["id"]: claim for claim in experiment.claims}
+    claims: Mapping[str, Mapping[str, Any]] = there or {claim["id"]: claim for claim in experiment.claims}
     decisive = [claims.get(f"{experiment.id}/{name}") for name in entry.get("result_of", [])]
     is_decided = all(claim and state_of(claim) in DECIDED for claim in decisive)
     return replace(experiment, result=entry.get("result", "") if is_decided else "")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures.seeds_behind import said
+from analysis.figures.in_reference import seeds_text
 from analysis.report.beside import Beside
 from analysis.report.cards import name_of
 from analysis.report.formats import DASH, measured_value, paper_value
@@ -13,9 +13,9 @@ from analysis.report.results import NOT_HERE, state_of
 
 @dataclass(frozen=True)
 class Field:
-    """A field; `value` is what the column is sorted by, `full` the verdict and number of the full run beside a look.
+    """A field; `value` is what the column is sorted by, `there` what the reference set has beside a look.
 
-    `full_seeds` is the number of its seeds.
+    That is verdict and number, of `seeds_there` seeds.
     """
 
     claim: str
@@ -24,8 +24,8 @@ class Field:
     measured: str
     state: str
     value: float | None
-    full: tuple[str, str] | None
-    full_seeds: int = 0
+    there: tuple[str, str] | None
+    seeds_there: int = 0
     is_std: bool = False
 
 
@@ -47,13 +47,13 @@ class Table:
         return any(field and field.simulated for _, fields in self.rows for field in fields)
 
     @property
-    def full_seeds(self) -> str:
-        """Of how many seeds the fields of the full run are: "20 to 100 seeds"; nothing without these."""
-        return said(self._counts)
+    def seeds_there(self) -> str:
+        """Of how many seeds the fields of the reference set are: "20 to 100 seeds"; nothing without these."""
+        return seeds_text(self._counts)
 
     @property
     def has_unlike_seeds(self) -> bool:
-        """Whether fields of the full run have different numbers of seeds."""
+        """Whether fields of the reference set have different numbers of seeds."""
         return len(self._counts) > 1
 
     @property
@@ -64,7 +64,7 @@ class Table:
     @property
     def _counts(self) -> set[int]:
         fields = (field for _, fields in self.rows for field in fields)
-        return {field.full_seeds for field in fields if field and field.full_seeds}
+        return {field.seeds_there for field in fields if field and field.seeds_there}
 
 
 def table(
@@ -97,7 +97,7 @@ def _field(claim: Mapping[str, Any], reference: Beside | None) -> Field:
         measured=measured_value(bare),
         state=state_of(claim),
         value=measured.get("std" if claim.get("statistic") == "std" else "mean"),
-        full=(there["verdict"], there["text"]) if there else None,
-        full_seeds=there["seeds"] if there else 0,
+        there=(there["verdict"], there["text"]) if there else None,
+        seeds_there=there["seeds"] if there else 0,
         is_std=claim.get("statistic") == "std",
     )

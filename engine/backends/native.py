@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from common.commit import commit
 from engine import backends, images, provenance, watch
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.images import Images
 from engine.sandbox import Limits
-from images.commit import commit
 from topologies.timeline import SECOND_NS
 
 _BUILD_NS = 10 * SECOND_NS  # between the start of a run and the fidelity probe; the network is built meanwhile

@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from common.commit import commit
 from engine import backends, images, provenance
 from engine.backends import AGENT
 from engine.errors import EngineError
 from engine.guest.programs import PROGRAMS
 from engine.images import Program
 from engine.sandbox import UNCONFINED, Limits, bubblewrap
-from images.commit import commit
 from scenarios.plan.lead import BUILD_NS
 from topologies.timeline import BOOT_NS
 

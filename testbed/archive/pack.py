@@ -19,10 +19,10 @@ from rocrate.rocrate import ROCrate
 
 from analysis.experiment_files import VERDICTS
 from common.archives import ArchiveError, pack, sync
+from common.commit import commit
 from engine.errors import EngineError
 from engine.images import PROJECT
 from images.cache import file_digest
-from images.commit import commit
 from scenarios import scenario_files
 from scenarios.cells import plan
 from scenarios.run_files import OF_RUN

@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from analysis.files import write_text
+from common.commit import commit
 from images.cache import file_digest
-from images.commit import commit
 from scenarios.run_files import OF_RUN
 from testbed.crates import METADATA, PROCESS, PROFILES, SPDX, TERMS, citation, written
 

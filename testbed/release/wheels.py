@@ -17,8 +17,8 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import Final
 
+from common.commit import FILE, commit
 from images.cache import project_root
-from images.commit import FILE, commit
 
 TESTBED: Final = "ledbat-testbed"
 OBSERVER: Final = "ledbat-observer"

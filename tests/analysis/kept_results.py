@@ -1,6 +1,7 @@
 """Results as `measure` writes them, built from the reference set: real numbers of all experiments, without a run."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ from analysis import measure
 from analysis.claims import registry, shortened
 from analysis.claims.registry import Claim, Experiment, Extra, Study
 from analysis.documents import Fields
+from analysis.figures.numbers import as_json
+from analysis.reference.files import files
 from analysis.runs import Runs
+from analysis.verdicts.spread import spread
 from common import sums
 from scenarios import tables
 from scenarios.implementations import split_sides
@@ -51,15 +55,15 @@ def _in_order(by_seed: dict[str, Any] | None) -> list[tuple[int, Any]]:
 
 def write(folder: Path, only: str = "*", size: str = "complete") -> None:
     """Write experiments/<id>/ with verdicts.json and a stand-in for the figure, for the studies that `only` matches."""
+    recorded = files(REFERENCE)
     for studied in sorted(STUDIES.glob(only)):
         study = registry.load_study(studied)
         experiments = [registry.load(file) for file in registry.claims_files(studied)]
         by_id = {experiment.id: experiment for experiment in experiments}
         for experiment in experiments:
-            file = REFERENCE / f"{experiment.id}.json"
-            if not file.exists():
+            if experiment.id not in recorded:
                 continue
-            kept = json.loads(file.read_text())
+            kept = json.loads(recorded[experiment.id].read_text())
             if size == "quick":
                 _leave_one_seed(kept)
             judged = [_judge(claim, experiment, by_id, kept) for claim in experiment.claims]
@@ -77,7 +81,9 @@ def write(folder: Path, only: str = "*", size: str = "complete") -> None:
 
 
 def _leave_one_seed(kept: dict[str, Any]) -> None:
-    kept["also_measured"] = {}  # the set has means
+    kept["also_measured_over_seeds"] = {}
+    numbers = kept.get("also_measured", {})
+    kept["also_measured"] = {name: {"1": by_seed["1"]} for name, by_seed in numbers.items() if "1" in by_seed}
     for claim in kept["claims"].values():
         claim |= {name: claim[name] and {"1": claim[name]["1"]} for name in ("by_seed", "held")}
 
@@ -114,19 +120,19 @@ def _result(
             {"cell": "single", "rate_bps": 1e7, "buffer_pkts": 50, "rtt_ms": 50.0, "duration_s": 60.0}
             | {"flows": _flows(others.get(experiment.runs_of, experiment).scenario)}
         ],
-        "provenance": {"commit": ["0" * 40], "code": ["1" * 64], **kept["made_from"]},
+        "provenance": {"commit": ["0" * 40], "code": ["1" * 64], "kernel": [{"digest": "2" * 64}]},
         "asserted": [],
-        "also_measured": [
-            _extra(extra, kept.get("also_measured", {}), len(seeds)) for extra in experiment.also_measured
-        ],
+        "also_measured": [_extra(extra, kept) for extra in experiment.also_measured],
         "failed": [],
         "figure": experiment.figure,
     }
 
 
-def _extra(declared: Extra, kept: dict[str, Any], seeds: int) -> dict[str, Any]:
-    spread = kept.get(declared.metric)
-    measured = spread and {"seeds": seeds, "never": 0, "std": None, "ci95": None, **spread}
+def _extra(declared: Extra, kept: dict[str, Any]) -> dict[str, Any]:
+    values = _Kept({"by_seed": kept.get("also_measured", {}).get(declared.metric), "held": None}, "").numbers()[0]
+    measured = asdict(spread(values)) | {"by_seed": as_json(values)} if values else None
+    if over_seeds := kept.get("also_measured_over_seeds", {}).get(declared.metric):  # of the mixture that is left
+        measured = {"seeds": 1, "never": 0, "std": None, "ci95": None, "by_seed": {}, **over_seeds}
     shown = {"metric": declared.metric, "unit": declared.unit, "cell": declared.cell}
     return {**shown, "measured": measured, "unknown": {}}
 

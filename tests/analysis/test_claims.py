@@ -15,6 +15,7 @@ from analysis.claims import registry
 from analysis.claims.plan import plan
 from analysis.claims.question import Question
 from analysis.errors import BadInputError
+from analysis.reference.files import read
 from analysis.report import prose
 from analysis.runs import Runs
 from scenarios.resolve import expand, resolve
@@ -400,8 +401,7 @@ def test_a_complete_run_tests_each_claim_for_which_no_reason_stands() -> None:
     """A claim that asks for a cell or an instant which no run has would be "not testable" without anybody noticing."""
     missed = []
     for experiment in whole():
-        file = ROOT / "workflows/reference" / f"{experiment.id}.json"
-        kept = json.loads(file.read_text())["claims"] if file.exists() else {}
+        kept = recorded().get(experiment.id, {"claims": {}})["claims"]
         tested = [claim for claim in experiment.claims if not claim.not_testable and not claim.same_as]
         missed += [
             experiment.id for experiment in tested if kept.get(experiment.id, {}).get("verdict") == "not testable"
@@ -440,11 +440,7 @@ def test_no_quotation_is_longer_than_a_sentence() -> None:
 def test_results_state_no_number_that_only_undecided_claims_have() -> None:
     for file in sorted((ROOT / "workflows/studies").glob("*/*.claims.yaml")):
         experiment = registry.load(file)
-        kept = (
-            json.loads((ROOT / "workflows/reference" / f"{experiment.id}.json").read_text())["claims"]
-            if "result" in experiment.data
-            else {}
-        )
+        kept = recorded()[experiment.id]["claims"] if "result" in experiment.data else {}
         if "result_of" in experiment.data:  # the report leaves the sentence out while they are undecided
             continue
         for number in prose.numbers(experiment.data.get("result", "")):
@@ -459,22 +455,26 @@ def test_results_state_no_number_that_only_undecided_claims_have() -> None:
 def test_a_result_names_decided_claims_where_the_experiment_has_any() -> None:
     """So that the page can show this run's numbers below it."""
     for experiment in whole():
-        kept = json.loads((ROOT / "workflows/reference" / f"{experiment.id}.json").read_text())["claims"]
+        kept = recorded()[experiment.id]["claims"]
         decided = {"reproduced", "near", "not reproduced"}
         has_decided = any(kept[claim.id]["verdict"] in decided for claim in experiment.claims if claim.id in kept)
         assert "result_of" in experiment.data or not has_decided, experiment.id
 
 
 def test_every_experiment_has_a_result_and_its_numbers_were_recorded() -> None:
-    recorded = ROOT / "workflows/reference"
     experiments = [experiment for experiment in whole() if experiment.id != "explained-ten-minutes"]  # claims nothing
     for experiment in experiments:
         assert experiment.data.get("result"), experiment.file
         if not any(claim.holds or claim.value is not None for claim in experiment.claims):
-            kept = json.loads((recorded / f"{experiment.id}.json").read_text())
-            values = set(prose.leaves([kept[name] for name in ("claims", "figure", "also_measured") if name in kept]))
+            values = set(prose.leaves(recorded()[experiment.id]))
             for number in prose.numbers(experiment.data["result"]):
                 assert prose.is_behind(number[0], values), f"{experiment.file}: result: {number[0]}"
+
+
+@functools.cache
+def recorded() -> dict[str, Any]:
+    """What the reference set has of each experiment."""
+    return read(ROOT / "workflows/reference")[1]
 
 
 def shows(claim: registry.Claim, kept: dict[str, Any], number: str) -> bool:

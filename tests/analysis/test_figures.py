@@ -15,10 +15,9 @@ from analysis import report
 from analysis.__main__ import main
 from analysis.claims import registry
 from analysis.documents import Fields
-from analysis.figures import alternative_text, full_run, kinds, panels, roles, seeds_behind, style
+from analysis.figures import alternative_text, kinds, panels, roles, style
 from analysis.figures import svg as svg_module
 from analysis.figures.draw import draw as draw_figures
-from analysis.figures.kinds import time_series
 from analysis.figures.kinds.curves import Curves
 from analysis.figures.kinds.scatter import Scatter
 from analysis.figures.kinds.table import _with_deviation
@@ -26,8 +25,6 @@ from analysis.figures.kinds.values_by_seed import ValuesBySeed
 from analysis.figures.svg import plain as plain_svg
 from analysis.runs import Runs
 from analysis.series import Series
-from scenarios.resolve import expand
-from tests.analysis import kept_results
 from tests.analysis.synthetic import plain, vouch, write
 
 MOST_BYTES = 1500  # of an alternative text
@@ -296,45 +293,44 @@ def test_values_by_seed(runs: Path, tmp_path: Path) -> None:
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 2
 
 
-def test_a_quick_look_has_the_full_run_behind_it(runs: Path, tmp_path: Path) -> None:
-    values = [
+def test_a_quick_look_has_the_reference_set_behind_it(runs: Path, tmp_path: Path) -> None:
+    values: list[dict[str, Any]] = [
         {"label": "B = 20", "measure": "cwnd('tcp').max()", "cell": "buffer=20p"},
         {"label": "not run", "measure": "cwnd('tcp').max()", "cell": "buffer=80p"},
+        {"label": "share", "claim": "e01"},
     ]
     assert draw(runs, tmp_path, {"kind": "values-by-seed", "axis": "window [packets]", "values": values}) == 0
-    folder = tmp_path / "made-by-hand"
+    folder, reference = tmp_path / "made-by-hand", tmp_path / "reference"
     measured = json.loads((folder / "verdicts.json").read_text())
     for run in measured["runs"]:
         run["size"] = "quick"
     (folder / "verdicts.json").write_text(json.dumps(measured))
     vouch(folder)
-    kept = {"claims": {}, "figure": {"B = 20": [18, 19, 21], "not run": [70, 77, 80]}, "figure_seeds": 5}
-    (tmp_path / "made-by-hand.json").write_text(json.dumps(kept))
-    draw_figures(["made-by-hand"], runs, tmp_path, reference=tmp_path)
+    reference.mkdir()
+    (reference / "set.json").write_text(json.dumps({"commit": "c"}))
+    figure = {"B = 20": {"1": 18, "2": 21, "3": 19}, "not run": {"1": 70, "2": 77, "3": 80, "4": "never"}}
+    kept = {"commit": "c", "claims": {"made-by-hand/e01": {"by_seed": {"1": 20.0, "2": 30.0}}}, "figure": figure}
+    (reference / "made-by-hand.json").write_text(json.dumps(kept))
+    draw_figures(["made-by-hand"], runs, tmp_path, reference=reference)
     svg = svg_of(tmp_path)
-    for text in ("20 packets", "19 packets", "not run", "77 packets", "this run", "full run"):
+    of_reference = ("reference (seeds)", "19 packets (3)", "77 packets (4)", "25 packets (2)")
+    for text in ("20 packets", "not run", "this run", *of_reference):
         assert f">{text}<" in svg
-    assert told_of(tmp_path).endswith("B = 20 20, full run 19 (18 to 21); not run 77 (70 to 80) in the full run.")
+    assert "B = 20 20, reference 19 (18 to 21); not run 77 (70 to 80) in the reference set; " in told_of(tmp_path)
     caption = (folder / "figure.txt").read_text()
-    assert "Pale bars and strokes are 5 seeds of the full run: range, and median, which is the number." in caption
+    assert "Pale bars and strokes are the reference set, 2 to 4 seeds: range and median." in caption
+    # on a dark ground the pale parts are less so
+    for light, dark in style.DARK_OPACITY.items():
+        assert f'[opacity="{light}"]{{opacity:{dark}}}' in svg_module.DARK
 
 
-def test_means_among_medians_and_other_numbers_of_seeds_say_so(tmp_path: Path) -> None:
+def test_numbers_of_as_many_seeds_do_not_say_so_each(tmp_path: Path) -> None:
     values = [{"label": label, "by_seed": {"1": 3.0}} for label in "ab"]
-    there = {"full_run": {"a": [1, 2, 4], "b": [2, 3, 3]}, "full_run_called": "the full run, 5 to 20 seeds"}
-    figure = {"axis": "time [s]", "values": values, **there}
-
-    def made(**more: object) -> ValuesBySeed:
-        return ValuesBySeed(Fields(tmp_path, {**figure, **more}), [])
-
-    both = made(full_run_means=["b"], full_run_seeds={"a": [5], "b": [20]})
-    svg = plain_svg(both.specify(1200, interactive=False))
-    assert all(f">{text}<" in svg for text in ("2 s (5)", "mean 3 s (20)", "full run (seeds)"))
-    assert "the full run, 5 to 20 seeds: range, and median (or mean, where it says so)" in both.caption()
-    bounds = plain_svg(made(full_run_seeds={"a": [5, 20], "b": [20]}).specify(1200, interactive=False))
-    assert ">2 s (5\N{EN DASH}20)<" in bounds and ">3 s (20)<" in bounds
-    means = made(full_run_means=["a", "b"], full_run_seeds={"a": [20], "b": [20]})
-    assert ">3 s<" in plain_svg(means.specify(1200, interactive=False)) and "range, and mean," in means.caption()
+    there = {"reference": {"a": [1, 2, 4], "b": [2, 3, 3]}, "reference_seeds": {"a": 20, "b": 20}}
+    made = ValuesBySeed(Fields(tmp_path, {"axis": "time [s]", "values": values, **there}), [])
+    svg = plain_svg(made.specify(1200, interactive=False))
+    assert ">2 s<" in svg and ">reference<" in svg
+    assert "Pale bars and strokes are the reference set, 20 seeds: range and median." in made.caption()
 
 
 def test_what_a_shortened_run_does_not_reach_is_not_called_never(tmp_path: Path) -> None:
@@ -343,211 +339,6 @@ def test_what_a_shortened_run_does_not_reach_is_not_called_never(tmp_path: Path)
         measured = {"figure": figure, "claims": [], "settings": [{"duration_s": 60.0, "full_s": full_s}]}
         svg = plain_svg(kinds.make(Fields(tmp_path, measured), tmp_path).specify(1200, interactive=False))
         assert f">{said}<" in svg
-
-
-def test_the_full_run_goes_on_pale_where_these_runs_end(runs: Path, tmp_path: Path) -> None:
-    figure: dict[str, Any] = {"kind": "time-series", "panels": ["window", "queue"]}
-    assert draw(runs, tmp_path, figure) == 0
-    measured = json.loads((tmp_path / "made-by-hand" / "verdicts.json").read_text())
-    curves, of = time_series.make(Fields(tmp_path, measured), runs).curves()
-    assert of == {"seed": 1, "interval": [0.0, 10.0]} and [*curves] == ["buffer=20p", "buffer=40p"]
-    low, middle, high = curves["buffer=40p"]["window [packets]"]["tcp"]
-    assert len(middle) == 100 and low[0] == middle[0] == 1 and max(high) == 40
-    measured["figure"] |= {"full_run_curves": curves, "full_run_curves_of": of | {"interval": [0.0, 30.0]}}
-    look = time_series.make(Fields(tmp_path, measured), runs)
-    assert "Pale lines and bands are seed 1 of the full run, over intervals of 0.3 s." in look.caption()
-    svg = plain_svg(look.specify(1200, interactive=False))
-    assert f'opacity="{style.GHOST}"' in svg and ">25<" in svg  # s, where nothing was run
-    text = look.alternative()
-    assert "over 0 to 10 s, in the full run to 30 s; " in text and "TCP (full run)" in text
-    hints = look.specify(1200, interactive=True)["datasets"]["d0-0-hover"]
-    assert any(row["n0"].endswith(" in the full run") for row in hints)
-    # on a dark ground the pale parts are less so
-    for light, dark in style.DARK_OPACITY.items():
-        assert f'[opacity="{light}"]{{opacity:{dark}}}' in svg_module.DARK
-    assert all(f'opacity="{opacity}"' in svg for opacity in (style.GHOST, style.GHOST_BAND))
-    # a look in which all happens three times sooner
-    measured["figure"]["full_run_curves_of"]["sooner"] = 3.0
-    sooner = time_series.make(Fields(tmp_path, measured), runs)
-    assert "the path changes 3 times later there, and that time is drawn 3 times shorter." in sooner.caption()
-    assert "over 0 to 10 s; " in sooner.alternative()
-
-
-def test_the_reference_set_names_numbers_as_the_figures_do() -> None:
-    experiments = [registry.load(file) for file in STUDIES.glob("*/*.claims.yaml")]
-    scenarios = {experiment.id: experiment.scenario for experiment in experiments}
-    for experiment in experiments:
-        kept = json.loads((STUDIES.parent / "reference" / f"{experiment.id}.json").read_text())
-        figure = Fields(experiment.file, experiment.figure, "figure")
-        names = {name for name, _ in full_run._names(figure, str(scenarios[experiment.runs_of]))}
-        assert kept.get("figure", {}).keys() <= names, experiment.id
-
-
-def test_the_seeds_behind_a_number_are_those_of_its_cells(tmp_path: Path) -> None:
-    scenario = tmp_path / "x.yaml"
-    shutil.copy(STUDIES / "icccn" / "targets.yaml", scenario)
-    cells = [cell.name for cell in expand(scenario, "complete")]
-    experiment = {"id": "x", "runs_of": expand(scenario, "complete")[0].experiment, "scenario": str(scenario)}
-    own = experiment["runs_of"]
-    planned = len(expand(scenario, "complete")[0].seeds)
-    claims = [
-        {"id": "x/e01", "measure": "share()", "cell": cells[0]},
-        {"id": "x/e02", "holds": "all([cell(n).share() > 0 for n in names])", "reads": [[own, cells[1]]]},
-    ]
-    of_seeds = {"by_seed": dict.fromkeys(map(str, range(20)), 1.0), "held": None}
-    kept = {"claims": {"x/e01": of_seeds, "x/e02": of_seeds}}
-    measured = {"experiment": experiment, "claims": claims}
-
-    def seeds(runs: int) -> list[list[int]]:
-        known = seeds_behind.by_cell(measured, {**kept, "runs": runs})
-        return [seeds_behind.of_cells({"measure": "share()", "cell": cell}, measured, known) for cell in cells]
-
-    assert seeds(20 * len(cells)) == [[20]] * len(cells)
-    assert seeds(40 + planned * (len(cells) - 2)) == [[20], [20]] + [[planned]] * (len(cells) - 2)
-    # the number of runs agrees with neither
-    assert seeds(0) == [[20], [20]] + [[planned, 20]] * (len(cells) - 2)
-    # a cell has more than all others, which have as many as another claim
-    kept["claims"]["x/e01"] = {"by_seed": dict.fromkeys(map(str, range(50)), 1.0), "held": None}
-    assert seeds(50 + 20 * (len(cells) - 1)) == [[50]] + [[20]] * (len(cells) - 1)
-
-
-def test_a_smallest_number_is_in_the_range_of_each_that_has_as_many_seeds(tmp_path: Path) -> None:
-    kept_results.write(tmp_path, only="today", size="quick")
-    name, claim, label = "today-wireless-links", "today-wireless-links/e02", "cellular, LEDBAT++"
-    measured = json.loads((tmp_path / "experiments" / name / "verdicts.json").read_text())
-    kept = json.loads((kept_results.REFERENCE / f"{name}.json").read_text())
-    there = full_run.recorded(Fields(tmp_path, measured["figure"], "figure"), measured, kept)
-    smallest = kept["claims"][claim]["by_seed"]
-    assert there.seeds[label] != [len(smallest)] or 100 * max(smallest.values()) <= there.ranges[label][2]
-    assert {*map(tuple, there.seeds.values())} == {(20,)} and there.description == "20 seeds of the full run"
-
-
-def test_claims_of_more_seeds_are_ghosts_before_a_figure_of_fewer(tmp_path: Path) -> None:
-    claims = {"x/e01": {"by_seed": {"1": 0.6, "2": 0.4, "3": 0.5}}}
-    kept: dict[str, Any] = {"claims": claims, "figure": {"a": [0.6, 0.6, 0.6]}, "figure_seeds": 1}
-    (tmp_path / "x.json").write_text(json.dumps(kept))
-    claim = {"id": "x/e01", "measure": "share('ledbat', 1)"}
-    figure: dict[str, Any] = {"values": [{"label": "a", "measure": "share('ledbat', 1)"}]}
-    measured = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim], "figure": figure}
-    full_run.add_ranges(measured, tmp_path)
-    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6]} and figure["full_run_called"] == "the full run, 3 seeds"
-    assert figure["full_run_head"] == "full run"
-    figure["values"].append({"label": "b", "measure": "jain(1)"})
-    (tmp_path / "x.json").write_text(json.dumps(kept | {"figure": kept["figure"] | {"b": [1, 1, 1]}}))
-    full_run.add_ranges(measured, tmp_path)
-    assert figure["full_run"] == {"a": [0.4, 0.5, 0.6], "b": [1, 1, 1]}
-    assert figure["full_run_called"] == "the full run (3 seeds, or one seed where no claim has the number)"
-    days = {"ended": "2026-11-23T18:14:20+00:00", "figure_recorded": "2026-11-27"}
-    later = kept | {"figure": {"b": [1, 1, 1]}, "claims": {}} | days
-    (tmp_path / "x.json").write_text(json.dumps(later))
-    full_run.add_ranges(measured, tmp_path)
-    called = "one seed at full size of 2026-11-27, of other builds than the full run of 2026-11-23"
-    assert figure["full_run_called"] == called and figure["full_run_head"] == "one seed at full size"
-    drawn = {"axis": "score", "values": [{"label": "b", "by_seed": {"1": 2.0}}]}
-    shown = ValuesBySeed(Fields(tmp_path, figure | drawn), [])
-    svg = plain_svg(shown.specify(1200, interactive=False))
-    assert ">one seed at full size<" in svg and "full run" not in svg
-    assert shown.alternative().endswith("beside those of one seed at full size. B 2, one seed at full size 1.")
-    name = full_run.point_name("link used [%]", "LEDBAT", 30)
-    mixed = full_run.Recorded({"a": [1, 1, 1], name: [2, 2, 2]}, frozenset({name}), 1, "2026-11-27", "2026-11-23")
-    assert replace(mixed, seeds={"a": [20], name: [1]}).description == (
-        "the full run of 2026-11-23 (20 seeds; of link used, where no claim has the number, one seed of 2026-11-27, "
-        "of other builds)"
-    )
-
-
-def look_at_curves(reference: Path, by_seed: dict[str, float], full_s: float, **more: object) -> str:
-    """Say what a quick look at a time series, of one claim, tells of the full run's curves."""
-    there = {"check": "share()", "by_seed": {"1": 0.5, "2": 0.6}, "held": None}
-    (reference / "x.json").write_text(json.dumps({"claims": {"x/e01": there}} | more))
-    claim = {"id": "x/e01", "measured": {"by_seed": by_seed} if by_seed else None, "held": None}
-    settings = [{"duration_s": 60.0, "full_s": full_s}]
-    measured: dict[str, Any] = {"experiment": {"id": "x"}, "runs": [{"size": "quick"}], "claims": [claim]}
-    measured |= {"settings": settings, "figure": {"kind": "time-series"}}
-    full_run.add_ranges(measured, reference)
-    return full_run.lengths(measured) + full_run.missing_numbers(measured["figure"])
-
-
-def test_a_look_at_curves_says_how_those_of_the_full_run_are_related(tmp_path: Path) -> None:
-    same = look_at_curves(tmp_path, {"1": 0.5}, 60.0)
-    assert same == " Seed 1 of the full run has the same numbers (1 claim), so these are its curves."
-    assert "its seed 1 has other numbers in 1 of 1 claim." in look_at_curves(tmp_path, {"1": 0.4}, 60.0)
-    assert look_at_curves(tmp_path, {}, 60.0) == " The full run's curves are not kept."
-    shorter = " Runs last 60 s here, 300 s in the full run."
-    assert look_at_curves(tmp_path, {"1": 0.5}, 300.0) == (
-        f"{shorter} The full run's curves are not kept; its numbers stand on the claims."
-    )
-    kept = {"curves": {"single": {}}, "curves_of": {"seed": 1, "interval": [0, 300]}}
-    assert look_at_curves(tmp_path, {"1": 0.5}, 300.0, **kept) == shorter
-
-
-def test_claims_and_further_numbers_are_ghosts_of_figures_that_show_the_same(tmp_path: Path) -> None:
-    cells = ["flows=2,size=10", "flows=3,size=10", "flows=3,size=20"]
-    share = "share('ledbat', 1)"
-    paper = {"3 flows": [[20, 50.0, "e02"]]}
-    curves: dict[str, Any] = {"over": "size", "labels": {"flows=2": "2 flows", "flows=3": "3 flows"}}
-    curves["plots"] = [{"axis": "share [%]", "measure": f"100 * {share}", "paper": paper}]
-    values: list[Any] = [
-        {"label": "percent", "measure": f"100 * {share}", "cell": cells[0]},
-        {"label": "e", "claim": "e02"},
-    ]
-    claims: list[dict[str, Any]] = [
-        {"id": "x/e01", "measure": share, "cell": cells[0]},
-        {"id": "x/e02", "paper": "0.50", "measure": "other"},
-    ]
-    kept = {
-        "claims": {"x/e01": {"by_seed": {"1": 0.1, "2": 0.3, "3": "never"}}, "x/e02": {"by_seed": {"1": 0.4}}},
-        "also_measured": {"more": {"minimum": 0.5, "mean": 0.6, "maximum": 0.8}},
-    }
-    (tmp_path / "x.json").write_text(json.dumps(kept))
-    extra = {"metric": "more", "measure": f"{share} / 2", "cell": cells[1]}
-    experiment = {"id": "x", "also_measured": [extra]}
-
-    def of_full_run(figure: dict[str, Any]) -> dict[str, list[float]]:
-        measured: dict[str, Any] = {
-            "experiment": experiment,
-            "claims": claims,
-            "runs": [{"size": "quick"}],
-            "figure": figure,
-        }
-        full_run.add_ranges(measured, tmp_path)
-        return dict(measured["figure"]["full_run"])
-
-    assert of_full_run(curves) == {
-        "share [%] | 2 flows | 10": [10, 20, 30],
-        "share [%] | 3 flows | 10": [100, 120, 160],
-        "share [%] | 3 flows | 20": [40, 40, 40],
-    }
-    assert of_full_run({"values": values}) == {"percent": [10, 20, 30], "e": [0.4, 0.4, 0.4]}
-    curves["plots"][0]["measure"] = {}
-    for tells_no_unit in ("0", "-", ["0.4", "0.6"]):
-        claims[1]["paper"] = tells_no_unit
-        assert of_full_run(curves) == {}
-
-
-@pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        (0, " The full run's numbers of this figure are not kept."),
-        (5, " Of the full run's 12 numbers in this figure, 7 are not kept."),
-        (12, ""),
-    ],
-)
-def test_a_look_says_which_numbers_of_the_full_run_are_not_kept(tmp_path: Path, kept: int, said: str) -> None:
-    experiment = registry.load(STUDIES / "today" / "jitter.claims.yaml")
-    names = [
-        f"{axis} | {line} | {x}"
-        for axis in ("share of the flow with jitter [%]", "mean queue [ms]")
-        for line in ("LEDBAT (RFC 6817)", "LEDBAT++")
-        for x in (1, 5, 20)
-    ]
-    figure = {name: [1.0, 2.0, 3.0] for name in names[:kept]}
-    (tmp_path / "x.json").write_text(json.dumps({"claims": {}, "figure": figure}))
-    about = {"id": "x", "runs_of": "x", "scenario": str(experiment.scenario)}
-    shown: dict[str, Any] = {"claims": [], "runs": [{"size": "quick"}], "figure": dict(experiment.figure)}
-    measured = {"experiment": about, **shown}
-    full_run.add_ranges(measured, tmp_path)
-    assert full_run.missing_numbers(measured["figure"]) == said
 
 
 def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
@@ -567,10 +358,10 @@ def test_one_number_against_another(runs: Path, tmp_path: Path) -> None:
     assert (tmp_path / "made-by-hand/figure.txt").read_text().startswith("Points are medians over the seeds;")
     one = [{**value, "by_seed": {"1": 5}} for value in values]
     assert Scatter(Fields(tmp_path, {**figure, "values": one})).caption() == "One seed, so no range."
-    # the full run's are rings, which the points of these runs do not hide
-    ghosts = {"full_run": {value["label"]: [4.9, 5, 5] for value in values}, "full_run_called": "the full run"}
+    # the reference set's are rings, which the points of these runs do not hide
+    ghosts = {"reference": {value["label"]: [4.9, 5, 5] for value in values}, "reference_seeds": {"a": 5}}
     look = Scatter(Fields(tmp_path, {**figure, **ghosts, "values": one}))
-    assert " Pale rings and lines are the full run: medians and ranges, hidden where they are shorter" in look.caption()
+    assert " Pale rings and lines are the reference set, 5 seeds: medians and ranges, hidden " in look.caption()
     assert plain_svg(look.specify(1200, interactive=False)).count('aria-roledescription="point"') == 2
     assert draw(runs, tmp_path, {**figure, "axes": {"queue": "queue [packets]"}}) == 2
 
@@ -588,13 +379,13 @@ def test_a_number_for_each_field_of_a_grid(runs: Path, tmp_path: Path) -> None:
     for text in ("LEDBAT", "CUBIC", "near", "far", "20", "40"):
         assert f">{text}<" in svg
     assert told_of(tmp_path).startswith("Queue [packets], for distance")
-    # half as large, half as deep; of these runs or of the full one
+    # half as large, half as deep; of these runs or of the reference set
     depths = [float(depth) for depth in re.findall(r'fill-opacity="([\d.]+)"', svg)]
     assert sorted(depths) == pytest.approx(4 * [0.3] + 4 * [0.6])
-    ghosts = {"full_run": {"LEDBAT: 20: near": [1, 2, 3]}, "full_run_called": "the full run"}
+    ghosts = {"reference": {"LEDBAT: 20: near": [1, 2, 3]}}
     looks = [{**value, "by_seed": {} if value is values[0] else {"1": 4.0}} for value in values]
     look = kinds.make(Fields(tmp_path, {"figure": {**figure, **ghosts, "values": looks}}), runs)
-    assert look.caption().endswith("Those in frames are of this run, all others of the full run.")
+    assert look.caption().endswith("Those in frames are of this run, all others of the reference set.")
     assert plain_svg(look.specify(1200, interactive=False)).count(f'stroke="{style.INK}" stroke-width="1.6"') == 7
     values[0]["label"] = "LEDBAT: 20"
     assert draw(runs, tmp_path, figure) == 2

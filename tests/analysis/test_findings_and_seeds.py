@@ -7,7 +7,7 @@ import yaml
 
 from analysis.__main__ import main
 from analysis.claims.reads import Cell
-from analysis.experiment_files import NOT_RUN
+from analysis.experiment_files import FORMAT, NOT_RUN
 from analysis.report.results import LOOKS, NOT_HERE, collect, states_of_findings
 from analysis.verdicts.findings import verdicts_of_findings
 from analysis.verdicts.rules import Verdict
@@ -106,7 +106,7 @@ def test_numbers_of_one_kind_are_judged_together() -> None:
 
 def result(name: str, seeds: dict[str, int], claims: list[dict[str, Any]], **experiment: Any) -> dict[str, Any]:
     return {
-        "format": 3,
+        "format": FORMAT,
         "study": "s",
         "paper": {},
         "conclusions": {},
@@ -223,17 +223,6 @@ def test_asking_keeps_what_was_asked_before_and_says_what_it_costs(
         (shown,) = collect(tmp_path / "results")
         why = "so; the seeds that it asks for, 11.7 h of virtual time, are beyond the budget"
         assert shown.data["claims"][0]["why"] == why
-
-
-def test_the_seeds_of_a_reference_set_are_written_anew_where_somebody_removed_them(tmp_path: Path) -> None:
-    (tmp_path / "study").mkdir()
-    (tmp_path / "study" / "study.yaml").touch()
-    out = tmp_path / "seeds.json"
-    order = ["like", "--studies", str(tmp_path), "--reference", str(tmp_path), "--out", str(out)]
-    assert main(order) == 0
-    out.unlink()
-    assert main(order) == 0
-    assert json.loads(out.read_text()) == {"seeds": {}, "beyond": {}}
 
 
 def scenario(folder: Path) -> Path:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from statistics import median
 from typing import Any
 from xml.etree import ElementTree
 
@@ -24,7 +23,6 @@ from analysis.report.beside import Beside, reference_set, results_of
 from analysis.report.cards import cards, how_known, name_of, page_of, rule
 from analysis.report.evidence import Source
 from analysis.report.first_page import SHOWN, machine, of_result, programs, unit_tests, yielding
-from analysis.report.outside import Outside
 from analysis.report.overview import _headline, studies
 from analysis.report.pages import _shortened
 from analysis.report.results import Result, collect, state_of, titled
@@ -41,7 +39,7 @@ PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm
 PAGES = ("index.html", TABLE, CARDS)
 INDEX_BYTES = 320_000
 PAGE_BYTES = 500_000
-FULL_RUN = reference_set(kept_results.REFERENCE)
+REFERENCE = reference_set(kept_results.REFERENCE)
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +65,9 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "out"
 
 
-def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
+def test_a_quick_look_is_never_stronger_than_the_reference_set(quick: Path) -> None:
     claims = [claim for result in collect(quick.parent / "here") for claim in result.claims if not claim.get("kunit")]
-    there = FULL_RUN.claims
+    there = REFERENCE.claims
     assert len(claims) > 500
     decided = {*map(str, Verdict)} - {"not testable"}
     assert {state_of(claim) for claim in claims} & decided == set()
@@ -79,45 +77,45 @@ def test_a_quick_look_is_never_stronger_than_the_full_run(quick: Path) -> None:
     assert {there[claim["id"]]["verdict"] for claim in claims if claim["is_look"]} >= decided - {"near"}
 
 
-def test_one_seed_of_a_full_run_is_a_look_too(report: Path, browser: Any) -> None:
+def test_one_seed_of_a_reference_set_is_a_look_too(report: Path, browser: Any) -> None:
     claims = {claim["id"]: claim for result in collect(report.parent / "here") for claim in result.claims}
-    entry = FULL_RUN.entry(claims["eunice-sec51-owd-grid/e01"])
+    entry = REFERENCE.entry(claims["eunice-sec51-owd-grid/e01"])
     assert entry and (entry["verdict"], entry["text"]) == ("agrees in one seed", "it holds in the one seed")
     card = opened(browser, report / "eunice-sec51-owd-grid.html").locator("#e01")
     kept = json.loads((report / "evidence/eunice-sec51-owd-grid/full-run.json").read_text())["claims"]
     assert kept["eunice-sec51-owd-grid/e01"]["verdict"] == "agrees in one seed"
     verdicts = set(card.locator(".verdict").all_inner_texts())
-    assert verdicts == {"agrees in one seed"} and "In a full run, reproduced needs" in card.inner_text()
+    assert verdicts == {"agrees in one seed"} and "With more seeds, reproduced needs" in card.inner_text()
     findings = {
         finding.name: finding for view in studies(collect(report.parent / "here"), None) for finding in view.findings
     }
     assert findings["mdvar-fair"].state == "agrees in one seed"
 
 
-def test_a_quick_look_has_the_findings_of_the_full_run(quick: Path, tmp_path: Path) -> None:
+def test_a_quick_look_has_the_findings_of_the_reference_set(quick: Path, tmp_path: Path) -> None:
     kept_results.write(tmp_path)
-    reference = FULL_RUN
+    reference = REFERENCE
     here = {finding.name: finding.state for view in studies(collect(tmp_path), None) for finding in view.findings}
     looks = [finding for view in studies(collect(quick.parent / "here"), reference) for finding in view.findings]
-    assert {finding.name: finding.full for finding in looks} == here
+    assert {finding.name: finding.there for finding in looks} == here
 
 
-def test_a_finding_links_the_claim_that_decided_it_in_the_full_run(quick: Path) -> None:
+def test_a_finding_links_the_claim_that_decided_it_in_the_reference_set(quick: Path) -> None:
     experiments = collect(quick.parent / "here")
     claims = {page_of(claim["id"]): claim for experiment in experiments for claim in experiment.claims}
-    for finding in (finding for view in studies(experiments, FULL_RUN) for finding in view.findings if finding.full):
-        there = overview._as_there([claims[finding.full_link]], FULL_RUN) or [claims[finding.full_link]]
-        assert overview.numbers_of(there[0]) == finding.full_numbers, finding.name
+    for finding in (finding for view in studies(experiments, REFERENCE) for finding in view.findings if finding.there):
+        there = overview._as_there([claims[finding.link_there]], REFERENCE) or [claims[finding.link_there]]
+        assert overview.numbers_of(there[0]) == finding.numbers_there, finding.name
     page = (quick / "index.html").read_text()
     examples = page.partition('id="picked"')[2].partition("</section>")[0]
     shown = re.findall(r'<a class="small" href="([^"]*)">([^<]*)</a>', examples)
     assert len(shown) == 3 * SHOWN
-    full_texts = {
-        (finding.full_link, formats.sentence(finding.full_numbers).replace("\N{NO-BREAK SPACE}", " "))
-        for view in studies(experiments, FULL_RUN)
+    texts_there = {
+        (finding.link_there, formats.sentence(finding.numbers_there).replace("\N{NO-BREAK SPACE}", " "))
+        for view in studies(experiments, REFERENCE)
         for finding in view.findings
     }
-    assert {(link, unescape(text).replace("\N{NO-BREAK SPACE}", " ")) for link, text in shown} <= full_texts
+    assert {(link, unescape(text).replace("\N{NO-BREAK SPACE}", " ")) for link, text in shown} <= texts_there
 
 
 def _not_judged(folder: Path, reason: str, names: set[str] | None = None) -> None:
@@ -136,48 +134,48 @@ def _not_judged(folder: Path, reason: str, names: set[str] | None = None) -> Non
     vouch(folder)
 
 
-def test_the_full_run_says_of_a_unit_test_that_it_passed_where_it_was_not_run_here(tmp_path: Path) -> None:
+def test_the_reference_set_says_of_a_unit_test_that_it_passed_where_it_was_not_run_here(tmp_path: Path) -> None:
     kept_results.write(tmp_path, only="icccn", size="quick")
     assert unit_tests(collect(tmp_path)) == "run"
     _not_judged(tmp_path / "experiments/icccn-fig1-controller-conformance", NOT_TESTED)
     experiments = collect(tmp_path)
     assert unit_tests(experiments) == "not run" and unit_tests([]) == ""
-    (view,) = studies(experiments, FULL_RUN)
+    (view,) = studies(experiments, REFERENCE)
     finding = next(one for one in view.findings if one.name == "base-delay")
-    passed = r"the module's unit test passed \(recorded 20\d\d-\d\d-\d\d\)"
-    assert (finding.state, finding.full) == ("not judged here", "reproduced")
-    assert re.fullmatch(passed, finding.full_numbers)
+    passed = "the module's unit test passed"
+    assert (finding.state, finding.there) == ("not judged here", "reproduced")
+    assert finding.numbers_there == passed
     cells = [cell for tile in view.tiles for cell in tile.cells if cell.finding == finding.name]
-    assert cells and all(re.fullmatch(passed, cell.full_numbers) for cell in cells)
+    assert cells and all(cell.numbers_there == passed for cell in cells)
     claims = {claim["id"]: claim for experiment in experiments for claim in experiment.claims}
-    entry = FULL_RUN.entry(claims["icccn-fig1-controller-conformance/e05"])
-    assert entry and re.fullmatch(passed, entry["text"])
+    entry = REFERENCE.entry(claims["icccn-fig1-controller-conformance/e05"])
+    assert entry and entry["text"] == passed
 
 
 def test_a_finding_compares_one_claim_with_itself_or_names_the_other(quick: Path, tmp_path: Path) -> None:
     kept_results.write(tmp_path, only="eunice", size="quick")
     _not_judged(tmp_path / "experiments/eunice-fig4-md-nf2", NOT_RUN, {"e01"})
-    (view,) = studies(collect(tmp_path), FULL_RUN)
+    (view,) = studies(collect(tmp_path), REFERENCE)
     for name, page in (("sharing-takes-long", "eunice-fig2-md-nf2"), ("nf2-unsynchronised", "eunice-fig4-md-nf2")):
         (finding,) = (finding for finding in view.findings if finding.name == name)
-        assert finding.link == finding.full_link and finding.link.startswith(page)
-    views = studies(collect(quick.parent / "here"), FULL_RUN)
-    findings = [finding for view in views for finding in view.findings if finding.link != finding.full_link]
-    claims = {page_of(name): claim for name, claim in FULL_RUN.claims.items()}
+        assert finding.link == finding.link_there and finding.link.startswith(page)
+    views = studies(collect(quick.parent / "here"), REFERENCE)
+    findings = [finding for view in views for finding in view.findings if finding.link != finding.link_there]
+    claims = {page_of(name): claim for name, claim in REFERENCE.claims.items()}
     titles = {page_of(claim["id"]): claim["title"] for each in collect(quick.parent / "here") for claim in each.claims}
     assert findings and not any(
-        finding.full_title or finding.full_of_same
+        finding.title_there or finding.same_there
         for view in views
         for finding in view.findings
         if finding not in findings
     )
     for finding in findings:
-        assert finding.full_title == titles[finding.full_link]
-        assert finding.full_of_same.startswith(f"{claims[finding.link]['verdict']}, ")
+        assert finding.title_there == titles[finding.link_there]
+        assert finding.same_there.startswith(f"{claims[finding.link]['verdict']}, ")
     assert "Another decides there: " in (quick / "index.html").read_text()
 
 
-def test_what_is_not_judged_here_links_the_claim_of_the_full_run_whose_number_it_shows(tmp_path: Path) -> None:
+def test_what_is_not_judged_here_links_the_claim_of_the_reference_set_whose_number_it_shows(tmp_path: Path) -> None:
     kept_results.write(tmp_path, only="icccn", size="quick")
     folder = tmp_path / "experiments/icccn-table1-tcp-vs-ledbat"
     data = json.loads((folder / "verdicts.json").read_text())
@@ -192,23 +190,23 @@ def test_what_is_not_judged_here_links_the_claim_of_the_full_run_whose_number_it
     vouch(folder)
     experiments = collect(tmp_path)
     cards = {f"{each.id}.html#{name_of(claim)}": claim for each in experiments for claim in each.claims}
-    (view,) = studies(experiments, FULL_RUN)
-    cells = [cell for tile in view.tiles for cell in tile.cells if cell.full_numbers]
+    (view,) = studies(experiments, REFERENCE)
+    cells = [cell for tile in view.tiles for cell in tile.cells if cell.numbers_there]
     assert len(cells) == 7
     for cell in cells:
-        (there,) = overview._as_there([{**cards[cell.link], "same_as": None}], FULL_RUN)
-        assert overview.numbers_of(there) == cell.full_numbers
+        (there,) = overview._as_there([{**cards[cell.link], "same_as": None}], REFERENCE)
+        assert overview.numbers_of(there) == cell.numbers_there
 
 
-def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_full_run() -> None:
+def test_what_was_chosen_late_is_told_beside_the_verdicts_of_the_reference_set() -> None:
     verdict = f"({'|'.join(Verdict)})"
     told = 0
     for file in (file for study in kept_results.STUDIES.iterdir() for file in registry.claims_files(study)):
         for claim in registry.load(file).claims:
             text = claim.data.get("chosen_after", "")
-            if not text or claim.id not in FULL_RUN.claims:
+            if not text or claim.id not in REFERENCE.claims:
                 continue
-            kept = FULL_RUN.kept[claim.id.partition("/")[0]]["claims"][claim.id]
+            kept = REFERENCE.kept[claim.id.partition("/")[0]]["claims"][claim.id]
             for other, too in re.findall(rf"the claim would be {verdict}(, too)?", text):
                 assert (other == kept["verdict"]) == bool(too), claim.id
                 told += 1
@@ -236,18 +234,18 @@ def test_the_first_page_counts_what_is_not_judged_by_reason_and_lists_what_was_c
 
 def test_a_list_of_conclusions_that_is_not_whole_says_of_how_many_findings_it_names_some(quick: Path) -> None:
     text = unescape((quick / "index.html").read_text())
-    for view in studies(collect(quick.parent / "here"), FULL_RUN):
+    for view in studies(collect(quick.parent / "here"), REFERENCE):
         section = text.partition(f'aria-labelledby="{view.name}-head"')[2].partition("</section>")[0]
-        failing = {finding.name for finding in view.findings if finding.full == Verdict.NOT_REPRODUCED}
+        failing = {finding.name for finding in view.findings if finding.there == Verdict.NOT_REPRODUCED}
         if view.conclusions.get("wrong"):
             is_whole = failing <= {*view.concluded["wrong"]}
             head = "Does not hold here" + f": {len(failing)} findings, among them" * (not is_whole)
             assert f"<h3>{head}</h3>" in section, view.name
 
 
-def test_the_same_numbers_give_the_same_findings_here_and_in_the_full_run(report: Path) -> None:
-    views = studies(collect(report.parent / "here"), FULL_RUN)
-    assert [view.name for view in views if "full run" in view.tail] == ["icccn"]  # whose first claim was changed
+def test_the_same_numbers_give_the_same_findings_here_and_in_the_reference_set(report: Path) -> None:
+    views = studies(collect(report.parent / "here"), REFERENCE)
+    assert [view.name for view in views if "reference set" in view.tail] == ["icccn"]  # whose first claim was changed
     for view in views:
         labels = Counter(tile.label for tile in view.tiles)
         assert labels.most_common(1)[0][1] == 1, f"boxes of {view.name} that nobody can tell apart: {labels}"
@@ -264,26 +262,26 @@ def test_what_is_one_is_not_called_many(report: Path, quick: Path) -> None:
     assert wrong == set()
 
 
-def test_a_quick_look_says_so_and_shows_the_full_run(quick: Path, browser: Any) -> None:
+def test_a_quick_look_says_so_and_shows_the_reference_set(quick: Path, browser: Any) -> None:
     page = opened(browser, quick / "index.html")
     assert "Quick look: one seed" in page.locator(".look").inner_text()
     same = page.locator("#same").inner_text()
-    assert re.search(r"Of \d+ claims measured here, \d+ have the full run's number", same)
-    assert re.search(r"\d+ contradict the full run's verdicts, as one seed may", same)
+    assert re.search(r"Of \d+ claims measured here, \d+ have the reference set's number", same)
+    assert re.search(r"\d+ contradict a verdict of the reference set", same)
     changes = (quick / "changes.html").read_text()
     assert re.search(
-        r"<h1>Of \d+ claims, \d+ have numbers in both; \d+ contradict the full run&#39;s verdicts, as one seed may,",
+        r"<h1>Of \d+ claims, \d+ have numbers in both; \d+ contradict the reference set&#39;s verdicts, as one seed",
         changes,
     )
-    assert "Against the verdict of the full run" in changes and "nother verdict" not in changes
+    assert "Against the verdict of the reference set" in changes and "nother verdict" not in changes
     words = page.locator("#words").inner_text()
     assert re.search(r"green holds;\s+amber holds nearly:", words)
     assert all(words.count(f"{word}\n") == 1 for word in ("Finding", "Claim", "Run", "Seed"))
-    reference = FULL_RUN
+    reference = REFERENCE
     views = studies(collect(quick.parent / "here"), reference)
     findings = [finding for view in views for finding in view.findings]
-    told_of_all = [finding.full_numbers for finding in findings]
-    texts = [finding.full_numbers for finding in findings if finding.full == "undecided"]
+    told_of_all = [finding.numbers_there for finding in findings]
+    texts = [finding.numbers_there for finding in findings if finding.there == "undecided"]
     assert any(re.search(r"holds in \d+ of \d+ seeds; it takes \d+ to decide", text) for text in texts)
     assert any(text.startswith("throughput over capacity: paper at most 0.7, measured") for text in told_of_all)
     page = opened(browser, quick / CARDS)
@@ -352,9 +350,9 @@ def test_a_statement_that_is_not_judged_here_says_neither_yes_nor_no(quick: Path
     told = overview.measured_of(unjudged)
     assert told.startswith("largest share: ") and "hold" not in told and "must" not in told
     source = Source(result, results, quick.parent / "here", quick, quick)
-    (card,) = cards([unjudged], [FULL_RUN], source)
+    (card,) = cards([unjudged], [REFERENCE], source)
     assert (card.measured, card.why_not) == ("", "The runs last 60 s (full: 300 s).")
-    assert "hold" not in card.how_many and card.strip == "" and "✗" in card.full_strip
+    assert "hold" not in card.how_many and card.strip == "" and "✗" in card.strip_there
 
 
 def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser: Any) -> None:
@@ -368,65 +366,43 @@ def test_marks_of_one_seed_are_hollow_and_named_as_they_are(quick: Path, browser
         assert ground == page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-def test_a_table_of_a_quick_look_shows_the_full_run(quick: Path) -> None:
+def test_a_table_of_a_quick_look_shows_the_reference_set(quick: Path) -> None:
     page = (quick / "aina-table2-throughput.html").read_text()
-    assert "and that of the full run, of 20 seeds: a mean ± half its 95 % interval; it links" in page
-    for whose in ("paper 1", "one seed", "full run"):
+    assert "and that of the reference set, of 20 seeds: a mean ± half its 95 % interval; it links" in page
+    for whose in ("paper 1", "one seed", "reference"):
         assert f'<span class="soft small">{whose}' in page
     assert page.count('data-name="every 1 s [kbit/s]"') == 3  # on a phone a row has no head above it
     assert page.count('<span class="verdict there ') == 18  # a field for each number of the paper
     assert '<span class="verdict there reproduced">1,130 ± 30</span>' in page
 
 
-def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_full_run(quick: Path, report: Path) -> None:
-    name = "utilization of two TCP flows, [20, 60] s, buffer of 5 packets"
+def test_numbers_without_verdicts_of_a_quick_look_stand_beside_the_reference_set(quick: Path, tmp_path: Path) -> None:
+    shutil.copytree(quick.parent / "here", tmp_path / "here")
+    folder = tmp_path / "here/experiments/icccn-causes"
+    data = json.loads((folder / "verdicts.json").read_text())
+    first, second = data["also_measured"][:2]
+    first["measured"] = {"seeds": 1, "never": 0, "mean": 84.2, "minimum": 84.2, "maximum": 84.2, "std": None}
+    first["measured"] |= {"ci95": None, "by_seed": {"1": 84.2}}
+    (folder / "verdicts.json").write_text(json.dumps(data))
+    vouch(folder)
+    shutil.copytree(kept_results.REFERENCE, tmp_path / "reference")
+    file = tmp_path / "reference/icccn-causes.json"
+    numbers = {first["metric"]: {"1": 84.2, "2": 84.4, "3": 90}, second["metric"]: {"1": 5, "2": 5}}
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"also_measured": numbers}))
+    options = ["--results", str(tmp_path / "here"), "--reference", str(tmp_path / "reference")]
+    assert main(["report", *options, "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out/icccn-causes.html").read_text()
     rows = [
-        re.findall(r"<t[dh].*?>(.*?)</t[dh]>", re.sub("</?span.*?>", "", row))
-        for folder in (quick, report)
-        for row in (folder / "icccn-causes.html").read_text().split("<tr>")
-        if row.startswith(('<th scope="col">number', f"<td>{name}"))
+        re.findall(r"<t[dh].*?>(.*?)</t[dh]>", re.sub("</?span.*?>", "", row).replace("\N{NO-BREAK SPACE}", " "))
+        for row in page.split("<tr>")
+        if row.startswith(('<th scope="col">number', *(f"<td>{metric}" for metric in numbers)))
     ]
-    assert [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in rows] == [
-        ["number", "one seed", "full run, mean", "range over the seeds (how many)"],
-        [name, "\N{EN DASH}", "84.2 %", "84.2 (3)"],
-        ["number", "mean", "range over the seeds (how many)"],
-        [name, "84.2 %", "84.2 (1)"],  # the stand-in for `measure` keeps only a mean
+    assert rows == [
+        ["number", "one seed", "reference set: median", "range over its seeds (how many)"],
+        [first["metric"], "84.2 %", "84.4 %", "84.2 to 90 (3)"],
+        [second["metric"], "\N{EN DASH}", "5 %", "5 (2)"],
     ]
-    assert "The full run stands beside each number." in (quick / "icccn-causes.html").read_text()
-
-
-def test_a_number_that_no_seed_of_the_full_run_has_is_listed(tmp_path: Path) -> None:
-    kept_results.write(tmp_path / "here", only="today")
-    reference = tmp_path / "reference"
-    reference.mkdir()
-    for name in ("today-crowd", "today-half-hour"):
-        shutil.copy(kept_results.REFERENCE / f"{name}.json", reference)
-    options = ["--results", str(tmp_path / "here"), "--reference", str(reference)]
-    assert main(["report", *options, "--out", str(tmp_path / "same")]) == 0
-    assert "beside claims lie within the full run's range" in (tmp_path / "same/index.html").read_text()
-    assert 'id="numbers"' not in (tmp_path / "same/changes.html").read_text()
-
-    kept = json.loads((reference / "today-crowd.json").read_text())
-    number = next(iter(kept["also_measured"].values()))
-    number |= {"minimum": number["maximum"] + 1, "maximum": number["maximum"] + 2}
-    (reference / "today-crowd.json").write_text(json.dumps(kept))
-    assert main(["report", *options, "--out", str(tmp_path / "other")]) == 0
-    assert "outside the full run's range" in (tmp_path / "other/index.html").read_text()
-    table = (tmp_path / "other/changes.html").read_text().partition('id="numbers"')[2]
-    assert table.startswith(">1 of ") and table.count('href="today-crowd.html"') == 1
-    # the title of the experiment and the line of its study say so, too
-    says = r'<a class="tag" href="changes.html#numbers">(.*?)</a>'
-    marks = [
-        re.findall(says, (tmp_path / f"{of}.html").read_text(), re.S)
-        for of in ("same/index", "same/today-crowd", "other/today-half-hour", "other/today-crowd", "other/index")
-    ]
-    assert [len(some) for some in marks[:4]] == [0, 0, 0, 1] and marks[4]
-    assert re.fullmatch(rf"full run of {kept['ended'][:10]}: 1 of \d+ numbers differs here", marks[3][0])
-
-
-def test_a_number_outside_has_the_digits_that_show_it(quick: Path) -> None:
-    result = next(iter(collect(quick.parent / "here")))
-    assert [Outside(result, "n", "s", here, 22.2, 22.2).digits for here in (22.25, 22.201, 30.0)] == [4, 5, 3]
+    assert "The reference set stands beside each number." in page
 
 
 def test_what_changed_is_of_the_claims_that_were_compared() -> None:
@@ -437,17 +413,17 @@ def test_what_changed_is_of_the_claims_that_were_compared() -> None:
     assert changes.summary([], 2, 2) == "All 2 claims have the same verdict and the same numbers."
 
 
-def test_a_quick_look_without_the_full_run_does_not_promise_it(tmp_path: Path) -> None:
+def test_a_quick_look_without_the_reference_set_does_not_promise_it(tmp_path: Path) -> None:
     kept_results.write(tmp_path / "here", "icccn", size="quick")
     assert main(["report", "--results", str(tmp_path / "here"), "--out", str(tmp_path / "out")]) == 0
     for name in ("icccn-causes", "icccn-fig2a-ledbat-vs-tcp"):
         page = (tmp_path / "out" / f"{name}.html").read_text()
         assert "Quick look, one seed" in page
-        assert "The full run stands beside" not in page
+        assert "The reference set stands beside" not in page
     first = (tmp_path / "out/index.html").read_text()
-    assert "In the full run" not in first and "in the full run" not in first and 'data-name="full run"' not in first
+    assert "the reference set" not in first.lower()
     assert "1 holds, 34 are open" in first  # by a unit test of the module
-    assert "LEDBAT yields to TCP, and a late-comer" not in first  # what the full run gave
+    assert "LEDBAT yields to TCP, and a late-comer" not in first  # what the reference set gave
     assert "What one paper says of LEDBAT: " in first
 
 
@@ -482,16 +458,17 @@ def test_a_failed_run_counts_once_and_among_all(report: Path) -> None:
     assert f"of {runs + 1} here, 1 failed" in told
 
 
-def test_what_the_full_run_lacks_is_not_called_open(tmp_path: Path) -> None:
-    """An experiment of one's own, or one that is newer than the full run."""
+def test_what_the_reference_set_lacks_is_not_called_open(tmp_path: Path) -> None:
+    """An experiment of one's own, or one that is newer than the reference set."""
     kept_results.write(tmp_path / "here", "icccn", size="quick")
     (tmp_path / "there").mkdir()
-    shutil.copy(kept_results.REFERENCE / "pam-fig4b-adsl-interference.json", tmp_path / "there")
+    for name in ("set", "pam-fig4b-adsl-interference"):
+        shutil.copy(kept_results.REFERENCE / f"{name}.json", tmp_path / "there")
     options = ["--results", str(tmp_path / "here"), "--reference", str(tmp_path / "there")]
     assert main(["report", *options, "--out", str(tmp_path / "out")]) == 0
     first = (tmp_path / "out/index.html").read_text()
-    assert "none holds, 35 not in the full run" in first and "are open" not in first
-    assert "0 claims" not in first and "contradicts the full run's verdict" not in first
+    assert "none holds, 35 not in the reference set" in first and "are open" not in first
+    assert "0 claims" not in first and "contradicts a verdict" not in first
 
 
 def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Path) -> None:
@@ -502,13 +479,7 @@ def test_what_an_experiment_has_of_a_finding_stands_in_its_own_words(report: Pat
     assert all(whole.get(cell.sentence, cell.state) == cell.state for cell in tile.cells)
 
 
-def test_numbers_of_the_full_run_say_so(quick: Path) -> None:
-    rows = re.findall(r'<td data-name="full run">(.*?)</td>', (quick / "index.html").read_text())
-    assert len(rows) > 150
-    assert [row for row in rows if row and "in the full run: " not in row.lower()] == []
-
-
-def test_below_a_title_of_the_full_run_stand_the_numbers_of_these_runs() -> None:
+def test_below_a_title_of_the_reference_set_stand_the_numbers_of_these_runs() -> None:
     claim = {"id": "x/e01", "metric": "rate", "unit": "kbps", "paper": "166", "is_look": True, "verdict": "near"}
     number = {"mean": 239.0, "std": None, "ci95": None, "seeds": 1, "minimum": 239.0, "maximum": 239.0}
     there = {**claim, "measured": number}
@@ -532,49 +503,30 @@ def test_one_seed_has_no_median(by_seed: dict[str, float], what: str) -> None:
     assert shown and shown.what == what
 
 
-def test_one_seed_stands_beside_the_range_of_the_full_run() -> None:
+def test_one_seed_stands_beside_the_range_of_the_reference_set() -> None:
     figure = {"overview": "yielding", "values": [{"label": "BBR: libutp", "by_seed": {"1": 40.0}}]}
     data = {"figure": figure, "claims": [], "experiment": {}}
-    kept = {"claims": {}, "figure": {"BBR: libutp": [0.0, 17.0, 43.0]}, "figure_seeds": 5}
-    there = Beside("full run", {}, kept={"id": kept})
+    kept = {"claims": {}, "figure": {"BBR: libutp": {"1": 0.0, "2": 43.0, "3": 17.0}}}
+    there = Beside("reference set", {}, kept={"id": kept})
     shown = yielding([Result("id", "title", "Fig. 1", "study", {}, {}, {}, {}, None, data)], there)
-    assert shown and shown.what == "One seed. In brackets: 5 seeds of the full run, median and range"
-    assert [share and share.full for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
-
-
-def test_the_full_run_beside_one_seed_is_of_all_its_seeds_or_says_of_how_many(quick: Path) -> None:
-    foreground = next(result for result in collect(quick.parent / "here") if result.id == "today-foreground")
-    here = {"BBR: TCP-LP": 54.0, "QUIC: TCP-LP": 45.0, "CUBIC: libutp": 0.154439, "CUBIC: TCP-LP": 30.0}
-    for value in foreground.data["figure"]["values"]:
-        value["by_seed"] = {"1": here[value["label"]]} if value["label"] in here else {}
-    shown = yielding([foreground], FULL_RUN)
-    assert shown and shown.what.startswith(
-        "One seed. Pale and in brackets: the full run, median and range over 20 seeds "
-        "(*: 5 seeds, whose range may be narrower). "
-    )
-    shares = {
-        f"{column}: {row}": one for row, own in shown.rows for column, one in zip(shown.columns, own, strict=True)
-    }
-    said = {name: (one.full, one.is_few) for name, one in shares.items() if one and one.is_here}
-    by_seed = FULL_RUN.claims["today-foreground/e04"]["measured"]["by_seed"].values()
-    low, middle, high = (f"{100 * value:.0f}" for value in (min(by_seed), median(by_seed), max(by_seed)))
-    assert len(by_seed) == 20 and said["BBR: TCP-LP"] == (f"{middle}, {low} to {high}", False)
-    assert said["QUIC: TCP-LP"] == ("45, 44 to 50", True)
-    assert said["CUBIC: libutp"] == ("", False)
+    assert shown and shown.what == "One seed. In brackets: the reference set, median and range"
+    assert [share and share.there for _, shares in shown.rows for share in shares] == ["17, 0 to 43"]
 
 
 def test_a_black_corner_is_of_what_the_box_alone_shows(quick: Path, report: Path) -> None:
     for folder, means in ((quick, "contradicts the mark"), (report, "has another verdict")):
         page = " ".join(re.sub(r"<[^>]*>", "", (folder / "index.html").read_text()).split())
         assert "a mark a finding, as the box alone shows it; a finding's verdict over all boxes stands below" in page
-        assert re.search(rf"A black corner: the full run of [-0-9]+ {means}, for the box alone\.", page)
+        assert re.search(rf"A black corner: the reference set( of [-0-9]+)? {means}, for the box alone\.", page)
 
 
-def test_a_title_of_the_full_run_has_what_this_seed_says_below_it(quick: Path, report: Path) -> None:
+def test_a_title_of_the_reference_set_has_what_this_seed_says_below_it(quick: Path, report: Path) -> None:
     name = "eunice-fig2-md-nf1.html"
     told = re.findall(r"In these runs, of one seed:(.*?)</p>", (quick / name).read_text(), re.S)
     assert len(told) == 1 and "difference of the durations: " in told[0] and 'href="#e04"' in told[0]
-    assert re.search(r"<h1><span[^>]*>In the full run of [-0-9]+:</span> Without a noise", (quick / name).read_text())
+    assert re.search(
+        r"<h1><span[^>]*>In the reference set( of [-0-9]+)?:</span> Without a noise", (quick / name).read_text()
+    )
     assert "<h1>Without a noise" in (report / name).read_text()
     assert "In these runs, of one seed" not in (report / name).read_text()
 
@@ -663,11 +615,11 @@ def test_a_card_promises_nothing_of_more_seeds_than_the_rules_allow() -> None:
     assert text.endswith("s. As many seeds as the rules allow would not show more.")
 
 
-def _in_the_full_run(name: str) -> dict[str, Any]:
-    """Give a claim as a report of the full run has it."""
+def _in_the_reference_set(name: str) -> dict[str, Any]:
+    """Give a claim as a report of the reference set has it."""
     files = (file for study in kept_results.STUDIES.iterdir() for file in registry.claims_files(study))
     claims = (claim for file in files for claim in registry.load(file).claims)
-    return {**next(claim.data for claim in claims if claim.id == name), **FULL_RUN.claims[name]}
+    return {**next(claim.data for claim in claims if claim.id == name), **REFERENCE.claims[name]}
 
 
 @pytest.mark.parametrize(
@@ -684,7 +636,7 @@ def _in_the_full_run(name: str) -> dict[str, Any]:
     ],
 )
 def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: str, quick: Path) -> None:
-    claim = _in_the_full_run(name)
+    claim = _in_the_reference_set(name)
     assert _plain(rule(claim)).endswith(f" {said[0].upper()}{said[1:]}.")
     assert _plain(overview.measured_of(claim)).endswith(f"; {said}")
     page, _, card = name.partition("/")
@@ -692,7 +644,7 @@ def test_a_claim_whose_readings_disagree_says_what_each_gives(name: str, said: s
 
 
 def test_a_spread_next_to_zero_has_no_bound_below_it_and_no_cause_where_it_is_reproduced(report: Path) -> None:
-    said = _plain(rule(_in_the_full_run("icccn-table1-tcp-vs-ledbat/e45")))
+    said = _plain(rule(_in_the_reference_set("icccn-table1-tcp-vs-ledbat/e45")))
     assert "reproduced needs all of it from 0 to 4.01 x 10⁻⁶, near from 0 to 4.01 x 10⁻⁶. The paper's value" in said
     assert said.endswith("The scan may say 1.0 x 10⁻⁶, too, with the same verdict.")
     of_page = _cards(report / "icccn-table1-tcp-vs-ledbat.html")
@@ -719,7 +671,7 @@ def test_a_title_is_of_no_experiment_that_decides_nothing(report: Path) -> None:
 def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None:
     page = opened(browser, report / "index.html")
     trust = page.locator("#trust").inner_text()
-    for said in ("full", "2026-11-20", "make reproduce", "commit", "host"):
+    for said in ("complete", "2026-11-20", "make reproduce", "commit", "host"):
         assert said in trust
     headlines = page.locator("#matrix .headline").all_inner_texts()
     assert len(headlines) == len(page.locator("#matrix .study").all())
@@ -737,12 +689,12 @@ def test_the_first_screen_says_what_came_out(report: Path, browser: Any) -> None
     assert counts[0] == counts[1] + counts[2] and min(counts) > 0
 
 
-def test_a_headline_counts_nothing_that_the_full_run_left_undecided() -> None:
-    full_run = Beside("full run", {}, {"date": "2026-01-02"})
-    said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), full_run)
-    assert said == ("Of 1 finding, 1 holds.", "In the full run of 2026-01-02, none holds, 1 is open.")
-    said = _headline(Counter({"near": 1}), Counter({"reproduced": 1, "near": 2}), full_run)
-    assert said == ("Of 1 finding, none holds, 1 nearly.", "In the full run of 2026-01-02, 1 holds, 2 nearly.")
+def test_a_headline_counts_nothing_that_the_reference_set_left_undecided() -> None:
+    reference = Beside("reference set", {}, {"date": "2026-01-02"})
+    said = _headline(Counter({"reproduced": 1}), Counter({"undecided": 1}), reference)
+    assert said == ("Of 1 finding, 1 holds.", "In the reference set of 2026-01-02, none holds, 1 is open.")
+    said = _headline(Counter({"near": 1}), Counter({"reproduced": 1, "near": 2}), reference)
+    assert said == ("Of 1 finding, none holds, 1 nearly.", "In the reference set of 2026-01-02, 1 holds, 2 nearly.")
     said = _headline(Counter({"agrees in one seed": 2, "differs in one seed": 1}), Counter(), None)
     assert said == ("Of 3 findings, one seed agrees with 2, and decides none.", "1 differs in one seed.")
 
@@ -830,7 +782,7 @@ def test_failures_stand_first_and_claims_say_what_others_have(report: Path, brow
     assert page.locator(".claim .strip circle").count() > 100
     page = opened(browser, report / CARDS)
     card = page.locator("#e01").inner_text()
-    for said in ("Full run", "Evaluator", "not reproduced", "0.65", "sec. IV.A par. 5"):
+    for said in ("Reference set", "Evaluator", "not reproduced", "0.65", "sec. IV.A par. 5"):
         assert said in card
     page.locator("#e01 summary").last.click()
     assert "testbed run" in page.locator("#e01 .evidence").inner_text()
@@ -847,7 +799,7 @@ def test_an_evidence_row_leads_to_files_that_a_site_has(report: Path, browser: A
     assert "no run here" in row.inner_text()  # the reference set has no runs
     kept = json.loads((report / row.get_by_role("link", name="full run (JSON)").get_attribute("href")).read_text())
     claim = f"{Path(CARDS).stem}/e01"
-    assert kept["claims"][claim]["by_seed"] == FULL_RUN.claims[claim]["measured"]["by_seed"]
+    assert kept["claims"][claim]["by_seed"] == REFERENCE.claims[claim]["measured"]["by_seed"]
     page = opened(browser, report / "eunice-fig1-linear-two-flows.html")
     assert page.locator(".evidence a[href^='https://doi.org/10.1007/']").count() > 0
     told = page.locator(".evidence").first.inner_text()
@@ -1004,13 +956,13 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
         claim["id"]: claim["cause"]
         for experiment in collect(report.parent / "here")
         for claim in experiment.counted
-        if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "not reproduced"
+        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "not reproduced"
     }
     near = {
         claim["id"]
         for experiment in collect(report.parent / "here")
         for claim in experiment.counted
-        if "cause" in claim and state_of(FULL_RUN.claims[claim["id"]]) == "near"
+        if "cause" in claim and state_of(REFERENCE.claims[claim["id"]]) == "near"
     }
     assert len(near) > 10  # sorted by the same rule
     known = Counter(map(how_known, failing.values()))
@@ -1032,7 +984,7 @@ def test_causes_stand_once_with_their_claims_and_what_varied_them(report: Path, 
     places = [text.index(said) for said in in_order]
     assert places == sorted(places)
     assert f"Their cause is shown by a run for {known['tested']}, " in text
-    printed = sum(FULL_RUN.claims[claim]["held"] is None for claim in failing)
+    printed = sum(REFERENCE.claims[claim]["held"] is None for claim in failing)
     assert f" {printed} miss a number that a paper prints. {len(failing) - printed} are statements" in text
 
 
@@ -1042,7 +994,7 @@ def test_a_claim_without_a_number_here_has_no_other_number(report: Path) -> None
         claim for result in results for claim in result.claims if claim["id"] == "icccn-fig2a-ledbat-vs-tcp/e03"
     )
     claim |= {"measured": None, "held": None}
-    listed = changes.changes(results, FULL_RUN)
+    listed = changes.changes(results, REFERENCE)
     assert listed and claim["id"] not in {change.claim["id"] for change in listed}
 
 
@@ -1051,18 +1003,18 @@ def test_shorter_runs_do_not_count_as_other_numbers(quick: Path) -> None:
     result = next(result for result in results if result.id == "pam-fig3b-delay-variance-forward")
     claim = next(claim for claim in result.counted if claim["verdict"] == "not testable" and claim["measured"])
     claim["measured"] = {**claim["measured"], "mean": 0.5, "by_seed": {"1": 0.5}}
-    assert claim["id"] in {change.claim["id"] for change in changes.changes(results, FULL_RUN)}
-    before = machine(results, FULL_RUN)
+    assert claim["id"] in {change.claim["id"] for change in changes.changes(results, REFERENCE)}
+    before = machine(results, REFERENCE)
     result.data["settings"] = [{"duration_s": 40.0, "full_s": 600.0, "flows": []}]
-    assert claim["id"] not in {change.claim["id"] for change in changes.changes(results, FULL_RUN)}
-    assert machine(results, FULL_RUN).compared < before.compared
+    assert claim["id"] not in {change.claim["id"] for change in changes.changes(results, REFERENCE)}
+    assert machine(results, REFERENCE).compared < before.compared
 
 
-def test_the_full_run_is_drawn_beside_one_seed(quick: Path, browser: Any) -> None:
-    card = opened(browser, quick / CARDS).locator(".claim:has(.full)").first
-    drawn = card.locator(".full i").all()
+def test_the_reference_set_is_drawn_beside_one_seed(quick: Path, browser: Any) -> None:
+    card = opened(browser, quick / CARDS).locator(".claim:has(.numbers .there)").first
+    drawn = card.locator(".numbers .there i").all()
     assert len(drawn) > 1 and card.locator(".seeds").first.inner_text().endswith("seed 1")
-    assert card.locator(".full").inner_text().endswith(f"seeds 1 to {len(drawn)}")
+    assert card.locator(".numbers .there").inner_text().endswith(f"seeds 1 to {len(drawn)}")
 
 
 def test_results_of_other_machines_are_a_column(report: Path, browser: Any) -> None:

@@ -37,11 +37,8 @@ def test_a_page_without_marks_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "page.md: found no <!-- papers" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["like", "rejudge"])
-def test_without_studies_nothing_is_said_of_a_reference_set(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "--studies", str(tmp_path), "--reference", str(REFERENCE)]) == 2
+def test_without_studies_nothing_is_judged_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rejudge", "--studies", str(tmp_path), "--reference", str(REFERENCE)]) == 2
     assert f"{tmp_path}: found no */study.yaml; allowed: the folder of the studies" in capsys.readouterr().err
 
 

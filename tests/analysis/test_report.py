@@ -386,8 +386,10 @@ def test_figures_are_drawn_when_outdated_in_any_process_with_the_same_bytes(resu
     assert kept == drawn_ns[0] and renewed > drawn_ns[1]
     # what stands pale behind a figure comes from the reference set
     reference = tmp_path / "reference"
-    assert not draw.outdated([first.name], first.parent, reference=reference)
     reference.mkdir()
+    for name in ("set", "another"):
+        (reference / f"{name}.json").write_text("{}")
+    assert not draw.outdated([first.name], first.parent, reference=reference)
     (reference / f"{first.name}.json").write_text("{}")
     assert draw.outdated([first.name], first.parent, reference=reference) == [first.name]
 
@@ -459,145 +461,6 @@ def test_what_follows_from_the_settings_does_not_count(results: Path) -> None:
     assert (echo["verdict"], repeated["verdict"], repeated["same_as"]) == ("reproduced", "reproduced", "waiting/e01")
     (counted,) = [result for result in collect(results) if result.id == "made-by-hand"]
     assert sum(counted.counts.values()) == 9
-
-
-def test_a_reference_set_tells_what_differs(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reference = tmp_path / "reference"
-    diff = ["diff", "--results", str(results), "--reference", str(reference)]
-    assert main(diff) == 2
-    assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    same = r"The same: \d+ values of claims and seeds, to nine digits, the verdicts of \d+ claims, and 1 number"
-    assert re.match(same, said)
-    assert said.endswith("Nothing differs in fact.\n")
-    written = (reference / "made-by-hand.json").read_text()
-    kept = json.loads(written)
-    # a line for each claim: the history shows which ones changed
-    assert {name: written.count(f'\n "{name}": ') for name in kept["claims"]} == dict.fromkeys(kept["claims"], 1)
-
-    # also what no claim judges: the means and ranges behind a title, and those of a figure
-    drops = {name: value + 5 for name, value in kept["also_measured"]["drops"].items()}
-    others = {"also_measured": {"drops": drops}, "figure": {"x | y | 1": [1, 2, 3]}}
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | others))
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    assert "  made-by-hand, also_measured: 1 number with other values (the first is drops)\n" in said
-    assert "  made-by-hand, figure: 1 number only in the reference (the first is x | y | 1)\n" in said
-
-    # of fewer seeds than the reference has, each lies in its range
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | {"runs": 4}))
-    assert main(diff) == 0
-    assert "Within the range of the reference's seeds: 1 number beside claims." in capsys.readouterr().out
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | others | {"runs": 4}))
-    assert main(diff) == 0
-    assert re.search("  made-by-hand, drops: .* here, .* over the seeds of the reference\n", capsys.readouterr().out)
-
-    # with other seeds they are other numbers, and a figure may be that of fewer seeds
-    for more in ({"runs": 4}, {"size": ["quick"]}):
-        (reference / "made-by-hand.json").write_text(json.dumps(kept | {"figure": others["figure"]} | more))
-        assert main(diff) == 0
-        said = capsys.readouterr().out
-        assert "Not compared in figure, where sizes or seeds differ or the reference lacks it: made-by-hand.\n" in said
-        assert said.endswith("Nothing differs in fact.\n")
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | others | {"figure_seeds": 1}))
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    assert "Not compared in figure, " in said
-    assert "Not compared in also_measured" not in said
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | {"size": ["quick"], "claims": {}}))
-    assert main(diff) == 0
-    assert "do not answer" not in capsys.readouterr().out
-
-    # runs of another size, shorter ones, are compared in what they answer
-    unanswered = kept["claims"]["made-by-hand/e03"] | {"verdict": "reproduced", "by_seed": {"1": 1.0}}
-    other_size = {"size": ["quick"], "claims": kept["claims"] | {"made-by-hand/e03": unanswered}}
-    (reference / "made-by-hand.json").write_text(json.dumps(kept | other_size))
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    assert "\nRuns of size complete do not answer 1 claim; only the others are compared.\n" in said
-    assert said.endswith("Nothing differs in fact.\n")
-
-    # so are numbers that no verdict needs, where the runs are shorter
-    folder = shutil.copytree(results, tmp_path / "short") / "experiments/made-by-hand"
-    data = json.loads((folder / "verdicts.json").read_text())
-    data["settings"][0]["full_s"] = 20.0
-    data["claims"][4]["measured"] = data["claims"][0]["measured"]
-    with sums.replacing(folder) as draft:
-        (draft / "verdicts.json").write_text(json.dumps(data))
-    assert main(["diff", "--results", str(tmp_path / "short"), "--reference", str(reference)]) == 0
-    assert "answer 2 claims; only the others are compared.\n" in capsys.readouterr().out
-
-    # another build and more seeds are no difference
-    kept["made_from"] = {"rootfs": {"digest": "other"}}
-    kept["claims"]["made-by-hand/e02"] |= {"verdict": "reproduced"}
-    kept["claims"]["made-by-hand/e02"]["held"] |= {"4": True, "5": True}
-    (reference / "made-by-hand.json").write_text(json.dumps(kept))
-    (reference / "gone.json").write_text("{}")
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    for text in (
-        "Made from other builds, without effect on these: ",
-        "Not measured here: gone.\n",
-        "The reference has more seeds: 2 values in 1 experiment. 1 claim with another verdict for that reason alone.\n",
-        "made-by-hand/e02: reproduced in the reference, undecided here\n",
-        f"--reference {reference} --out {results}/seeds.json\n  snakemake --cores all\nNothing differs in fact.\n",
-    ):
-        assert text in said
-
-    # so the set keeps its seeds when these results are recorded, and takes their figure alone
-    of_all_seeds = {"by_seed": {"1": 7.0}, "check": "mean_over_seeds('share()')"}
-    more = kept | {
-        "runs": kept["runs"] + 2,
-        "claims": kept["claims"] | {"made-by-hand/e01": {**kept["claims"]["made-by-hand/e01"], **of_all_seeds}},
-    }
-    # a time series has no numbers, so there is nothing to take
-    record = ["reference", "--out", str(reference), "--results"]
-    (reference / "made-by-hand.json").write_text(json.dumps(more | {"figure": {}}))
-    assert main([*record, str(results)]) == 0
-    assert json.loads((reference / "made-by-hand.json").read_text()) == more
-    folder = shutil.copytree(results, tmp_path / "drawn") / "experiments/made-by-hand"
-    data = json.loads((folder / "verdicts.json").read_text())
-    data["figure"] = {"kind": "values-by-seed", "values": [{"label": "a", "by_seed": {"1": 1.0, "2": 2.0, "3": 4.0}}]}
-    with sums.replacing(folder) as draft:
-        (draft / "verdicts.json").write_text(json.dumps(data))
-    drawn = {"figure": {"a": [1, 2, 4]}, "figure_seeds": 3}
-    assert main([*record, str(tmp_path / "drawn")]) == 0
-    assert json.loads((reference / "made-by-hand.json").read_text()) == more | drawn
-    # with other numbers, too, and says when other builds gave them; a figure of all seeds stays
-    other = json.loads(json.dumps(more))
-    other["claims"]["made-by-hand/e02"]["held"]["1"] = False
-    for before, after in (
-        ({"figure": {}}, drawn | {"figure_recorded": kept["ended"][:10]}),
-        ({"figure": {"a": [1, 2, 3]}}, {"figure": {"a": [1, 2, 3]}}),
-        ({"figure": {"a": [1, 2, 3]}, "figure_seeds": 4}, {"figure": {"a": [1, 2, 3]}, "figure_seeds": 4}),
-    ):
-        (reference / "made-by-hand.json").write_text(json.dumps(other | before))
-        assert main([*record, str(tmp_path / "drawn")]) == 0
-        assert json.loads((reference / "made-by-hand.json").read_text()) == other | after
-
-    kept["claims"]["made-by-hand/e01"]["verdict"] = "near"
-    kept["claims"]["made-by-hand/e02"]["held"]["1"] = False
-    kept["claims"]["made-by-hand/e98"] = kept["claims"].pop("made-by-hand/e05")
-    (reference / "made-by-hand.json").write_text(json.dumps(kept))
-    assert main(diff) == 0
-    said = capsys.readouterr().out
-    for text in (
-        "Different in fact: 4.",
-        "  made-by-hand/e01: near in the reference, reproduced here\n",
-        "  made-by-hand/e02: other values in 1 seed (the first is 1); reproduced in the reference, undecided here\n",
-        "  made-by-hand/e98: only in the reference\n",
-        "  made-by-hand/e05: only here\n",
-        "  Their runs were made from other builds: ",
-        f"python -m analysis reference --results {results} --out {reference}",
-    ):
-        assert text in said
-    # what was not measured stays as it is
-    unmeasured = {file: file.read_bytes() for file in reference.iterdir() if file.name != "made-by-hand.json"}
-    assert unmeasured
-    assert main(["reference", "--results", str(results), "--out", str(reference)]) == 0
-    assert {file: file.read_bytes() for file in unmeasured} == unmeasured
-    assert main(diff) == 0
 
 
 def test_what_the_papers_simulator_gives_stands_beside_the_measurement(results: Path, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ import json, site, sys
 site.addsitedir(sys.argv[1])
 sys.path.append(sys.argv[2])
 import testbed.cli
-from images import commit, index
+from common import commit
+from images import index
 print(json.dumps([testbed.cli.__file__, commit.commit(), index.names()]))
 """
 

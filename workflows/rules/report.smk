@@ -11,7 +11,7 @@ rule report:
         SOURCES.code("report"),
         JOBS.lost_report,
         figures=SOURCES.code("figures"),
-        reference=sorted(map(str, Path(REFERENCE).glob("*.json"))),
+        reference=sorted(map(str, Path(REFERENCE).rglob("*.json"))),
         simulator=sorted(map(str, Path(SIMULATOR).glob("*"))),
     output:
         touch("{results}/report/.made-for-{target}"),
@@ -21,7 +21,7 @@ rule report:
     threads: JOBS.threads_of_target
     params:
         experiments=JOBS.experiments,
-        reference=["--reference", REFERENCE] if list(Path(REFERENCE).glob("*.json")) else [],
+        reference=["--reference", REFERENCE] if Path(REFERENCE, "set.json").exists() else [],
         simulator=["--simulator", SIMULATOR] if list(Path(SIMULATOR).glob("*")) else [],
         beside=[f"--beside={name}={place}" for name, place in config["beside"].items()],
     shell:

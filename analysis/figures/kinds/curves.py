@@ -7,13 +7,15 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.documents import Fields
-from analysis.figures import alternative_text, full_run, plot, roles, style
+from analysis.figures import alternative_text, in_reference, plot, roles, style
 from analysis.figures.style import Specification
 from analysis.units import with_unit
 
 HEIGHT: Final = 250
 PADDING: Final = 14  # pixels beside the first and the last value
 FROM_ZERO: Final = 0.95  # an axis begins at 0 where its smallest value is below that part of the largest
+
+_REFERENCE: Final = "reference set"
 
 Rows = list[dict[str, Any]]
 
@@ -36,13 +38,17 @@ class Curves:
     def __init__(self, figure: Fields, claims: list[Fields]) -> None:
         self._figure = figure
         self._plots = figure.children("plots")
-        self._full_run: dict[str, full_run.Range] = figure.maybe("full_run", dict) or {}
+        self._reference: dict[str, in_reference.Range] = figure.maybe("reference", dict) or {}
         self._claims = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
         measured = {
             line
             for fields in self._plots
             for line in [*(point["line"] for point in fields.get("points", list)), *(fields.maybe("paper", dict) or {})]
-        } | {line for fields in self._plots for line, _, _ in full_run.points(self._full_run, fields.get("axis", str))}
+        } | {
+            line
+            for fields in self._plots
+            for line, _, _ in in_reference.points(self._reference, fields.get("axis", str))
+        }
         order = [str(label) for label in (figure.maybe("labels", dict) or {}).values()]
         # labels are whole names where a cell has one line
         self._labels = order if any(label in measured for label in order) else []
@@ -61,19 +67,19 @@ class Curves:
             text += " Diamonds, joined by dots, are the paper's values"
             text += "; the strokes through them reach as far as counts as reproduced." if self._tolerances() else "."
         if self._is_pale_seen():
-            middles = "medians or means" if self._figure.maybe("full_run_means", list) else "medians"
-            has_ranges = any(low < high for low, _, high in self._full_run.values())
-            pale, ranges = ("lines and bands", f": {middles} and ranges") if has_ranges else ("lines", "")
-            text += f" Pale {pale} are {self._figure.get('full_run_called', str)}{ranges}."
+            has_ranges = any(low < high for low, _, high in self._reference.values())
+            pale, how = ("lines and bands", ": medians and ranges") if has_ranges else ("lines", "")
+            of_seeds = in_reference.seeds_text(self._figure.get("reference_seeds", dict).values())
+            text += f" Pale {pale} are the reference set, {of_seeds}{how}."
         return text
 
     def _is_pale_seen(self) -> bool:
-        """Say whether anything of the full run is drawn elsewhere than under the points of these runs."""
+        """Say whether anything of the reference set is drawn elsewhere than under the points of these runs."""
         return any(
             low < high or not any((point["line"], point["x"]) == (line, x) and point["by_seed"] for point in points)
             for fields in self._plots
             for points in [fields.get("points", list)]
-            for line, x, (low, _, high) in full_run.points(self._full_run, fields.get("axis", str))
+            for line, x, (low, _, high) in in_reference.points(self._reference, fields.get("axis", str))
         )
 
     def alternative(self) -> str:
@@ -84,11 +90,11 @@ class Curves:
 
     def _text(self, fields: Fields) -> Iterator[tuple[str, str]]:
         measured = list(filter(None, (self._summary(point, "") for point in fields.get("points", list))))
-        sources = (("", measured), ("full run", self._there(fields)), ("paper", self._paper(fields)))
+        sources = (("", measured), (_REFERENCE, self._there(fields)), ("paper", self._paper(fields)))
         for line in self._lines:
             for whose, rows in sources:
                 points = [(float(row["x"]), float(row["y"])) for row in rows if row["s"] == line]
-                if points and not (whose == "full run" and any(row["s"] == line for row in measured)):
+                if points and not (whose == _REFERENCE and any(row["s"] == line for row in measured)):
                     yield f"{line} ({whose})" if line and whose else line or whose, alternative_text.course(points)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
@@ -125,10 +131,10 @@ class Curves:
         return rows
 
     def _there(self, fields: Fields) -> Rows:
-        """Give the full run's points, for a figure of a quick look."""
+        """Give the reference set's points, for a figure of a quick look."""
         return [
             {"s": line, "c": self._colour(line), "x": x, "y": middle, "l": low, "h": high}
-            for line, x, (low, middle, high) in full_run.points(self._full_run, fields.get("axis", str))
+            for line, x, (low, middle, high) in in_reference.points(self._reference, fields.get("axis", str))
         ]
 
     def _plot(self, fields: Fields, group: str, width: int, *, interactive: bool) -> Specification:
@@ -145,7 +151,7 @@ class Curves:
             [row for row in part if _group(row["s"]) == group] for part in (measured, paper, there)
         )
         scale: Specification = {"zero": False, "nice": False, "padding": PADDING}
-        if len(places) > 1:  # of all groups: the full run may have more points of another
+        if len(places) > 1:  # of all groups: the reference set may have more points of another
             scale["domain"] = [places[0], places[-1]]
         if self._figure.maybe("log", bool) and places:
             scale = {"type": "log", "nice": False, "domain": [places[0] / 1.15, places[-1] * 1.15]}
@@ -180,7 +186,7 @@ class Curves:
             shown["tooltip"] = [{"field": name, "title": title, "type": "nominal"} for name, title in titles.items()]
         data, joined = {"data": {"values": measured}}, {"data": {"values": [*measured, *_gaps(measured, there)]}}
         layers: list[Specification] = [
-            *_of_full_run(there, encoding, ranges),
+            *_of_reference(there, encoding, ranges),
             {**joined, "mark": {"type": "area", "opacity": style.BAND}, "encoding": ranges},
             {**data, "mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": ranges},
             {**joined, "mark": {"type": "line", "strokeWidth": 1.8}, "encoding": encoding},
@@ -230,14 +236,14 @@ def _name(line: str) -> str:
 
 
 def _gaps(measured: Rows, there: Rows) -> Rows:
-    """Give empty points where only the full run has one, so that a line does not join what lies on both sides."""
+    """Give empty points where only the reference set has one, so that a line does not join what lies on both sides."""
     known = {(row["s"], row["x"]) for row in measured}
     lines = {row["s"] for row in measured}
     empty = [row for row in there if row["s"] in lines and (row["s"], row["x"]) not in known]
     return [{**row, "y": None, "l": None, "h": None} for row in empty]
 
 
-def _of_full_run(rows: Rows, encoding: Specification, ranges: Specification) -> list[Specification]:
+def _of_reference(rows: Rows, encoding: Specification, ranges: Specification) -> list[Specification]:
     if not rows:
         return []
     data = {"data": {"values": rows}}

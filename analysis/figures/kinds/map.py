@@ -6,7 +6,7 @@ from typing import Final
 
 from analysis.documents import Fields
 from analysis.figures import alternative_text, pixels, roles, style
-from analysis.figures.full_run import Range
+from analysis.figures.in_reference import Range
 from analysis.figures.pixels import Rows
 from analysis.figures.style import Specification
 
@@ -33,8 +33,7 @@ class Map:
 
     def __init__(self, figure: Fields) -> None:
         self._axis, self._across, self._down = (figure.get(name, str) for name in ("axis", "across", "down"))
-        there: dict[str, Range] = figure.maybe("full_run", dict) or {}
-        self._full_run = figure.maybe("full_run_called", str)
+        there: dict[str, Range] = figure.maybe("reference", dict) or {}
         self._plots: dict[str, dict[str, dict[str, float]]] = {}
         self._pale: set[tuple[str, str, str]] = set()
         self._numbers = "the numbers of one seed"
@@ -58,7 +57,7 @@ class Map:
         """Say what the reader has to know to read the figure."""
         axis = f"{self._axis[:1].upper()}{self._axis[1:]}"
         text = f"{axis}. Columns: {self._across}; rows: {self._down}. Shown are {self._numbers}."
-        return text + (f" Those in frames are of this run, all others of {self._full_run}." if self._pale else "")
+        return text + (" Those in frames are of this run, all others of the reference set." if self._pale else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""

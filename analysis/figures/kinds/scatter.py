@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from analysis.documents import Fields
 from analysis.figures import alternative_text, plot, roles, style
-from analysis.figures.full_run import Range
+from analysis.figures.in_reference import Range, seeds_text
 from analysis.figures.style import Specification
 
 HEIGHT: Final = 300
@@ -41,8 +41,8 @@ class Scatter:
             self._has_range |= len(numbers) > 1
             if numbers:
                 here[value.get("label", str)] = [min(numbers), median(numbers), max(numbers)]
-        there: dict[str, Range] = figure.maybe("full_run", dict) or {}
-        self._full_run = figure.maybe("full_run_called", str)
+        there: dict[str, Range] = figure.maybe("reference", dict) or {}
+        self._seeds = seeds_text((figure.maybe("reference_seeds", dict) or {}).values())
         labels = [value.get("label", str) for value in figure.children("values")]
         cases = list(dict.fromkeys(label.partition(": ")[2] for label in labels))
         self._rows: Rows = []
@@ -59,13 +59,13 @@ class Scatter:
         there = [row for row in self._rows if not row["here"]]
         ranges = ": medians and ranges" if any(row["xl"] < row["xh"] or row["yl"] < row["yh"] for row in there) else ""
         hidden = ", hidden where they are shorter than a ring is wide" if ranges else ""
-        return text + (f" Pale rings and lines are {self._full_run}{ranges}{hidden}." if there else "")
+        return text + (f" Pale rings and lines are the reference set, {self._seeds}{ranges}{hidden}." if there else "")
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
         across, up = self._axes
         rows = sorted(self._rows, key=lambda row: not row["here"])
-        cases = [(row["case"], row["told"] + " (full run)" * (not row["here"])) for row in rows]
+        cases = [(row["case"], row["told"] + " (reference set)" * (not row["here"])) for row in rows]
         return alternative_text.picture(
             f"{across} across and {up} up", "Values are medians over the seeds", [("", cases)]
         )
@@ -124,7 +124,7 @@ class Scatter:
 
 
 def _of(*, here: bool) -> Specification:
-    """Draw only these runs, or only the full run: a ring around the point, which would cover another point."""
+    """Draw only these runs, or only the reference set: a ring around the point, which would cover another point."""
     return {"transform": [{"filter": f"datum.here === {str(here).lower()}"}]}
 
 

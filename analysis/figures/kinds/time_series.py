@@ -1,12 +1,12 @@
 """Time series: panels (rate, window, queue, delay) one below the other, cells side by side."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from analysis.claims.question import Question
 from analysis.documents import Fields
 from analysis.errors import BadInputError
 from analysis.figures import alternative_text, panels, plot, roles, style
-from analysis.figures.bands import band, from_lists, strokes
+from analysis.figures.bands import band, strokes
 from analysis.figures.panels import Panel
 from analysis.figures.plot import Line, Mark, Plot
 from analysis.figures.roles import Role
@@ -29,7 +29,6 @@ JOINED: Final = (2, 3, 4, 6, 8, 10, 12, 24)
 BEYOND: Final = 0.15  # of the interval: how far after its end an instant of the paper is still shown
 STROKES: Final = 240  # intervals of a panel that draws each value
 PIXELS: Final = 1.8  # of such a joined interval, at least
-KEPT: Final = 100  # intervals of what a reference set keeps of a curve
 LABEL: Final = 100  # pixels of cells' titles as names of their lines; longer ones only stand above the panels
 MOST_MISSING: Final = 4  # cells that a caption names as not run
 MANY: Final = 4  # lines of a panel whose ranges over the seeds would cover each other
@@ -73,14 +72,7 @@ class TimeSeries:
         self._missing = [title for cell, title in _titles(figure).items() if cell not in shown]
         self._together = figure.maybe("together", bool) or False
         self._heights = _told_apart([_mark(height, claims) for height in figure.children("heights")])
-        self._curves = figure.maybe("full_run_curves", dict) or {}
-        self._curves_of = figure.maybe("full_run_curves_of", dict) or {}
-        t0, self._measured_until_s = _interval(figure, self._columns)
-        # where all happens sooner in these runs, the time of the full run is drawn shorter
-        self._sooner = self._curves_of.get("sooner", 1.0)
-        self._pale_interval = [t / self._sooner for t in self._curves_of.get("interval", [])]
-        t1 = max([self._measured_until_s, *self._pale_interval[1:]])
-        self._interval = t0, t1
+        self._interval = t0, t1 = _interval(figure, self._columns)
         # packets in flight of an encrypted flow are not measured
         self._panels = [panel for panel in made if any(_has_line(panel, column.shown, t1) for column in self._columns)]
         marks = [_mark(mark, claims) for mark in figure.children("marks")]
@@ -119,13 +111,6 @@ class TimeSeries:
             text += ", shaded as far as counts as reproduced" * bool(allowed)
             text += ", more strongly where two do" * any(_meet(*pair) for pair in combinations(allowed, 2))
             text += "."
-        if self._curves:
-            t0, t1 = self._curves_of["interval"]
-            text += f" Pale lines and bands are seed {self._curves_of['seed']} of the full run, over intervals of"
-            text += f" {style.number((t1 - t0) / KEPT)} s"
-            times = f"{style.number(self._sooner)} times"
-            later = f"; the path changes {times} later there, and that time is drawn {times} shorter"
-            text += f"{later * (self._sooner != 1)}."
         tops = ({panel.top for panel in row} for row in zip(*self._plots, strict=True))
         if not self._together and any(len(of_row) > 1 for of_row in tops):
             text += " Cells whose values differ much have axes of their own."
@@ -137,27 +122,7 @@ class TimeSeries:
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
-        return alternative_text.over_time(self._arrangement, *self._interval, self._measured_until_s)
-
-    def curves(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give what a reference set keeps: coarse curves of the first seed by cell, axis and line, and what they are.
-
-        Each is the lowest, the median and the highest value of KEPT intervals, as `Band.as_lists` gives them.
-        """
-        t0, t1 = self._interval
-        seed = self._columns[0].runs[0].settings.seed
-        kept = {
-            column.cell: {
-                panel.axis: {
-                    name: band(series, (), t0, t1, KEPT).as_lists()
-                    for name, series in panel.lines(column.runs[0]).items()
-                    if series.start < t1
-                }
-                for panel in self._panels
-            }
-            for column in self._columns
-        }
-        return kept, {"seed": seed, "interval": [t0, t1]}
+        return alternative_text.over_time(self._arrangement, *self._interval)
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -175,8 +140,6 @@ class TimeSeries:
                 points, name = fine.coarser(joined), f"d{number}-{index}"
                 if roomy or not interactive:  # interactive layouts share those of the wide one
                     datasets[name] = plot.rows(points.lines)
-                    if points.pale:
-                        datasets[f"{name}-pale"] = plot.rows(points.pale)
                 if roomy and interactive:
                     datasets[f"{name}-hover"] = plot.hover(points)
                 # touching a phone's screen scrolls
@@ -210,12 +173,7 @@ class TimeSeries:
                 for title, plots in zip(titles, row, strict=True)
                 for line in plots.lines
             ]
-            pale = [
-                replace(line, label=title, colour=named[title].colour)
-                for title, plots in zip(titles, row, strict=True)
-                for line in plots.pale
-            ]
-            joined.append(replace(row[0], lines=lines, pale=pale, top=max(plots.top for plots in row)))
+            joined.append(replace(row[0], lines=lines, top=max(plots.top for plots in row)))
         return [(None, joined)]
 
     @cached_property
@@ -228,12 +186,10 @@ class TimeSeries:
         ]
         for index, panel in enumerate(self._panels):
             lines = [self._lines(column, panel) for column in self._columns]
-            pale = [self._pale(column, panel) for column in self._columns]
             levels = [panel.levels(column.shown) for column in self._columns]
             heights = self._heights if index == 0 else []
             printed = [(mark.text, mark.end) for mark in heights]
-            drawn = [[*of_cell, *more] for of_cell, more in zip(lines, pale, strict=True)]
-            for number, top in enumerate(_tops(drawn, [[*of_cell, *printed] for of_cell in levels])):
+            for number, top in enumerate(_tops(lines, [[*of_cell, *printed] for of_cell in levels])):
                 made[number].append(
                     Plot(
                         panel.axis,
@@ -243,7 +199,6 @@ class TimeSeries:
                         levels[number],
                         marks[number],
                         heights,
-                        pale[number],
                         words=index == 0,
                         last=index == len(self._panels) - 1,
                     )
@@ -260,20 +215,8 @@ class TimeSeries:
                 role = named.get(name) or _role(name)
                 others = (panel.lines(run).get(name) for run in column.runs if run is not column.shown)
                 ranges = band(series, filter(None, others) if len(shown) < MANY else (), t0, t1, FINEST)
-                ranges = ranges.nothing_from(self._measured_until_s)
                 each = strokes(series, t0, t1, STROKES) if panel.each else []
                 lines.append(Line(role.label, role.colour, ranges, _stroke(name, role, lines), each))
-        return lines
-
-    def _pale(self, column: Column, panel: Panel) -> list[Line]:
-        """Give what the full run has of a panel, where these runs are shorter."""
-        kept: Mapping[str, Any] = self._curves.get(column.cell, {}).get(panel.axis, {})
-        named = self._roles(column)
-        lines: list[Line] = []
-        for name, lists in kept.items():
-            role = named.get(name) or _role(name)
-            ranges = from_lists(lists, *self._pale_interval)
-            lines.append(Line(role.label, role.colour, ranges, _stroke(name, role, lines)))
         return lines
 
     def _roles(self, column: Column) -> dict[str, Role]:

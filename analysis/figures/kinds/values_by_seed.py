@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.claims import shortened
 from analysis.documents import Fields
 from analysis.figures import alternative_text, roles, style
-from analysis.figures.full_run import Range
+from analysis.figures.in_reference import Range, seeds_text
 from analysis.figures.style import Specification
 from analysis.units import with_unit
 from common.counts import plural
@@ -22,9 +22,8 @@ TICK: Final = 70  # from one number of an axis to the next, at least
 HEADS: Final = 16  # above the numbers at the right, where there are two columns of them
 SWATCH: Final = 12  # of a mark before its head
 HERE: Final = "this run"
-THERE: Final = "full run"
+THERE: Final = "reference"
 NEVER: Final = "never"
-DASH: Final = "\N{EN DASH}"  # between bounds of a number of seeds
 
 Rows = list[dict[str, Any]]
 
@@ -48,16 +47,15 @@ class ValuesBySeed:
         self._axis = figure.get("axis", str)
         self._unit = style.unit_of(self._axis)
         by_name = {claim.get("id", str).rpartition("/")[2]: claim for claim in claims}
-        there = figure.maybe("full_run", dict) or {}
-        self._full_run = figure.maybe("full_run_called", str)
-        self._head = figure.maybe("full_run_head", str) or THERE
+        there = figure.maybe("reference", dict) or {}
+        self._seeds = figure.maybe("reference_seeds", dict) or {}
         self._rows = _in_shown_groups(
             [_row(fields, by_name, self._unit, there, figure, never) for fields in figure.children("values")]
         )
         drawn = [row[name] for row in self._rows for name in ("low", "high", "paper", "least", "most") if name in row]
         drawn += [value for row in self._rows for value in row.get("there", [])]
         self._ends = style.ends([value for value in drawn if value is not None], self._unit)
-        self._tell_of_full_run(figure)
+        self._tell_of_reference()
         numbers = [str(row["number"]) for row in self._rows]
         self._columns = [max(map(style.text_width, [HERE, *numbers]))]  # of numbers: their widths
         if any("there" in row for row in self._rows):
@@ -73,39 +71,35 @@ class ValuesBySeed:
             text = "Dots and numbers are of one seed." if any(row["seeds"] for row in self._rows) else ""
         if any(row["paper"] is not None for row in self._rows):
             text += " Diamonds are the paper's values, shaded as far as counts as reproduced."
-        if self._kinds:
-            text += f" Pale bars and strokes are {self._full_run}: {self._kinds}."
-        elif any("there" in row for row in self._rows):
-            text += f" Pale strokes are {self._full_run}."
+        known = [row for row in self._rows if "there" in row]
+        if known:
+            has_ranges = any(row["there"][0] < row["there"][2] for row in known)
+            pale, how = ("bars and strokes", ": range and median") if has_ranges else ("strokes", "")
+            text += f" Pale {pale} are the reference set, {seeds_text(self._counts)}{how}."
         return text.strip()
 
-    def _tell_of_full_run(self, figure: Fields) -> None:
-        """Say of the full run's numbers which are means, and of how many seeds each is, where they are not alike."""
-        means, seeds = set(figure.maybe("full_run_means", list) or []), figure.maybe("full_run_seeds", dict) or {}
-        known = [row for row in self._rows if "there" in row]
-        kinds = {row["label"] in means for row in known}
-        counts = {row["label"]: DASH.join(map(str, seeds.get(row["label"], []))) for row in known}
-        middle = "mean" if kinds == {True} else "median (or mean, where it says so)" if True in kinds else "median"
-        has_ranges = any(row["there"][0] < row["there"][2] for row in known)
-        self._kinds = f"range, and {middle}, which is the number" if has_ranges else ""
-        for row in known:
-            text = with_unit(style.number(row["there"][1]), self._unit)
-            text = f"mean {text}" if has_ranges and len(kinds) > 1 and row["label"] in means else text
-            is_told = len({*counts.values()}) > 1 and counts[row["label"]]
-            row["number_there"] = f"{text} ({counts[row['label']]})" if is_told else text
-        self._there = f"{self._head} (seeds)" if len({*counts.values()}) > 1 else self._head
+    @property
+    def _counts(self) -> set[int]:
+        """Of how many seeds the numbers of the reference set are."""
+        return {self._seeds[row["label"]] for row in self._rows if "there" in row}
+
+    def _tell_of_reference(self) -> None:
+        """Write the reference set's numbers, each with how many seeds it has, where these are not alike."""
+        is_told = len(self._counts) > 1
+        for row in self._rows:
+            if "there" in row:
+                text = with_unit(style.number(row["there"][1]), self._unit)
+                row["number_there"] = f"{text} ({self._seeds[row['label']]})" if is_told else text
+        self._there = f"{THERE} (seeds)" if is_told else THERE
 
     def alternative(self) -> str:
         """Say what the figure shows to readers who do not see it."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for row in self._rows:
-            groups.setdefault(row["group"], []).append((row["name"], _text(row, self._head)))
+            groups.setdefault(row["group"], []).append((row["name"], _text(row)))
         is_one = all(len(row["seeds"]) < 2 for row in self._rows)
-        how = "Values are of one seed, those of the full run medians or means" if is_one else "Values are medians"
-        how += " and ranges over the seeds"
-        if is_one and self._head != THERE:
-            how = f"Values are of one seed, beside those of {self._head}"
-        return alternative_text.picture(self._axis, how, list(groups.items()))
+        how = "Values are of one seed, those of the reference set medians" if is_one else "Values are medians"
+        return alternative_text.picture(self._axis, f"{how} and ranges over the seeds", list(groups.items()))
 
     def specify(self, width: int, *, interactive: bool) -> Specification:
         """Give the Vega-Lite specification for a page of `width` pixels."""
@@ -166,7 +160,7 @@ class ValuesBySeed:
         at_end = {"y": y, "x": {"value": across + 8}, "text": {"field": "number"}, "color": ink}
         bar = {"type": "bar", "orient": "horizontal", "size": 14, "opacity": style.BAND}
         layers: list[Specification] = [
-            *_of_full_run(rows, encoding, bar, tick),
+            *_of_reference(rows, encoding, bar, tick),
             {"data": {"values": several}, "mark": bar, "encoding": span},
             {"data": {"values": dots}, "mark": dot, "encoding": {**encoding, **(tooltip if interactive else {})}},
             {"data": {"values": several}, "mark": tick, "encoding": middle},
@@ -186,7 +180,7 @@ class ValuesBySeed:
         return layers
 
     def _of_column_there(self, rows: Rows, across: int, text: Specification, y: Specification) -> list[Specification]:
-        """Write the full run's numbers in a column of their own, and above both columns whose they are."""
+        """Write the reference set's numbers in a column of their own, and above both columns whose they are."""
         if len(self._columns) < 2:
             return []
         left, top = across + 8, {"value": -HEADS / 2}
@@ -219,8 +213,8 @@ class ValuesBySeed:
         ]
 
 
-def _of_full_run(rows: Rows, encoding: Specification, bar: Specification, tick: Specification) -> list[Specification]:
-    """Draw what the full run has, paler."""
+def _of_reference(rows: Rows, encoding: Specification, bar: Specification, tick: Specification) -> list[Specification]:
+    """Draw what the reference set has, paler."""
     there = [
         {**row, "low": row["there"][0], "middle": row["there"][1], "high": row["there"][2]}
         for row in rows
@@ -271,13 +265,12 @@ def _named(labels: Rows, *, beside: bool) -> Specification:
     }
 
 
-def _text(row: dict[str, Any], head: str) -> str:
-    there = "the full run" if head == THERE else head
+def _text(row: dict[str, Any]) -> str:
     if row["seeds"]:
         text = alternative_text.spread(row["low"], row["middle"], row["high"])
-        text += f", {head} {alternative_text.spread(*row['there'])}" if "there" in row else ""
+        text += f", {THERE} {alternative_text.spread(*row['there'])}" if "there" in row else ""
     else:
-        text = f"{alternative_text.spread(*row['there'])} in {there}" if "there" in row else "not measured"
+        text = f"{alternative_text.spread(*row['there'])} in the {THERE} set" if "there" in row else "not measured"
     return text if row["paper"] is None else f"{text}, paper {style.number(row['paper'])}"
 
 

@@ -1,0 +1,38 @@
+"""The files of a reference set: one that says what it was made from, and one for each experiment."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.documents import read_json
+from analysis.errors import BadInputError
+
+SET: Final = "set.json"
+MIXTURE: Final = "mixture"
+"""In the place of a commit and builds: why a folder holds experiments of several recordings."""
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """Give the file of each experiment by its id, also of sets below the folder.
+
+    Raises BadInputError where there are none.
+    """
+    found = {file.stem: file for file in sorted(folder.rglob("*.json")) if file.name != SET}
+    if not found or not (folder / SET).exists():
+        raise BadInputError(f"{folder}: there is no reference set (make one with: python -m analysis reference)")
+    return found
+
+
+def read(folder: Path) -> tuple[Mapping[str, Any], dict[str, dict[str, Any]]]:
+    """Read a reference set: what the set says of itself, and what it has of each experiment, by its id.
+
+    Raises BadInputError where there is none, or where an experiment is of another recording than its set.
+    """
+    by_id = files(folder)
+    kept = {name: dict(read_json(file).data) for name, file in by_id.items()}
+    sets = {file.parent: read_json(file).data for file in folder.rglob(SET)}
+    for name, file in by_id.items():
+        of_set, own = sets.get(file.parent, {}), kept[name].get("commit")
+        if MIXTURE not in of_set and own != of_set.get("commit"):
+            raise BadInputError(f"{file}: found commit {own}; allowed: {of_set.get('commit')}, as in its {SET}")
+    return sets[folder], kept
