@@ -1,24 +1,34 @@
-"""Evaluates the expressions of claims, with nothing in reach but the vocabulary.
+"""Evaluates the expressions of claims: arithmetic, comparisons, lists, and the words of the vocabulary.
 
-simpleeval walks the syntax tree and supports no statements, imports or lambdas. Expressions may call the few built-in
-functions below, and use the attributes of runs, series and instants that `analysis.words` marks.
+An expression may come from anybody, in an archive for example. So there is a list of what it may consist of
+(`analysis.claims.syntax`), nothing else is evaluated, and what it may take is bounded: the numbers, texts and lists
+that it makes, and the steps of its evaluation.
+
+`never` stands for an instant that did not come. It is later than any other, also after finite terms or a change of
+units. What else arithmetic could make of it is no number, and not measured. No comparison with a value at such an
+instant (NaN) holds.
 """
 
 import ast
+import inspect
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from statistics import fmean
-from typing import Any, Final
-
-import simpleeval
+from typing import Any, Final, NoReturn
 
 from analysis.claims import syntax
-from analysis.claims.syntax import ELSEWHERE
+from analysis.claims.syntax import ELSEWHERE, LONGEST, NEVER, PLAIN
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
 from analysis.series import Instants, NeverHappenedError, NotMeasuredError, Series
 from analysis.words import words
+
+LARGEST: Final = 2**53  # of whole numbers: floats, which hold all results, know no larger one exactly
+NO_VALUE: Final = "it has no value, since something in it never happened or has no value"
+MOST_STEPS: Final = 1_000_000  # of an evaluation; the longest of the papers' claims takes some thousands
 
 
 def trend(places: Sequence[float], numbers: Sequence[float]) -> float:
@@ -39,12 +49,35 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sum": sum,
     "trend": trend,
 }
-NAMES: Final = {"True": True, "False": False, "never": math.inf}
 
-KNOWN: Final = frozenset((*FUNCTIONS, *NAMES, *ELSEWHERE, *words(Run)))
-ATTRIBUTES: Final[dict[type, Iterable[str]]] = {kind: frozenset(words(kind)) for kind in (Run, Series, Instants)}
+KNOWN: Final = frozenset((*PLAIN, *ELSEWHERE, *words(Run)))
+WORDS_OF: Final[dict[type, frozenset[str]]] = {kind: frozenset(words(kind)) for kind in (Run, Series, Instants)}
+ALL_ATTRIBUTES: Final = frozenset(name for names in WORDS_OF.values() for name in names)
 
-ALL_ATTRIBUTES: Final = frozenset(name for names in ATTRIBUTES.values() for name in names)
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: lambda left, right: bool(left != right),
+}
+_ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+# what arguments of these names mean, in all words that have them: the smallest value, the largest, and in words
+_RANGES: Final = {
+    "percent": (0.0, 100.0, "0 to 100"),
+    "part": (0.0, 1.0, "0 to 1"),
+    "step": (0.001, math.inf, "0.001 s or more"),
+    "gap": (0.0, math.inf, "0 s or more"),
+}
 
 
 def problem(expression: str, defined: Collection[str]) -> str | None:
@@ -58,31 +91,265 @@ def evaluate(expression: str, vocabulary: Vocabulary) -> Any:
     Raises NotMeasuredError and NeverHappenedError for what the data cannot tell, BadInputError for an expression that
     makes no sense.
     """
-
-    def name(node: ast.Name) -> Any:
-        if node.id in NAMES:
-            return NAMES[node.id]
-        if node.id in vocabulary.definitions:
-            return vocabulary.value(node.id, evaluate)
-        try:
-            return vocabulary.name(node.id)
-        except KeyError:
-            raise simpleeval.NameNotDefined(node.id, expression) from None
-
-    evaluator = simpleeval.EvalWithCompoundTypes(
-        names=name,
-        allowed_attrs=ATTRIBUTES,
-    )
-    evaluator.functions = FUNCTIONS | vocabulary.functions  # setting them here replaces the library's own
-    evaluator.ATTR_INDEX_FALLBACK = False
     try:
-        return evaluator.eval(expression)
+        return _Evaluation(vocabulary).of(syntax.parsed(expression))
     except ZeroDivisionError as error:
         raise NotMeasuredError(f"{expression}: division by zero") from error
     except IndexError as error:
         # the expression names the third loss of two, say
         raise NeverHappenedError from error
-    except BadInputError:
-        raise
-    except (simpleeval.InvalidExpression, SyntaxError, TypeError, ValueError, KeyError, AttributeError) as error:
+    except NotMeasuredError as error:
+        raise NotMeasuredError(f"{expression}: {error}") if isinstance(error, _NoNumberError) else error from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise BadInputError(f"expression {expression!r}: {error}") from error
+
+
+def arithmetic(expression: str, names: Mapping[str, float]) -> float:
+    """Evaluate an expression of numbers and these names. Raises as `evaluate` does."""
+
+    def find(experiment: str, cell: str) -> NoReturn:
+        raise ValueError(f"found {experiment!r} and {cell!r}; allowed: numbers, {', '.join(names)}")
+
+    vocabulary = Vocabulary(None, "", find, dict.fromkeys(names, ""))
+    vocabulary.defined |= names
+    return float(evaluate(expression, vocabulary))
+
+
+class _NoNumberError(NotMeasuredError):
+    """Arithmetic with an instant that never came has no result."""
+
+
+class _Evaluation:
+    """One evaluation, with the names that its comprehensions have bound and the steps that it has taken.
+
+    Its methods raise ValueError for what makes no sense.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._bound: dict[str, Any] = {}
+        self._steps = 0
+
+    def of(self, node: ast.expr) -> Any:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise ValueError(f"takes more than {MOST_STEPS:,} steps")
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._arithmetic(type(op), self.of(left), self.of(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._arithmetic(ast.Sub, 0, self.of(operand))
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return _number(self.of(operand))
+            case ast.UnaryOp(operand=operand):
+                return not _truth(self.of(operand))
+            case ast.BoolOp(op=ast.And(), values=values):
+                return all(_truth(self.of(value)) for value in values)
+            case ast.BoolOp(values=values):
+                return any(_truth(self.of(value)) for value in values)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return [self.of(element) for element in elements]
+            case ast.ListComp() | ast.GeneratorExp():
+                return list(self._comprehension(node.elt, node.generators))
+            case ast.Subscript(value=value, slice=index):
+                return self._item(self.of(value), index)
+            case ast.Attribute(value=value, attr=name):
+                return self._attribute(self.of(value), name)
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                called = self._called(function)
+                given = [self.of(argument) for argument in arguments]
+                return _value(_call(called, given, {str(word.arg): self.of(word.value) for word in keywords}))
+            case _:
+                raise ValueError(f"found {ast.unparse(node)!r}, which no expression may contain")
+
+    def _name(self, name: str) -> Any:
+        if name in self._bound:
+            return self._bound[name]
+        if name == NEVER:
+            return math.inf
+        if name in self._vocabulary.definitions:
+            return self._vocabulary.value(name, evaluate)
+        try:
+            return _value(self._vocabulary.name(name))
+        except KeyError:
+            raise ValueError(f"{name!r} is not defined here") from None
+
+    def _called(self, function: ast.expr) -> Callable[..., Any]:
+        if isinstance(function, ast.Name):
+            known = FUNCTIONS | self._vocabulary.functions
+            if function.id not in known:
+                raise ValueError(f"{function.id!r} is not defined here")
+            return known[function.id]
+        assert isinstance(function, ast.Attribute)  # noqa: S101 (the syntax allows no other)
+        called = self._attribute(self.of(function.value), function.attr)
+        if not callable(called):
+            raise ValueError(f"{function.attr!r} takes no arguments")
+        return called  # type: ignore[no-any-return]  # a word
+
+    def _attribute(self, value: object, name: str) -> Any:
+        if name not in WORDS_OF.get(type(value), ()):
+            raise ValueError(f"{_kind(value)} has no {name!r}")
+        return getattr(value, name)
+
+    def _compare(self, node: ast.Compare) -> bool:
+        left = self.of(node.left)
+        sides = [node.left, *node.comparators]
+        for before, op, side in zip(sides, node.ops, node.comparators, strict=False):
+            right = self.of(side)
+            if not (isinstance(left, str) and isinstance(right, str)):
+                _number(left), _number(right)
+                by_name = any(isinstance(each, ast.Name) and each.id == NEVER for each in (before, side))
+                if math.isinf(left) and math.isinf(right) and not by_name:
+                    raise _NoNumberError("both sides never happened, so they cannot be compared")
+            if not _COMPARISONS[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def _arithmetic(self, op: type[ast.operator], left: Any, right: Any) -> Any:
+        if op is ast.Add and isinstance(left, str | list) and type(left) is type(right):
+            joined: str | list[Any] = operator.add(left, right)
+            if len(joined) > LONGEST:
+                raise ValueError(f"makes {_kind(left)} of more than {LONGEST} parts")
+            return joined
+        _number(left), _number(right)
+        if (op is ast.Pow and math.isinf(left)) or (math.isinf(right) and op not in (ast.Add, ast.Mult)):
+            raise _NoNumberError("it never happened, so there is no difference, ratio or power of it")
+        result = _ARITHMETIC[op](left, right)
+        if isinstance(result, complex):
+            raise ValueError("found a complex number; allowed: a real number")
+        if math.isnan(result) or result == -math.inf:
+            raise _NoNumberError(NO_VALUE)
+        if isinstance(result, int) and abs(result) > LARGEST:
+            raise ValueError(f"makes a whole number above {LARGEST:,}")
+        return result
+
+    def _comprehension(self, element: ast.expr, generators: list[ast.comprehension]) -> Iterator[Any]:
+        if not generators:
+            yield self.of(element)
+            return
+        generator, *inner = generators
+        assert isinstance(generator.target, ast.Name)  # noqa: S101 (the syntax allows no other)
+        name = generator.target.id
+        outer = self._bound
+        try:
+            for value in _list(self.of(generator.iter)):
+                self._bound = {**outer, name: value}
+                if all(_truth(self.of(condition)) for condition in generator.ifs):
+                    yield from self._comprehension(element, inner)
+        finally:
+            self._bound = outer
+
+    def _item(self, value: object, index: ast.expr) -> Any:
+        if isinstance(index, ast.Slice):
+            bounds = [None if each is None else _whole(self.of(each)) for each in (index.lower, index.upper)]
+            return _list(value)[slice(*bounds)]
+        return _list(value)[_whole(self.of(index))]
+
+
+def _call(called: Callable[..., Any], given: list[Any], named: dict[str, Any]) -> Any:
+    if called in FUNCTIONS.values():
+        _check_of_function(called, given)
+        return called(*given, **named)
+    parameters = _parameters(called)
+    try:
+        arguments = inspect.Signature(list(parameters.values())).bind(*given, **named).arguments
+    except TypeError as error:
+        raise ValueError(f"{_name_of(called)}: {error}") from None
+    for name, value in arguments.items():
+        if problem := _wrong(name, parameters[name].annotation, value):
+            raise ValueError(f"{_name_of(called)}: {name}: {problem}")
+    return called(**arguments)
+
+
+def _name_of(called: Callable[..., Any]) -> str:
+    return getattr(called, "__name__", "a word")
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function, eval_str=True).parameters)
+
+
+def _parameters(called: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    function = getattr(called, "__func__", called)
+    return {name: each for name, each in _signature(function).items() if name != "self"}
+
+
+def _wrong(name: str, kind: Any, value: object) -> str | None:
+    """Say what is wrong with an argument; None if nothing is, as far as its name and type tell."""
+    if kind is str:
+        return None if isinstance(value, str) else f"found {_kind(value)}; allowed: a text in quotes"
+    if kind in (float, int, float | None, int | None):
+        if not _is_number(value):
+            return f"found {_kind(value)}; allowed: a number"
+        assert isinstance(value, int | float)  # noqa: S101
+        least, most, allowed = _RANGES.get(name, (-math.inf, math.inf, ""))
+        return None if least <= value <= most or not allowed else f"found {value:g}; allowed: {allowed}"
+    return None
+
+
+def _check_of_function(called: Callable[..., Any], given: list[Any]) -> None:
+    """Refuse arguments that make no sense for one of FUNCTIONS; lists have elements, numbers are numbers."""
+    if called is abs:
+        _number(given[0] if len(given) == 1 else None)
+    elif called is len:
+        _list(given[0] if len(given) == 1 else None)
+    elif called in (all, any):
+        for each in _list(given[0] if len(given) == 1 else None):
+            _truth(each)
+    elif called is trend:
+        if len(given) != 2:
+            raise ValueError("trend takes two lists of numbers")
+        lists = [[_number(each) for each in _list(argument)] for argument in given]
+        if len(lists[0]) != len(lists[1]):
+            raise ValueError(f"trend: found {len(lists[0])} places and {len(lists[1])} numbers; allowed: as many")
+    else:
+        listed = given if len(given) > 1 else _list(given[0] if given else None)
+        for each in listed:
+            _number(each)
+        if not listed and called is not sum:
+            raise NeverHappenedError
+
+
+def _value(value: object) -> Any:
+    """Return what a word gave; numbers as Python's own."""
+    return value.item() if hasattr(value, "item") and not isinstance(value, list | Series | Instants | Run) else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> Any:
+    return value if _is_number(value) else _refuse(value, "a number")
+
+
+def _truth(value: Any) -> bool:
+    return value if isinstance(value, bool) else _refuse(value, "true or false")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else _refuse(value, "a list")
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else _refuse(value, "a whole number")
+
+
+def _refuse(value: object, allowed: str) -> NoReturn:
+    raise ValueError(f"found {_kind(value)}; allowed: {allowed}")
+
+
+def _kind(value: object) -> str:
+    """Name a value for a message."""
+    kinds: dict[type, str] = {Series: "a series", Instants: "instants", Run: "a run", list: "a list", str: "a text"}
+    if type(value) in kinds:
+        return kinds[type(value)]
+    return "a word without its arguments" if callable(value) else repr(value)

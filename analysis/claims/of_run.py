@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from analysis.claims.expressions import evaluate
+from analysis.claims.expressions import NO_VALUE, evaluate
 from analysis.claims.vocabulary import Vocabulary
 from analysis.errors import BadInputError
 from analysis.run import Run
-from analysis.series import NeverHappenedError
+from analysis.series import NeverHappenedError, NotMeasuredError
 
 
 def number(
@@ -18,9 +18,10 @@ def number(
     functions: Mapping[str, Callable[..., float]] = MappingProxyType({}),
     names: Mapping[str, float] = MappingProxyType({}),
 ) -> float:
-    """Value of an expression in the words of claims, in `functions` and `names`; infinity for what never happened.
+    """Value of an expression in the words of claims, in `functions` and `names`; infinity for what never comes.
 
-    Raises NotMeasuredError for what the run does not tell, BadInputError for what is no number.
+    Raises NotMeasuredError for what the run does not tell, such as a value at such an instant or between two of them,
+    BadInputError for what is no number.
     """
     vocabulary = Vocabulary(run, run.settings.experiment, lambda *_: run, dict.fromkeys(names, ""))
     vocabulary.defined |= names
@@ -28,8 +29,9 @@ def number(
     try:
         value: Any = evaluate(expression, vocabulary)
     except NeverHappenedError:
-        return math.inf
+        raise NotMeasuredError(f"{expression}: {NO_VALUE}") from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        found = "a complex number" if isinstance(value, complex) else repr(value)
-        raise BadInputError(f"expression {expression!r}: found {found}; allowed: a real number")
+        raise BadInputError(f"expression {expression!r}: found {value!r}; allowed: a real number")
+    if math.isnan(value):
+        raise NotMeasuredError(f"{expression}: {NO_VALUE}")
     return float(value)

@@ -100,6 +100,8 @@ class Question:
             answer = self._answer(expression, cell, seed)
             if isinstance(answer, NotMeasuredError):
                 unknown[seed] = str(answer)
+            elif isinstance(answer, float) and math.isnan(answer):
+                unknown[seed] = f"{expression}: {expressions.NO_VALUE}"
             else:
                 values[seed] = never if isinstance(answer, NeverHappenedError) else answer
         return values, unknown

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.claims import by_cell, expressions
+from analysis.claims import by_cell, expressions, syntax
 from analysis.claims.syntax import SINGLE
 from analysis.errors import BadInputError
 from scenarios import CLAIMS, STUDY, tables
@@ -337,6 +337,8 @@ def _bad_expressions(document: Document) -> Iterator[Problem]:
         defined = words[: words.index(str(path[1]))] if is_word else words  # a word may use those above it
         if wrong := expressions.problem(value, defined):
             yield document.problem(path, _found(value), f"an expression of docs/reference/claims.md; {wrong}")
+        elif path[-1] in ("measure", "holds") and not syntax.asks(value):
+            yield document.problem(path, f"{_found(value)}, which asks nothing of a run", "an expression with a word")
 
 
 def _of_figure(figure: dict[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from analysis.errors import BadInputError
 from analysis.run.folder import RunFolder
 from analysis.series import NeverHappenedError, NotMeasuredError
 from analysis.words import word
@@ -34,7 +35,10 @@ class CallWords(RunFolder):
         """
         start_ns, end_ns = self.interval_ns(t0, t1)
         sent_ns, delays_ms = self._delays_ms(flow)
-        packet_ms = 1e3 * _PACKET_BITS / self.flow(flow).params["rate_bps"]
+        rate_bps = self.flow(flow).params.get("rate_bps")
+        if rate_bps is None:
+            raise BadInputError(f"call_mos({flow!r}): found a flow without a rate; allowed: one of udp-cbr")
+        packet_ms = 1e3 * _PACKET_BITS / rate_bps
         scores = []
         for from_ns in range(start_ns, end_ns, _WINDOW_NS):
             inside = (from_ns <= sent_ns) & (sent_ns < min(from_ns + _WINDOW_NS, end_ns))

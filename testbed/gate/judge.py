@@ -152,7 +152,7 @@ def _outcome(budget: Budget, cell: str, of_cell: list[Run], failure: str | None,
         try:
             measured, bound = (number_of(expression, run) for expression in (budget.measured, budget.bound))
         except NotMeasuredError as error:
-            return outcome(UNKNOWN, None, None, str(error), run)
+            return outcome(UNKNOWN, None, None, f"seed {run.settings.seed}: {error}", run)
         except BadInputError as error:
             raise BadInputError(f"{budget.at}holds: {error}") from None
         if worst is None or (_excess(measured, bound) > _excess(*worst[:2])) == budget.most:

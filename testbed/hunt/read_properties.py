@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import simpleeval
-
 from analysis.claims import expressions
 from analysis.errors import BadInputError
 from scenarios import schema
@@ -104,7 +102,7 @@ class Property:
             return numbers[self.bound]
         if other is None:
             return None
-        return float(simpleeval.simple_eval(self.bound, names={OTHER: other}))
+        return expressions.arithmetic(self.bound, {OTHER: other})
 
 
 def _ratio(low: float, high: float) -> float:

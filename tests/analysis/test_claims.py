@@ -56,7 +56,9 @@ def ask(runs: Runs, expression: str, **words: str) -> dict[int, float]:
         ("target_pkts('ledbat')", 25),
         ("duration - steady", 10 / 3),
         ("cwnd('tcp').first_time_above(100)", math.inf),
-        ("drops()[7] if False else 1", 1),
+        ("len([drops().times[7] for a in [1, 2] if a > 2])", 0),
+        ("sum([a * b for a in [1, 2] for b in [3, 4]])", 21),
+        ("1e3 * cwnd('tcp').first_time_above(100)", math.inf),
         ("run('another', 'case=a').share('ledbat', 1, 5)", 0.2),
         ("twice + late", 14),
     ],
@@ -88,7 +90,35 @@ def test_what_cannot_be_measured_has_a_reason(runs: Runs) -> None:
     values, unknown = question.numbers("run('another', 'case=a').jain(0, 5)", None)
     assert list(values) == [1]
     assert "no run of another, cell case=a, seed 2" in unknown[2]
-    assert "division by zero" in question.numbers("1 / 0", None)[1][1]
+    assert "division by zero" in question.numbers("1 / (duration - duration)", None)[1][1]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "late - late",
+        "0 - late",
+        "1 / late",
+        "late * 0",
+        "late % 2",
+        "late ** 2",
+        "cwnd('tcp').at(late)",
+        "2 * cwnd('tcp').at(late)",
+        "late < cwnd('tcp').first_time_above(200)",
+        "cwnd('tcp').first_time_above(200) >= late",
+    ],
+)
+def test_arithmetic_with_what_never_comes_gives_no_number(runs: Runs, expression: str) -> None:
+    question = Question(runs, "made-by-hand", {"late": "cwnd('tcp').first_time_above(100)"})
+    values, unknown = (question.truths if {"<", ">"} & {*expression} else question.numbers)(expression, None)
+    assert not values
+    assert all("never happened" in why for why in unknown.values())
+
+
+def test_a_number_that_never_comes_is_the_last_one(runs: Runs) -> None:
+    question = Question(runs, "made-by-hand", {"late": "cwnd('tcp').first_time_above(100)"})
+    for expression in ("late == never", "late > duration", "max(late, 1) > 1e9", "not late < 5"):
+        assert question.truths(expression, None)[0] == {1: True, 2: True}, expression
 
 
 @pytest.mark.parametrize(
@@ -119,11 +149,38 @@ def test_what_cannot_be_measured_has_a_reason(runs: Runs) -> None:
         "max()",
         "'text'",
         "True",
+        "'%4000000000d' % 1",
+        "f'{1:>3000000000}'",
+        "len('%3000000000d' % 1)",
+        "(2 ** 4000) * 1.0",
+        "(2 ** 10) ** 10 * (2 ** 10) ** 10",
+        "99999999999999999999",
+        "duration ** duration",
+        "{1: 2}[1]",
+        "[a for a in [1] for a.b in [2]]",
+        "1 if duration else 2",
+        "-" * 60 + "1",
+        "sum([1 for a in many for b in many for c in many])",
+        "many + many + many + many + many + many + many + many + many + many + many",
+        "[[many, many], [many, many]] == 1",
+        "rate('tcp', 1e-9).mean()",
+        "rate('tcp', -1).mean()",
+        "queue_pkts.percentile(200)",
+        "queue_pkts.percentile(-1)",
+        "queue_pkts.cuts(2).count()",
+        "queue_pkts > 3",
+        "share(3)",
+        "jain('tcp')",
+        "rate_bps()",
+        "mean_over_seeds('du' + 'ration')",
+        "mean_over_seeds(expression='duration')",
+        "run('x' + 'y').duration",
+        "[duration for run in [1]]",
     ],
 )
 def test_nothing_else_can_be_reached(runs: Runs, expression: str) -> None:
     with pytest.raises(BadInputError):
-        ask(runs, expression)
+        ask(runs, expression, many="[" + "1, " * 300 + "1]")
 
 
 CLAIM = {"id": "e01", "title": "It is so.", "metric": "m", "paper": "1.5", "unit": "s", "source": "sec. 1"}
@@ -150,19 +207,25 @@ def claims(tmp_path: Path, *entries: dict[str, object], **fields: object) -> Pat
         ({"holds": "all([cell(n).shar('a') for n in ['b']])"}, "claims[0].holds: found"),
         ({"measure": "mean_over_seeds('jian()')"}, "unknown word 'jian'"),
         ({"measure": "run(x).jain()"}, "run() takes the id of an experiment as a string"),
-        ({"measure": "1", "paper": "six"}, "claims[0].paper: found 'six'; allowed: a number to judge by, or `holds`"),
-        ({"measure": "1", "paper": 1.5}, "claims[0].paper: found 1.5; allowed: text"),
-        ({"measure": 1}, "claims[0].measure: found 1; allowed: text"),
-        ({"measure": "1", "approximat": True}, "unknown field; allowed: id, same_as,"),
-        ({"measure": "1", "approximat": True}, "(did you mean approximate?)"),
-        ({"holds": "1 < 2", "not_testable": {"reason": "impossible here"}}, "found holds and not_testable"),
-        ({"holds": "1 < 2", "kunit": True}, "claims[0].kunit: found holds and kunit; allowed: one of them"),
-        ({"not_testable": {"reason": "so"}}, "reason: found 'so'; allowed: value missing in the text, impossible here"),
-        ({"measure": "1", "interval": ["2", "1"]}, "claims[0].interval: found ['2', '1']; allowed: \"0.02\" for plus"),
-        ({"measure": "1", "same_as": "y/e01"}, "claims[0].title: stands beside same_as"),
-        ({"measure": "1", "cause": "e07"}, "claims[0].cause: found 'e07'; allowed: a cause, or the id of nothing"),
         (
-            {"measure": "1", "cause": {"text": "t", "evidence": "tested"}},
+            {"measure": "jain()", "paper": "six"},
+            "claims[0].paper: found 'six'; allowed: a number to judge by, or `holds`",
+        ),
+        ({"measure": "jain()", "paper": 1.5}, "claims[0].paper: found 1.5; allowed: text"),
+        ({"measure": 1}, "claims[0].measure: found 1; allowed: text"),
+        ({"measure": "jain()", "approximat": True}, "unknown field; allowed: id, same_as,"),
+        ({"measure": "jain()", "approximat": True}, "(did you mean approximate?)"),
+        ({"holds": "jain() < 2", "not_testable": {"reason": "impossible here"}}, "found holds and not_testable"),
+        ({"holds": "jain() < 2", "kunit": True}, "claims[0].kunit: found holds and kunit; allowed: one of them"),
+        ({"not_testable": {"reason": "so"}}, "reason: found 'so'; allowed: value missing in the text, impossible here"),
+        (
+            {"measure": "jain()", "interval": ["2", "1"]},
+            "claims[0].interval: found ['2', '1']; allowed: \"0.02\" for plus",
+        ),
+        ({"measure": "jain()", "same_as": "y/e01"}, "claims[0].title: stands beside same_as"),
+        ({"measure": "jain()", "cause": "e07"}, "claims[0].cause: found 'e07'; allowed: a cause, or the id of nothing"),
+        (
+            {"measure": "jain()", "cause": {"text": "t", "evidence": "tested"}},
             "claims[0].cause.by: missing; allowed: the run that varied something, with",
         ),
     ],
@@ -201,7 +264,7 @@ def test_other_readings_get_verdicts_beside_the_one_that_counts(tmp_path: Path, 
 
 
 def test_a_reading_of_no_claim_is_refused(tmp_path: Path) -> None:
-    path = claims(tmp_path, {**CLAIM, "measure": "1"}, readings=[{**READING, "cells": {"case=a": "case=b"}}])
+    path = claims(tmp_path, {**CLAIM, "measure": "jain()"}, readings=[{**READING, "cells": {"case=a": "case=b"}}])
     with pytest.raises(
         BadInputError, match=r"readings\[0\]\.cells\.case=a: found 'case=a'; allowed: a part of the cell"
     ):
@@ -217,7 +280,9 @@ def test_broken_yaml_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_what_is_printed_keeps_its_digits(tmp_path: Path) -> None:
     path = claims(
-        tmp_path, {**CLAIM, "paper": "0.10", "measure": "1"}, {**CLAIM, "id": "e02", "paper": "-", "measure": "1"}
+        tmp_path,
+        {**CLAIM, "paper": "0.10", "measure": "jain()"},
+        {**CLAIM, "id": "e02", "paper": "-", "measure": "jain()"},
     )
     first, dash = registry.load(path).claims
     assert (first.id, first.printed, first.value) == ("x/e01", "0.10", 0.1)
@@ -229,7 +294,7 @@ def study(folder: Path, **fields: object) -> Path:
     written = {"paper": {"title": "T", "authors": [], "venue": "V"}, "findings": {"f": "F."}}
     (folder / "study.yaml").write_text(yaml.safe_dump(written))
     (folder / "x.yaml").write_text("experiment: x\n")
-    claims(folder, {**CLAIM, "measure": "1"}, **fields)
+    claims(folder, {**CLAIM, "measure": "jain()"}, **fields)
     return folder
 
 
@@ -238,7 +303,7 @@ def test_the_plan_says_whose_runs_an_experiment_looks_at(tmp_path: Path) -> None
     other = claims(folder, {"id": "e01", "same_as": "x/e01"}, experiment="y", words={"here": "run('x').jain()"})
     (folder / "x.claims.yaml").rename(folder / "y.claims.yaml")
     (folder / "y.yaml").write_text("experiment: y\n")
-    claims(folder, {**CLAIM, "measure": "1"}, words={"there": "mean_over_seeds('run(\"y\").jain()')"})
+    claims(folder, {**CLAIM, "measure": "jain()"}, words={"there": "mean_over_seeds('run(\"y\").jain()')"})
     x, y = plan([folder])
     assert other.name == "x.claims.yaml"
     assert (x["needs"], y["needs"]) == (["x", "y"], ["x", "y"])

@@ -194,6 +194,11 @@ def results(tmp_path: Path) -> Path:
         ('shared("throughput") > 7', "broken", pytest.approx(6, rel=0.01), 1),
         ('drops("client").count() <= 3', "passed", 3, 0),
         ('drops("tcp").first(6) < 9', "broken", None, 1),  # it never happens
+        ('drops("tcp").first(6) - drops("tcp").first(7) < 9', "unknown", None, 2),
+        ('0 - 1 < drops("tcp").first(6) - drops("tcp").first(7)', "unknown", None, 2),
+        ('1 / drops("tcp").first(6) < 9', "unknown", None, 2),
+        ('cwnd("tcp").at(drops("tcp").first(6)) > 0', "unknown", None, 2),
+        ('cwnd("tcp").mean(0, drops("tcp").first(6)) > 0', "unknown", None, 2),
         ('shared("time to yield") < 9', "unknown", None, 2),  # both start together
         ("base_delay_ms('nobody').mean() < 9", None, None, 2),
     ],
