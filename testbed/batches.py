@@ -29,6 +29,11 @@ def weight(cell: Cell) -> float:
     return speeds()["start"] + _virtual_s(cell)
 
 
+def seconds(weights: float) -> float:
+    """Return about how long one processor takes for runs of so much weight, s."""
+    return weights / speeds()["pace"]
+
+
 def _virtual_s(cell: Cell) -> float:
     programs = sum(speeds()["kernel"] / speed for speed in cell["speeds"].values())
     packets = cell["capacity_bps"] / 10e6 * (1 + programs)

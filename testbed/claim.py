@@ -6,6 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from scenarios.errors import choices
 from scenarios.resolve import COMPLETE
 from scenarios.run_files import FAILED
 from testbed import arguments, own_study
-from testbed.batches import speeds, weight
+from testbed.batches import seconds, weight
 from testbed.own_study import Wanted
 
 _WORKFLOWS: Final = Path(__file__).parents[1] / "workflows"
@@ -120,13 +121,12 @@ def what_it_reads(named: Named, known: Mapping[str, Named], seeds: int | None = 
     texts = [text for text in (named.claim.measure, named.claim.holds) if text]
     experiments = {own.runs_of, *(name for text in texts for name, _ in runs_named(text, own.runs_of, own.words))}
     scenarios = {one.experiment.scenario for one in known.values() if one.experiment.id in experiments}
-    planned = own_study.planned(sorted(scenario for scenario in scenarios if scenario))
+    planned = (one for scenario in sorted(filter(None, scenarios)) for one in _planned(scenario))
     by_cell: dict[Cell, Wanted] = {(one.cell.experiment, one.cell.name): one for one in planned}
     read = cells_of(named.claim.data, about, by_cell)
-    if all(experiment != own.runs_of for experiment, _ in read):  # a claim has the seeds of its own experiment
-        read.add(
-            min((cell for cell in by_cell if cell[0] == own.runs_of), key=lambda cell: weight(by_cell[cell].planned))
-        )
+    its_own = {cell for cell in by_cell if cell[0] == own.runs_of}
+    if not its_own & read:  # a claim has the seeds of its own experiment
+        read.add(min(its_own, key=lambda cell: (weight(by_cell[cell].planned), cell)))
     return [
         Wanted(one.planned, one.cell, range(1, seeds + 1) if seeds else one.seeds)
         for cell, one in by_cell.items()
@@ -134,11 +134,17 @@ def what_it_reads(named: Named, known: Mapping[str, Named], seeds: int | None = 
     ]
 
 
+@cache
+def _planned(scenario: Path) -> tuple[Wanted, ...]:
+    """Read a scenario once for all claims."""
+    return tuple(own_study.planned([scenario]))
+
+
 def wall_s(wanted: Sequence[Wanted], processors: int) -> float:
     """Return about how long runs take on so many processors, s."""
     weights = [weight(one.planned) for one in wanted]
     all_of_them = sum(each * len(one.seeds) for each, one in zip(weights, wanted, strict=True))
-    return max(all_of_them / processors, *weights) / speeds()["kernel"]
+    return seconds(max(all_of_them / processors, *weights))
 
 
 def _seeds(text: str) -> int | None:
