@@ -165,9 +165,10 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _summary(options: argparse.Namespace) -> None:
+    from analysis.report.beside import reference_set
     from analysis.summary import print_summary
 
-    print_summary(options.results)
+    print_summary(options.results, reference_set(options.reference) if options.reference else None, options.next)
     if options.since is not None:
         from analysis.timing import print_times
 
@@ -272,8 +273,12 @@ def _parser(called: str) -> argparse.ArgumentParser:
     report.add_argument("--beside", type=_named, metavar="NAME=PATH", action="append", default=[], help=other)
     report.add_argument("--processes", type=int, default=1, help="number of processes that draw")
 
-    summary = commands.add_parser("summary", help="a table of verdicts for the terminal")
+    summary = commands.add_parser("summary", help="a table of findings for the terminal")
     summary.add_argument("--results", type=Path, required=True, help="folder of results")
+    summary.add_argument("--reference", type=Path, help="folder of a reference set, shown below each study")
+    summary.add_argument(
+        "--next", metavar="LINE", action="append", default=[], help="a line to end with; may be repeated"
+    )
     summary.add_argument(
         "--since", type=float, help="also show where the time went since this instant, in seconds of the epoch"
     )

@@ -1,51 +1,66 @@
-"""The table at the end of a reproduction: experiments, verdicts, time, and where the report is."""
+"""The table at the end of a reproduction: what became of each study's findings, and what to do next."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from analysis.report.formats import counted, duration
-from analysis.report.results import LOOKS, NOT_HERE, STATES, collect, findings
+from analysis.report.beside import Beside
+from analysis.report.overview import StudyView, states_there, studies
+from analysis.report.results import LOOKS, NOT_HERE, collect, is_quick
 from analysis.verdicts.rules import Verdict
-from common.counts import plural
 
-STYLES = {
-    Verdict.REPRODUCED: "green",
-    Verdict.NEAR: "yellow",
-    Verdict.UNDECIDED: "magenta",
-    Verdict.NOT_REPRODUCED: "red",
-    Verdict.NOT_TESTABLE: "dim",
-    NOT_HERE: "dim",
-} | dict.fromkeys(LOOKS.values(), "cyan")
+COLUMNS: Final = {  # head, style, and the states of findings that it counts: verdicts, and what one seed says instead
+    "hold": ("green", (Verdict.REPRODUCED, LOOKS[Verdict.REPRODUCED])),
+    "nearly": ("yellow", (Verdict.NEAR, LOOKS[Verdict.NEAR])),
+    "do not": ("red", (Verdict.NOT_REPRODUCED, LOOKS[Verdict.NOT_REPRODUCED])),
+    "open": ("magenta", (Verdict.UNDECIDED, LOOKS[Verdict.UNDECIDED])),
+    "cannot be\ntested": ("dim", (Verdict.NOT_TESTABLE,)),
+    "not judged\nhere": ("dim", (NOT_HERE,)),
+}
 
 
-def print_summary(results: Path, console: Console | None = None) -> None:
-    """Print one line for each experiment that has been measured."""
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("experiment", no_wrap=True)
-    table.add_column("claims", justify="right")
+def print_summary(
+    results: Path, reference: Beside | None = None, next_steps: Sequence[str] = (), console: Console | None = None
+) -> None:
+    """Print how many findings of each study have which answer, here and in the reference set, and what to do next."""
     experiments = collect(results)
-    states = [state for state in STATES if any(experiment.counts[state] for experiment in experiments)]
-    for state in states:
-        # heads take several lines, so that the table fits 80 columns
-        head = state.replace("reproduced", "repro-\nduced").replace(" in one seed", "").replace(" ", "\n")
-        table.add_column(head, justify="right", style=STYLES[state])
-    table.add_column("wall\ntime", justify="right")
-    for experiment in experiments:
-        if experiment.folder:
-            counts = experiment.counts
-            cells = [str(counts[state] or "") for state in states]
-            table.add_row(experiment.id, str(sum(counts.values())), *cells, duration(experiment.wall_s))
+    is_look = is_quick(experiments)
+    rows: list[tuple[str, str, Mapping[str, int]]] = []
+    for view in studies(experiments, None):
+        rows.append((f"{view.label}: {view.counts.total()}", "one seed" if is_look else "here", view.counts))
+        if there := _counts_there(view, reference):
+            rows.append(("", "reference", there))
+    heads = [head for head in COLUMNS if any(_amount(head, counts) for _, _, counts in rows)]
+    table = Table("findings", "", box=None, header_style="dim", pad_edge=False)
+    for head in heads:
+        table.add_column(head, justify="right", style=COLUMNS[head][0])
+    for study, whose, counts in rows:
+        cells = (str(_amount(head, counts) or "") for head in heads)
+        table.add_row(study, whose, *cells, style=None if study else "dim")
     console = console or Console()
     console.print(table)
-    for study, states_of in findings(experiments).items():
-        by_state = ", ".join(counted(state, states_of[state]) for state in STATES if states_of[state])
-        console.print(f"{study}, {plural(states_of.total(), 'finding')}: {by_state}", highlight=False, soft_wrap=True)
-    for experiment in experiments:
-        for run in experiment.data.get("failed", []):
-            line = f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"
-            console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
-    index = results / "report" / "index.html"
-    if index.exists():
-        console.print(f"Report: {index}", soft_wrap=True)
+    lines = ["One seed agrees or differs, and decides nothing."] if is_look and rows else []
+    lines += [
+        f"failed, and left out: {experiment.id}: {run['cell']}, seed {run['seed']}: {run['why']}"
+        for experiment in experiments
+        for run in experiment.data.get("failed", [])
+    ]
+    if (index := results / "report" / "index.html").exists():
+        lines.append(f"Report: {index}")
+    for line in [*lines, *next_steps]:
+        style = "red" if line.startswith("failed") else None
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _counts_there(view: StudyView, reference: Beside | None) -> Counter[str]:
+    """Count a study's findings by their verdicts in the reference set; nothing where that has none of them."""
+    claims = [claim for experiment in view.experiments for claim in experiment.claims]
+    return Counter(states_there(claims, reference).values())
+
+
+def _amount(head: str, counts: Mapping[str, int]) -> int:
+    return sum(counts.get(state, 0) for state in COLUMNS[head][1])

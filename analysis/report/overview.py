@@ -148,7 +148,7 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
     first = experiments[0]
     claims = [claim for experiment in experiments for claim in experiment.claims]
     states = states_of_findings(claims)
-    there = _states_there(claims, reference)
+    there = states_there(claims, reference)
     counts = Counter(states.values())
     headline, tail = _headline(counts, Counter(there.values()), reference)
     return StudyView(
@@ -175,7 +175,8 @@ def _study(name: str, experiments: list[Result], reference: Beside | None) -> St
     )
 
 
-def _states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None) -> dict[str, str]:
+def states_there(claims: Iterable[Mapping[str, Any]], reference: Beside | None) -> dict[str, str]:
+    """Give the state of each finding of these claims in the reference set; nothing without one."""
     if reference is None:
         return {}
     return states_of_findings(_as_there(claims, reference))
@@ -259,7 +260,7 @@ def _cell(claims: list[dict[str, Any]], experiment: Result, overall: str, refere
     finding, own = finding_of(claims[0]), [{**claim, "same_as": None} for claim in claims]
     state = states_of_findings(own)[finding]
     deciding = _deciding(claims, state)
-    there = _states_there(own, reference).get(finding, "")
+    there = states_there(own, reference).get(finding, "")
     known = _as_there(own, reference) if state == NOT_HERE and reference else []
     decided_there = _deciding(known, there) if known else None
     return Cell(
@@ -343,7 +344,7 @@ def _finding(name: str, experiments: list[Result], states: dict[str, str], refer
     # several may have decided there
     deciding_there = _deciding(claims_there, state_there, deciding["id"]) if claims_there else deciding
     is_same = deciding_there["id"] == deciding["id"]
-    there = _states_there(claims, reference).get(name, "")
+    there = states_there(claims, reference).get(name, "")
     return Finding(
         name=name,
         sentence=experiments[0].findings.get(name, deciding["title"]),

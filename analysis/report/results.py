@@ -217,12 +217,3 @@ def states_of_findings(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def finding_of(claim: Mapping[str, Any]) -> str:
     """Give the finding that a claim stands for; itself where it names none."""
     return str(claim.get("finding") or claim["id"])
-
-
-def findings(experiments: list[Result]) -> dict[str, Counter[str]]:
-    """Count the findings of each study by state; a study whose claims name none is left out."""
-    claims: dict[str, list[dict[str, Any]]] = {}
-    for experiment in experiments:
-        claims.setdefault(experiment.study, []).extend(experiment.claims)
-    named = {study: entries for study, entries in claims.items() if any("finding" in entry for entry in entries)}
-    return {study: Counter(states_of_findings(entries).values()) for study, entries in named.items()}

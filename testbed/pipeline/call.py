@@ -11,17 +11,20 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from common.end_with_parent import PIPELINE
+from scenarios.resolve import QUICK
 from scenarios.run_files import FAILED
 from testbed import fork_client, unplanned
 from testbed.pipeline.jobs import Jobs
 from testbed.pipeline.progress import Progress
+
+_REFERENCE: Final = "workflows/reference"
 
 
 class Call:
@@ -70,7 +73,8 @@ class Call:
         took = ["--since", str(self._started_s), "--cores", str(self._workflow.cores), "--cpu", str(_cpu_s())]
         for results in self._folders_of_results():
             command = [sys.executable, "-P", "-m", "analysis", "summary", "--results", results, *took]
-            subprocess.run(command, check=True)
+            is_quick = self._jobs.plans[results].size == QUICK
+            subprocess.run([*command, *_beside_reference(results, is_quick=is_quick)], check=True)
         jobs = [job for job in self._workflow.dag.jobs if job.rule.name == "runs"]
         folders = [Path(folder) for job in jobs for folder in self._jobs.weights(job.wildcards)]
         failed = sum(folder.with_name(f"{FAILED}{folder.name}").exists() for folder in folders)
@@ -92,6 +96,16 @@ class Call:
             listening.listen(self._workflow.cores)
             self._forks = fork_client.start_server(listening, programs)
         os.environ[fork_client.PLACE] = str(place)
+
+
+def _beside_reference(results: str, *, is_quick: bool) -> list[str]:
+    """Return the arguments that show the reference set beside results, and how to go on from there."""
+    if not Path(_REFERENCE, "set.json").exists():
+        return []
+    compare = f"python -m analysis diff --results {results} --reference {_REFERENCE}"
+    lines = [f"Each number beside the reference set's: {compare}"]
+    lines += ["Verdicts, with the seeds that decide: make reproduce"] * is_quick
+    return ["--reference", _REFERENCE, *(f"--next={line}" for line in lines)]
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:

@@ -336,12 +336,27 @@ def test_a_command_names_a_folder_as_a_shell_reads_it(tmp_path: Path) -> None:
     assert shlex.split(_capturing({"captures": []}, folder))[2] == str(folder)
 
 
-def test_the_summary(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["summary", "--results", str(results)]) == 0
-    out = capsys.readouterr().out
-    assert "made-by-hand" in out
-    assert "made, 1 finding: 1 not reproduced" in out
-    assert "report/index.html" in out.replace("\n", "")
+def test_the_summary_counts_findings_here_and_in_the_reference_set(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "set.json").write_text('{"commit": "c", "date": "2026-11-28"}')
+    verdicts = json.loads((results / "experiments/made-by-hand/verdicts.json").read_text())
+    there = {
+        claim["id"]: {"verdict": "reproduced", "by_seed": None, "held": None, "check": "KUnit case"}
+        for claim in verdicts["claims"]
+    }
+    (tmp_path / "made-by-hand.json").write_text(json.dumps({"commit": "c", "claims": there}))
+    steps = ["--next", "Next: look"]
+    assert main(["summary", "--results", str(results), "--reference", str(tmp_path), *steps]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:3]] == [
+        ["findings", "hold", "do", "not"],
+        ["Made:", "1", "here", "1"],
+        ["reference", "1"],
+    ]
+    assert max(map(len, lines[:3])) <= 80 and lines[-1] == "Next: look"
+    assert "report/index.html" in lines[-2]
 
 
 def test_findings_are_the_headline(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,7 +369,7 @@ def test_findings_are_the_headline(results: Path, tmp_path: Path, capsys: pytest
     verdicts.write_text(json.dumps(data))
     vouch(verdicts.parent)
     assert main(["summary", "--results", str(root)]) == 0
-    assert "made, 2 findings: 1 undecided, 1 not reproduced" in capsys.readouterr().out
+    assert re.search(r"^Made: 2 +here +1 +1$", capsys.readouterr().out, re.M)
     assert main(["report", "--results", str(root), "--out", str(root / "report")]) == 0
     index = (root / "report/index.html").read_text()
     assert "Of 2 findings, none holds, 1 does not, 1 is open." in index
