@@ -6,7 +6,7 @@ rule:
     input:
         PLANS["complete"].report("all"),
     log:
-        f"{ROOTS['full']}/logs/diff-reference.log",
+        f"{ROOTS['complete']}/logs/diff-reference.log",
     params:
         reference=REFERENCE,
     shell:
