@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from common.estimate import about
-from images import guest_tools, index, module
+from images import build_root, guest_tools, index, locked, module
 from images.build_root import BuildRoot
 from images.cache import Store, default_root
 from images.errors import ImageError
 from images.kernel import build as kernel
-from images.kernel import progress
+from images.kernel import progress, sources
 from images.kernel.trial import seccomp_works
 from images.locked import GoneError
 from images.paths import refused_cache
@@ -41,6 +41,11 @@ def build_all(store: Store, say: Say, kind: str = index.BOOT) -> Path:
         if part.writable and not part.has("kernels", kernel.digest_for(inside, kind)):
             whole_s = progress.expected_s(kind) + _OTHERS_S
             say(f"building the {kernel.KINDS[kind][0]} and what else boots, side by side: {about(whole_s)}")
+            # the longest step begins with these, so they have the network first
+            at_once(
+                partial(locked.fetch, part, say, build_root.base_lock(), "build root"),
+                partial(sources.fetch, part, say),
+            )
         steps = (_tools, _root, _kernel_and_modules)
         made = at_once(*(partial(step, part, say, inside, kind) for step in steps))
         return index.write(part, listed, {name: entry for entries in made for name, entry in entries.items()})
